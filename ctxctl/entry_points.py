@@ -14,18 +14,18 @@ FORMATS: Final = "ctxctl.formats"
 POLICIES: Final = "ctxctl.policies"
 BUNDLED: Final[dict[str, dict[str, str]]] = {
     FORMATS: {
-        "agent-context": "ctxctl.formats.agent_context:FORMAT",
-        "amplifier": "ctxctl.formats.amplifier:FORMAT",
-        "luminarys": "ctxctl.formats.luminarys:FORMAT",
-        "sanqian": "ctxctl.formats.sanqian:FORMAT",
-        "sibyl": "ctxctl.formats.sibyl:FORMAT",
+        "agent-context": "ctxctl.plugins.agent_context:FORMAT",
+        "amplifier": "ctxctl.plugins.amplifier:FORMAT",
+        "luminarys": "ctxctl.plugins.luminarys:FORMAT",
+        "sanqian": "ctxctl.plugins.sanqian:FORMAT",
+        "sibyl": "ctxctl.plugins.sibyl:FORMAT",
     },
     POLICIES: {
-        "sanqian": "ctxctl.policies.sanqian:Sanqian",
-        "amplifier": "ctxctl.policies.amplifier.policy:Amplifier",
-        "amplifier_contract": "ctxctl.policies.amplifier.contract:AmplifierContract",
-        "sibyl": "ctxctl.policies.sibyl.policy:Sibyl",
-        "luminarys": "ctxctl.policies.luminarys:Luminarys",
+        "sanqian": "ctxctl.plugins.sanqian.policy:Sanqian",
+        "amplifier": "ctxctl.plugins.amplifier.policy.context_simple:Amplifier",
+        "amplifier_contract": "ctxctl.plugins.amplifier.policy.contract:AmplifierContract",
+        "sibyl": "ctxctl.plugins.sibyl.policy.packs:Sibyl",
+        "luminarys": "ctxctl.plugins.luminarys.policy:Luminarys",
     },
 }
 """By group and name, `module:name` of the plug-ins that come with this package, in the order of lists."""

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from ctxctl.formats.about import FACTS, Level, sentence
-from ctxctl.formats.declaration import Format
-from ctxctl.formats.registry import built_in
+from ctxctl.importers.registry import built_in
+from ctxctl.ingest.about import FACTS, Level, sentence
+from ctxctl.ingest.declaration import Format
 from ctxctl.report.fidelity import held_words
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "formats"

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ctxctl.engine.replay.cursor import At
+from ctxctl.analysis.series import UNKNOWN, Course, courses
+from ctxctl.analysis.sessions import CoursePair, differences, paired_threads, turns_of
+from ctxctl.analysis.where import where
 from ctxctl.engine.query import Query
+from ctxctl.engine.replay.cursor import At
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.textdiff.turn_alignment import Aligned
-from ctxctl.session.ceilings import Ceilings
-from ctxctl.analysis.series import UNKNOWN, Course, courses
-from ctxctl.analysis.sessions import (CoursePair, differences, paired_threads, turns_of)
-from ctxctl.analysis.where import where
 from ctxctl.model.blame import Moment
 from ctxctl.model.results import Change, Step
 from ctxctl.model.sessions import By, ItemDiff
+from ctxctl.session.ceilings import Ceilings
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector, Progress

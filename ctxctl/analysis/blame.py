@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.engine.textdiff.near_duplicates import Alike, Texts
+from ctxctl.analysis.frame_pair import several_sessions
+from ctxctl.analysis.lacks import fidelity_of
+from ctxctl.engine.query.facts import server_of
 from ctxctl.engine.replay.cursor import At
 from ctxctl.engine.replay.entry_log import Entries, Since
 from ctxctl.engine.replay.frames import Delta, delta_of
-from ctxctl.engine.query.facts import server_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.textdiff.near_duplicates import Alike, Texts
 from ctxctl.errors import UsageError
-from ctxctl.session.assembly import joints, text_of
-from ctxctl.analysis.frame_pair import several_sessions
-from ctxctl.analysis.lacks import fidelity_of
 from ctxctl.model.blame import AGES, BEFORE, OLDER, Blame, Block, Moment, Total, Totals, Twin, age_class
 from ctxctl.model.results import Placement
+from ctxctl.session.assembly import joints, text_of
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
-from ctxctl.session.resolver import (ASK_THERE, Candidate, resolve, the_one)
+from ctxctl.session.resolver import ASK_THERE, Candidate, resolve, the_one
 
 if TYPE_CHECKING:
-    from ctxctl.session.facade import Inspector
     from ctxctl.model.blame import Blame
     from ctxctl.model.outline import Life
+    from ctxctl.session.facade import Inspector
 
 
 def life_by_name(inspector: Inspector, name: str, thread: str | None) -> tuple[str, list[Life]]:

@@ -8,18 +8,18 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from ctxctl.analysis.whatif_side import ContextCosts, Tally, limits_of, recorded_limits, side
 from ctxctl.engine.replay.cursor import ignore
 from ctxctl.engine.replay.edits import Edits
-from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.rules import Rules
-from ctxctl.session.facade import Inspector, Progress
-from ctxctl.session.params import Params
-from ctxctl.analysis.whatif_side import (ContextCosts, Tally, limits_of, recorded_limits, side)
+from ctxctl.engine.replay.run import Engine
 from ctxctl.model.results import Placement, Step, Summary, Turn
 from ctxctl.model.turnpairs import TurnPair, begun
 from ctxctl.model.vocab import UNRECORDED
 from ctxctl.model.whatif import Limits, Pair, Side, Totals
 from ctxctl.policies.registry import Strategy
+from ctxctl.session.facade import Inspector, Progress
+from ctxctl.session.params import Params
 from ctxctl.tokens.catalogue.rates import RateBook
 
 _EVENTS: Final = 128

@@ -14,14 +14,14 @@ from decimal import Decimal
 from itertools import chain
 from typing import Final, NamedTuple
 
-from ctxctl.engine.sizes.prefix import provider_order
-from ctxctl.session.bills import (NO_OUTPUT, MissSums, answer_of, bill_of, miss_price, write_rate)
-from ctxctl.session.believed_bill import replaced_parts
-from ctxctl.session.facade import Inspector, Progress
 from ctxctl.analysis.stated import StatedSums
+from ctxctl.engine.sizes.prefix import provider_order
 from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of
+from ctxctl.session.believed_bill import replaced_parts
+from ctxctl.session.bills import NO_OUTPUT, MissSums, answer_of, bill_of, miss_price, write_rate
+from ctxctl.session.facade import Inspector, Progress
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NOT_RECORDED: Final = "(not recorded)"

@@ -11,9 +11,9 @@ from ctxctl.engine.replay.renderings import difference
 from ctxctl.model.results import Change, Frame
 
 if TYPE_CHECKING:
+    from ctxctl.model.outline import Row
     from ctxctl.session.facade import Inspector
     from ctxctl.session.results import FrameDiff
-    from ctxctl.model.outline import Row
     from ctxctl.trace.index import Span
 
 

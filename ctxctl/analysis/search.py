@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ctxctl.engine.replay.cursor import At
+from ctxctl.analysis.query_context import Arounds
 from ctxctl.engine.query import Around, Query, Word
 from ctxctl.engine.query.terms import folded
+from ctxctl.engine.replay.cursor import At
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.analysis.query_context import Arounds
 from ctxctl.model.content import Content
 from ctxctl.model.hits import Excerpt, Found, Hit
 from ctxctl.model.results import Change, Placement, Step

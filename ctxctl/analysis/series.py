@@ -10,16 +10,16 @@ from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ctxctl.analysis.costs import cost_of
+from ctxctl.analysis.where import Where
 from ctxctl.engine.replay.cursor import At
 from ctxctl.engine.replay.frames import delta_of
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.analysis.costs import cost_of
-from ctxctl.session.believed_bill import replaced_parts
-from ctxctl.analysis.where import Where
 from ctxctl.model.money import ZERO
 from ctxctl.model.results import Placement, Step, Turn
 from ctxctl.model.sessions import TurnSide
+from ctxctl.session.believed_bill import replaced_parts
 
 if TYPE_CHECKING:
     from ctxctl.engine.query import Query

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxctl.analysis.series import Course, TurnCourse, content_key, courses
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.textdiff.turn_alignment import Aligned, aligned
-from ctxctl.analysis.series import (Course, TurnCourse, content_key, courses)
 from ctxctl.model.results import Placement
 from ctxctl.model.sessions import (
     ItemDiff,

@@ -12,20 +12,20 @@ from dataclasses import replace
 
 import msgspec
 
-from ctxctl.config import load as load_settings
-from ctxctl.engine.simulate.placements import Trim
-from ctxctl.engine.replay.placements import Count
-from ctxctl.errors import UsageError
 from ctxctl.analysis.comparison import Comparison, Supposed
-from ctxctl.session.edits import Resolved
-from ctxctl.session.facade import Inspector
-from ctxctl.session.params import (Params, fits, plans, recomputes, same_ranks)
-from ctxctl.session.recount import Recount
-from ctxctl.session.scales import scales_of
 from ctxctl.analysis.whatif_side import recorded_limits, side
+from ctxctl.config import load as load_settings
+from ctxctl.engine.replay.placements import Count
+from ctxctl.engine.simulate.placements import Trim
+from ctxctl.errors import UsageError
 from ctxctl.model.results import Step, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Supposition
 from ctxctl.policies.registry import RECORDED, Strategy, by_name
+from ctxctl.session.edits import Resolved
+from ctxctl.session.facade import Inspector
+from ctxctl.session.params import Params, fits, plans, recomputes, same_ranks
+from ctxctl.session.recount import Recount
+from ctxctl.session.scales import scales_of
 from ctxctl.tokens.catalogue.find import Known, find
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.tokens.encodings import NAMES

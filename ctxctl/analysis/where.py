@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.engine.replay.cursor import At
-from ctxctl.engine.query import Query, Word
-from ctxctl.engine.replay.run import Engine
-from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.analysis.query_context import Arounds
 from ctxctl.analysis.search import Look
+from ctxctl.engine.query import Query, Word
+from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.addresses import prefix
 from ctxctl.model.content import Content
 from ctxctl.model.results import Change, Placement, Step

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
+from ctxctl.budget.distribution import Amount
 from ctxctl.budget.estimate import Estimate
 from ctxctl.budget.plan import Bounds
-from ctxctl.budget.distribution import Amount
 from ctxctl.errors import UsageError
 from ctxctl.labels import dollars, price
 from ctxctl.text import visible

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.budget.beside import fewer, named, part_of
-from ctxctl.budget.session_growth import Course
 from ctxctl.budget.derive import earlier_lines, free, model_lines, part_lines, quoted
 from ctxctl.budget.observe import Group, Observed
 from ctxctl.budget.plan import DRIFT, MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
+from ctxctl.budget.session_growth import Course
 from ctxctl.labels import plural
 from ctxctl.model.results import Placement, Step
 from ctxctl.text import visible

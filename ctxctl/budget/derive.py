@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.budget.beside import named, part_of
+from ctxctl.budget.distribution import measured
 from ctxctl.budget.observe import Group, Observed, Seen, Talk, answers_of, groups_of, talk_of
 from ctxctl.budget.plan import DRIFT, MOST_DRAWN, MOST_DRAWS, MOST_SEEN, MOST_TURNS, Arrival
-from ctxctl.budget.distribution import measured
 from ctxctl.errors import UnreadableError
 from ctxctl.text import visible
 from ctxctl.tokens.models import resolve

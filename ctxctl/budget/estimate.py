@@ -8,12 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ctxctl.budget.fitted import Request, Run, acting, fitted
 from ctxctl.budget.base import Ground, ground
+from ctxctl.budget.distribution import quantile
+from ctxctl.budget.fitted import Request, Run, acting, fitted
 from ctxctl.budget.growth import AtTurn, Between, FirstTurn, Growth, at_turn, between, first_turn, grown
 from ctxctl.budget.measure import Measured, Reader
 from ctxctl.budget.plan import Model, Plan, policy_of
-from ctxctl.budget.distribution import quantile
 from ctxctl.model.money import ZERO, Tokens, priced
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.catalogue.rates import Priced, RateBook

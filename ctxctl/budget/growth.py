@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import NamedTuple
 
+from ctxctl.budget.distribution import quantile
 from ctxctl.budget.measure import Measured
 from ctxctl.budget.plan import Plan
 from ctxctl.budget.sessions import TALK, Turn, session
-from ctxctl.budget.distribution import quantile
 
 
 class Growth(NamedTuple):

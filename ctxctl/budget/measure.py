@@ -10,8 +10,8 @@ from pathlib import Path, PurePath
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from ctxctl.budget.plan import Part, Plan
 from ctxctl.budget.distribution import Spread, always, quantile
+from ctxctl.budget.plan import Part, Plan
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.text import visible
 from ctxctl.tokens.counter import Counter
@@ -200,8 +200,8 @@ class Reader:
 
 def definitions(value: Any) -> Iterator[tuple[str, str]]:
     """Name and text of each tool definition, the text as replays of sessions count it."""
-    from ctxctl.formats.kit import chat
-    from ctxctl.formats.mcp import parts as mcp
+    from ctxctl.ingest import chat
+    from ctxctl.providers.mcp import parts as mcp
 
     if isinstance(value, dict):
         inner = value.get("result", value)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from ctxctl.budget.distribution import (Amount, Size, Spread, always, amount, size, spread)
+from ctxctl.budget.distribution import Amount, Size, Spread, always, amount, size, spread
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.model.whatif import MOST_TOKENS
 from ctxctl.text import visible

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxctl.analysis.where import Stop
     from ctxctl.cli.only import Only
     from ctxctl.cli.session import Manner
     from ctxctl.engine.query import Query
-    from ctxctl.session import Inspector
-    from ctxctl.analysis.where import Stop
     from ctxctl.model.results import Step, Turn
     from ctxctl.report.find import Narrowed
+    from ctxctl.session import Inspector
     from ctxctl.tokens.catalogue.rates import RateBook
 
 _SHOWN = 60

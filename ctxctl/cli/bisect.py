@@ -95,10 +95,10 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], str | None]:
 
 def _turned(inspector: Inspector, query: Query, how: Manner, thread: str | None) -> bool:
     """One trace; whether the predicate holds somewhere."""
+    from ctxctl.analysis.bisect import bisect
+    from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.cli.asking import prices
     from ctxctl.cli.session import base_name, header
-    from ctxctl.analysis.frame_pair import several_sessions
-    from ctxctl.analysis.bisect import bisect
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import turned_json, turned_lines
     from ctxctl.report.heading import one_line
@@ -126,9 +126,9 @@ def _turned(inspector: Inspector, query: Query, how: Manner, thread: str | None)
 
 def _parted(inspectors: Sequence[Inspector], query: Query | None, how: Manner, thread: str | None) -> bool:
     """Two traces; whether they differ."""
-    from ctxctl.cli.session import base_name, header
-    from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.analysis.bisect import part
+    from ctxctl.analysis.frame_pair import several_sessions
+    from ctxctl.cli.session import base_name, header
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import parted_json, parted_lines
     from ctxctl.report.heading import one_line

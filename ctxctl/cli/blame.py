@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctxctl.cli.session import Manner
-    from ctxctl.session import Inspector
     from ctxctl.model.blame import Blame, Block
+    from ctxctl.session import Inspector
 
 Stat = Annotated[bool, typer.Option("--stat", help="Only the sums: by kind, source, tool server and age.")]
 Stale = Annotated[bool, typer.Option("--stale", help="Only stale copies: those that a later one replaced.")]
@@ -54,12 +54,12 @@ def blame(
     color: opt.Color = None,
 ) -> None:
     """Show the assembled text of a frame with, for each block, its item, version, source and age."""
-    from ctxctl.cli.address import split
-    from ctxctl.cli.session import manner, opened, tell_problems, verdict
-    from ctxctl.cli.show import locate
     from ctxctl.analysis.blame import blame as blamed
     from ctxctl.analysis.blame import shown
     from ctxctl.analysis.by_name import copies_by_name
+    from ctxctl.cli.address import split
+    from ctxctl.cli.session import manner, opened, tell_problems, verdict
+    from ctxctl.cli.show import locate
 
     place = split(frame)
     how = manner(

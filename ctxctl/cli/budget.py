@@ -213,7 +213,7 @@ def _continued(traces: list[str]) -> tuple[str, str] | None:
 def _onward(path: str, address: str) -> str:
     from ctxctl.budget.continuation import gone, onward
     from ctxctl.cli.session import base_name, manner, opened, tell_problems
-    from ctxctl.formats.registry import available
+    from ctxctl.importers.registry import available
     from ctxctl.report.unrecorded import lacking
 
     how = manner()

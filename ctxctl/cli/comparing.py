@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ctxctl.analysis.comparison import Comparison
     from ctxctl.cli.only import Only
     from ctxctl.cli.session import Manner
-    from ctxctl.session import Inspector
-    from ctxctl.analysis.comparison import Comparison
     from ctxctl.model.turnpairs import TurnPair
     from ctxctl.model.whatif import Supposition
     from ctxctl.report.header import Header
+    from ctxctl.session import Inspector
 
 
 def compare(
@@ -23,8 +23,8 @@ def compare(
 
     Raises UsageError for what is supposed and does not exist.
     """
-    from ctxctl.cli.session import header, tell_problems, verdict
     from ctxctl.analysis.whatif import WhatIfs
+    from ctxctl.cli.session import header, tell_problems, verdict
     from ctxctl.tokens.catalogue.rates import RateBook
 
     whatifs = WhatIfs(inspector)

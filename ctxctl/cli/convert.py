@@ -83,9 +83,9 @@ def _import(
 
     from ctxctl.cli.session import base_name
     from ctxctl.errors import UnreadableError
-    from ctxctl.formats import registry
-    from ctxctl.formats.capture import open_capture
-    from ctxctl.formats.kit.folder import Folder, told_apart
+    from ctxctl.importers import registry
+    from ctxctl.importers.capture import open_capture
+    from ctxctl.ingest.folder import Folder, told_apart
     from ctxctl.trace.source import Source
     from ctxctl.trace.writer import TraceWriter
 

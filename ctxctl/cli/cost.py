@@ -55,9 +55,9 @@ def cost(
     color: opt.Color = None,
 ) -> None:
     """What a session cost: billed, counted, by what it was spent on, and what each cache break cost."""
+    from ctxctl.analysis.costs import Costs, walk
     from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
     from ctxctl.errors import UsageError
-    from ctxctl.analysis.costs import Costs, walk
     from ctxctl.report import costs as report
     from ctxctl.report import jsonout
     from ctxctl.report.catalogue import catalogue_line

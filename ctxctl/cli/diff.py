@@ -11,10 +11,10 @@ from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
     from ctxctl.cli.session import Manner
-    from ctxctl.session import Inspector
-    from ctxctl.session.naming import Place
     from ctxctl.model.results import Placement
     from ctxctl.report.compare import Comparison, Text
+    from ctxctl.session import Inspector
+    from ctxctl.session.naming import Place
 
 A = Annotated[
     str,
@@ -161,8 +161,8 @@ def _before(inspector: Inspector, ordinal: int) -> int:
 
 def comparison(one: Inspector, a: int, two: Inspector, b: int, *, canonical: bool = False) -> Comparison:
     """Two frames by their ordinals, with what is between them; `canonical`: texts with JSON in that form."""
-    from ctxctl.cli.session import base_name, header
     from ctxctl.analysis.frame_pair import between, several_sessions
+    from ctxctl.cli.session import base_name, header
     from ctxctl.report.compare import Comparison, Side
     from ctxctl.report.heading import one_line
 

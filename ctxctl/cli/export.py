@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from ctxctl.cli.output import Output
     from ctxctl.cli.session import Manner as Asked
-    from ctxctl.session import Inspector
     from ctxctl.model.problem import Problem
     from ctxctl.report.exports import Manner
+    from ctxctl.session import Inspector
 
 _FORMATS = ("events", "html", "markdown", "csv", "parquet", "otlp", "envelopes")
 

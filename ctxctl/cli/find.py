@@ -113,14 +113,14 @@ def _trace(trace: str, query: Query, how: Manner, wish: _Wish) -> tuple[int, int
 
 
 def _steps(inspector: Inspector, query: Query, how: Manner, wish: _Wish) -> Counts:
+    from ctxctl.analysis.frame_pair import several_sessions
+    from ctxctl.analysis.where import address, where
     from ctxctl.cli.asking import prices
     from ctxctl.cli.output import note
     from ctxctl.cli.session import base_name
-    from ctxctl.analysis.frame_pair import several_sessions
-    from ctxctl.session.ceilings import Ceilings
-    from ctxctl.analysis.where import address, where
     from ctxctl.report.ceilings import ceilings_text
     from ctxctl.report.find import found_json, hit_json, step_lines, sum_line
+    from ctxctl.session.ceilings import Ceilings
     from ctxctl.text import visible
 
     out = how.out

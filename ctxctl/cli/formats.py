@@ -11,7 +11,7 @@ from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
     from ctxctl.cli.output import Output
-    from ctxctl.formats.declaration import Format
+    from ctxctl.ingest.declaration import Format
 
 Name = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help="One format: what it reads and what it tells.")
@@ -21,7 +21,7 @@ Name = Annotated[
 def formats(name: Name = None, json: opt.Json = False) -> None:
     """List the formats that can be opened directly or imported, or tell all about one."""
     from ctxctl.cli.session import manner
-    from ctxctl.formats.registry import available, by_name
+    from ctxctl.importers.registry import available, by_name
 
     how = manner(json=json)
     if name is not None:
@@ -75,7 +75,7 @@ def _one(found: Format, out: Output, *, json: bool) -> None:
 
 def _described(found: Format, width: int) -> Iterator[str]:
     """What a format is, in labelled paragraphs."""
-    from ctxctl.formats.about import sentence
+    from ctxctl.ingest.about import sentence
     from ctxctl.report.fidelity import held_words
     from ctxctl.report.tables import labelled
     from ctxctl.text import visible

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxctl.cli.session import Manner
-    from ctxctl.formats.learned.book import Learned
-    from ctxctl.formats.learned.gather import Gathered
     from ctxctl.model.problem import Problem
+    from ctxctl.session.learned.book import Learned
+    from ctxctl.session.learned.gather import Gathered
 
 Recordings = Annotated[
     list[str] | None,
@@ -68,8 +68,8 @@ def learn(
 def _learn(recordings: list[str], client: str | None, version: str | None, how: Manner) -> None:
     """Learn from each recording; those of one client and version are joined with what is known."""
     from ctxctl.cli.output import note
-    from ctxctl.formats.learned import store
-    from ctxctl.formats.learned.book import joined
+    from ctxctl.session.learned import store
+    from ctxctl.session.learned.book import joined
     from ctxctl.text import visible
 
     for recording in recordings:
@@ -89,9 +89,9 @@ def _learn(recordings: list[str], client: str | None, version: str | None, how: 
 
 
 def _gathered(recording: str, how: Manner) -> tuple[Gathered, list[Problem]]:
-    from ctxctl.formats.learned.gather import Gathered
     from ctxctl.record.keys import user_key
     from ctxctl.record.redact import Found, Redactor
+    from ctxctl.session.learned.gather import Gathered
 
     redactor = Redactor(user_key())
     gathered = Gathered(lambda text: redactor.text(text, Found()))
@@ -103,10 +103,10 @@ def _gathered(recording: str, how: Manner) -> tuple[Gathered, list[Problem]]:
 
 def _events(recording: str, how: Manner, problems: list[Problem]) -> Iterator[dict[str, Any]]:
     """The events of a capture, or those that a native trace holds; none of a client's own log."""
-    from ctxctl.formats import registry
-    from ctxctl.formats.capture import open_capture
-    from ctxctl.formats.learned.store import CLIENTS
-    from ctxctl.formats.lines import values
+    from ctxctl.importers import registry
+    from ctxctl.importers.capture import open_capture
+    from ctxctl.ingest.lines import values
+    from ctxctl.session.learned.store import CLIENTS
     from ctxctl.trace.source import Source
 
     with open_capture(recording, how.settings.format) as (opened, importer):
@@ -145,7 +145,7 @@ def _set(recording: str, gathered: Gathered, client: str | None, version: str | 
 
 def _forget(name: str) -> None:
     from ctxctl.cli.output import note
-    from ctxctl.formats.learned import store
+    from ctxctl.session.learned import store
     from ctxctl.text import visible
 
     for gone in store.forget(name):
@@ -156,7 +156,7 @@ def _list(how: Manner) -> None:
     """What is known, a line each; a damaged set is named and does not stop the rest."""
     from ctxctl.cli.output import note
     from ctxctl.errors import UnreadableError
-    from ctxctl.formats.learned import store
+    from ctxctl.session.learned import store
 
     names = store.names()
     for client, version in names:

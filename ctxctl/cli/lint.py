@@ -228,8 +228,8 @@ def _print(
 
 def _documented(explain: str | None, how: Manner) -> None:
     """One rule, or the list of all."""
-    from ctxctl.lint.selection import find
     from ctxctl.lint.registry import rules
+    from ctxctl.lint.selection import find
     from ctxctl.report.lint import text
 
     if explain is not None:

@@ -30,8 +30,8 @@ def log(
     color: opt.Color = None,
 ) -> None:
     """Tell an item's life: when it was added, updated, skipped, compacted, removed."""
-    from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
     from ctxctl.analysis.by_name import life_by_name
+    from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
     from ctxctl.report import jsonout
     from ctxctl.report.heading import header_lines
     from ctxctl.report.life import life_lines, spans, to_json

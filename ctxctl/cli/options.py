@@ -52,7 +52,7 @@ def complete_stages(incomplete: str) -> list[str]:
 
 def complete_formats(incomplete: str) -> list[str]:
     """Names of the formats, those of plug-ins included."""
-    from ctxctl.formats.registry import available
+    from ctxctl.importers.registry import available
 
     return [name for name in ("native", *(f.name for f in available())) if name.startswith(incomplete)]
 

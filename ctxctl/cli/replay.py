@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from ctxctl.cli.only import Only
     from ctxctl.cli.session import Manner
     from ctxctl.engine.query import Query
-    from ctxctl.session import Inspector
     from ctxctl.model.results import Summary
+    from ctxctl.session import Inspector
 
 
 def replay(

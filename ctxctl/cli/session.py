@@ -13,8 +13,8 @@ from ctxctl.model.whatif import AS_RECORDED, Limits, Replacement
 
 if TYPE_CHECKING:
     from ctxctl.config import Settings
-    from ctxctl.session import Inspector
     from ctxctl.report.header import Header
+    from ctxctl.session import Inspector
 
 
 class Manner(NamedTuple):
@@ -84,9 +84,9 @@ def header(
 ) -> Header:
     """The resolved parameters of a replay."""
     from ctxctl import __version__
-    from ctxctl.session import learned
-    from ctxctl.session.calibration import described
     from ctxctl.report.header import Header
+    from ctxctl.session.calibration import described
+    from ctxctl.session.learned import choice
 
     params = inspector.params
     if inspector.learned is not None:
@@ -109,7 +109,7 @@ def header(
         fitting=params.fitting,
         calibration=described(params.calibration, params.encoding, params.first_model, params.target),
         doubts=inspector.doubts,
-        learned=learned.described(inspector.learned, inspector.replay),
+        learned=choice.described(inspector.learned, inspector.replay),
     )
 
 

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctxctl.cli.session import Manner
+    from ctxctl.model.sessions import SessionDiff
     from ctxctl.session import Inspector
     from ctxctl.session.naming import Place
-    from ctxctl.model.sessions import SessionDiff
 
 
 def pointed_out(left: Place, right: Place | None) -> None:
@@ -23,9 +23,9 @@ def pointed_out(left: Place, right: Place | None) -> None:
 
 def whole(left: Place, right: Place | None, how: Manner, *, stat: bool, exit_code: bool, frames: bool) -> int:
     """Compare two sessions and print it; the exit code.  `frames`: what was asked for is about frames."""
+    from ctxctl.analysis.sessions import compare_sessions
     from ctxctl.cli.session import opened, tell_problems, verdict
     from ctxctl.errors import Exit, UsageError
-    from ctxctl.analysis.sessions import compare_sessions
     from ctxctl.tokens.catalogue.rates import RateBook
 
     if right is None or left.address is not None or right.address is not None or frames:

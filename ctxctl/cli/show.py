@@ -10,8 +10,8 @@ from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
     from ctxctl.cli.session import Manner
-    from ctxctl.session import Inspector
     from ctxctl.report.compare import Patch
+    from ctxctl.session import Inspector
 
 Stage = Annotated[
     str | None,

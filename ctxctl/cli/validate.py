@@ -11,9 +11,9 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.session import Inspector
     from ctxctl.model.problem import Problem
     from ctxctl.model.results import Step
+    from ctxctl.session import Inspector
 
 _MOST = 100_000
 """Findings kept; a file in which every line is wrong must not fill the memory."""

@@ -38,10 +38,10 @@ def why(
     color: opt.Color = None,
 ) -> None:
     """Tell why an item is, or is not, in a window: the recorded decisions, and what it would take."""
+    from ctxctl.analysis.why.answer import explain
     from ctxctl.cli.address import split
     from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
     from ctxctl.cli.show import locate
-    from ctxctl.analysis.why.answer import explain
     from ctxctl.report import jsonout
     from ctxctl.report.heading import one_line
     from ctxctl.report.why import to_json, what_if_lines, why_lines

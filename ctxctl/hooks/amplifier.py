@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.record.calls import guarded
-from ctxctl.record.wrappers import RecordedManager, like
 from ctxctl.record.place import Place
 from ctxctl.record.recorder import Recorder
 from ctxctl.record.scopes import Scope, Step, Turn
+from ctxctl.record.wrappers import RecordedManager, like
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,7 +165,7 @@ class Told:
 
     def _billed(self, data: Json) -> None:
         """What a request was billed, from the event that says it first."""
-        from ctxctl.formats.amplifier.records import reported
+        from ctxctl.plugins.amplifier.records import reported
 
         if self._bill is not None or (self._step is None and self._view is None):
             return
@@ -188,7 +188,7 @@ class Told:
             step.open = False
 
     def _compacted(self, data: Json) -> None:
-        from ctxctl.formats.amplifier.compactions import Counters
+        from ctxctl.plugins.amplifier.compactions import Counters
 
         self._counters = self._counters or Counters()
         self._waiting.append(self._counters.read(dict(data), 0).fields())

@@ -84,7 +84,7 @@ class ContextLogger(CustomLogger):
 
     def log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
         """An answer was handed on."""
-        from ctxctl.formats.wire import by_name, of_response
+        from ctxctl.providers.dialects import by_name, of_response
         from ctxctl.record.bodies import body_of
 
         exchange = self._taken(kwargs)

@@ -15,7 +15,7 @@ from ctxctl.record.recorder import Recorder
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ctxctl.formats.build import Json
+    from ctxctl.ingest.build import Json
 
 TRACE: Final = "CTXCTL_TRACE"
 """The variable that names the trace."""
@@ -65,11 +65,11 @@ class CompletionHook:
             self._record({**attributes, **content})
 
     def _record(self, attributes: Json) -> None:
-        from ctxctl.formats.kit.parts import string
-        from ctxctl.formats.spans.billing import of_span, provider_of
-        from ctxctl.formats.spans.content import content
-        from ctxctl.formats.spans.inferences import Kept, request
-        from ctxctl.formats.spans.span import Span
+        from ctxctl.ingest.parts import string
+        from ctxctl.providers.spans.billing import of_span, provider_of
+        from ctxctl.providers.spans.content import content
+        from ctxctl.providers.spans.inferences import Kept, request
+        from ctxctl.providers.spans.span import Span
 
         held = content(Span("chat", attributes))
         asked = string(attributes.get("gen_ai.request.model"))

@@ -164,7 +164,7 @@ class Call:
         """Record the answer, in the request's dialect or another, with what it bills if that stands in it."""
         if self._step is None or self.over:
             return
-        from ctxctl.formats.wire import by_name
+        from ctxctl.providers.dialects import by_name
         from ctxctl.record.bodies import body_of
 
         whole = body_of({}, body)
@@ -235,7 +235,7 @@ def retrieved(scope: Scope, query: str, documents: Iterable[Document], *, name: 
 
 
 def _item(scope: Scope, document: Document) -> tuple[str, float | None]:
-    from ctxctl.formats.build import digest_of
+    from ctxctl.ingest.build import digest_of
 
     name = document.id or f"{document.source or 'document'}#{digest_of(document.text)[:12]}"
     ref = scope.item(

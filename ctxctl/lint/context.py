@@ -13,13 +13,13 @@ from ctxctl.model.findings import Place
 from ctxctl.model.records import Item
 
 if TYPE_CHECKING:
-    from ctxctl.engine.replay.thread import Sealed, ThreadState
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.session.facade import Inspector
+    from ctxctl.engine.replay.thread import Sealed, ThreadState
     from ctxctl.model.content import Content
     from ctxctl.model.event import Event
     from ctxctl.model.records import Record
     from ctxctl.model.results import Placement, Step
+    from ctxctl.session.facade import Inspector
     from ctxctl.tokens.catalogue.rates import RateBook
 
 LONGEST: Final = 1 << 20

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from ctxctl.lint.context import Around, Look, Running, Seen
 from ctxctl.lint.findings import Gathered
-from ctxctl.lint.context import (Around, Look, Running, Seen)
 from ctxctl.model.findings import Finding, Tally
 from ctxctl.model.records import Item
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from ctxctl.engine.replay.cursor import At
     from ctxctl.engine.replay.run import Engine
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.session.facade import Inspector, Progress
-    from ctxctl.lint.selection import Choice
     from ctxctl.lint.rule import Hit, Rule
+    from ctxctl.lint.selection import Choice
     from ctxctl.model.event import Event
+    from ctxctl.session.facade import Inspector, Progress
 
 _RECORDS: Final = 1 << 15
 """Item records remembered so that equal ones are shown to the rules once."""

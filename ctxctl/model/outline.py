@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from ctxctl.model.results import Counts
 from ctxctl.model.annotations import Origin
+from ctxctl.model.results import Counts
 from ctxctl.model.vocab import LimitSource, UsedMethod
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
+from ctxctl.model.annotations import Told
 from ctxctl.model.content import Content
 from ctxctl.model.records import Fidelity
 from ctxctl.model.terms import PLAIN, Terms
-from ctxctl.model.annotations import Told
 from ctxctl.model.vocab import (
     Basis,
     Layer,

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import orjson
 
-from ctxctl.formats.build import Json, Maker
-from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.wire import by_name, of_body, of_response
-from ctxctl.formats.wire.dialect import Dialect, Names, Unit
-from ctxctl.formats.wire.prints import fingerprint
+from ctxctl.ingest.build import Json, Maker
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.parts import Part
 from ctxctl.listdiff import same_start
 from ctxctl.model import vocab
+from ctxctl.providers.dialects import by_name, of_body, of_response
+from ctxctl.providers.dialects.base import Dialect, Names, Unit
+from ctxctl.providers.dialects.fingerprints import fingerprint
 from ctxctl.record import values
 from ctxctl.record.core import Core
-from ctxctl.record.queue import Entry
 from ctxctl.record.place import Place
+from ctxctl.record.queue import Entry
 from ctxctl.record.redact import Found, stubs_in
 
 if TYPE_CHECKING:
-    from ctxctl.formats.build import Block
+    from ctxctl.ingest.build import Block
 
 _TRIES: Final = 3
 _THREADS: Final = 256

@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 import orjson
 
 from ctxctl.model import vocab
+from ctxctl.record.append_target import Held, Outlet, event_id, mark, session_id
 from ctxctl.record.cleaning import Cleaner, LineBuffer
-from ctxctl.record.append_target import (Held, Outlet, event_id, mark, session_id)
 from ctxctl.trace.writer import TraceWriter
 
 if TYPE_CHECKING:

@@ -9,22 +9,22 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.wire.dialect import Names
-from ctxctl.formats.wire.threads import INJECTED, Chains, Thread, Threads
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.parts import Part
+from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.threads import INJECTED, Chains, Thread, Threads
 from ctxctl.record.place import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ctxctl.formats.kit.conversation import Conversation
-    from ctxctl.formats.kit.parts import Part
-    from ctxctl.formats.wire.prints import Request
-    from ctxctl.formats.wire.threads import Thread
-    from ctxctl.record.requests import Agent
+    from ctxctl.ingest.conversation import Conversation
+    from ctxctl.ingest.parts import Part
+    from ctxctl.providers.dialects.fingerprints import Request
+    from ctxctl.providers.dialects.threads import Thread
     from ctxctl.record.left import Row
     from ctxctl.record.recorder import Recorder
+    from ctxctl.record.requests import Agent
 
 
 _SESSIONS: Final = 256

@@ -13,27 +13,27 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.formats.build import Json
-from ctxctl.formats.build import Place as KitPlace
-from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.kit.run import Run
-from ctxctl.formats.wire.dialect import Dialect, Names, Unit
-from ctxctl.formats.wire.exchanges import Exchange, Exchanges, asked_model
-from ctxctl.formats.wire.prints import Request
-from ctxctl.formats.wire.slots import Slots
-from ctxctl.formats.wire.threads import Thread, common
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.build import Place as KitPlace
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.parts import Part
+from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
+from ctxctl.providers.dialects.base import Dialect, Names, Unit
+from ctxctl.providers.dialects.exchanges import Exchange, Exchanges, asked_model
+from ctxctl.providers.dialects.fingerprints import Request
+from ctxctl.providers.dialects.slots import Slots
+from ctxctl.providers.dialects.threads import Thread, common
 from ctxctl.record import values
 from ctxctl.record.bodies import entries_of
+from ctxctl.record.conversation_cache import Agents, Ended, Remembered, is_aside
 from ctxctl.record.core import Core
 from ctxctl.record.place import Place
 from ctxctl.record.redact import Found
-from ctxctl.record.conversation_cache import (Agents, Ended, Remembered, is_aside)
 
 if TYPE_CHECKING:
-    from ctxctl.record.requests import Agent
     from ctxctl.record.recorder import Recorder
+    from ctxctl.record.requests import Agent
 
 
 _REMEMBERED: Final = 4096

@@ -17,10 +17,10 @@ from ctxctl.listdiff import forward, splices
 from ctxctl.model import vocab
 from ctxctl.record import values
 from ctxctl.record.bills import bill
-from ctxctl.record.queue import Entry, Prepared
 from ctxctl.record.fitting import fitted
 from ctxctl.record.journal import Journal, Result
 from ctxctl.record.place import Place, named
+from ctxctl.record.queue import Entry, Prepared
 from ctxctl.record.redact import Found, Redactor
 from ctxctl.record.sink import Sink
 

@@ -20,13 +20,13 @@ from ctxctl.record.scopes import STEP_FAILED, Scope, Step, current
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ctxctl.formats.build import Json
-    from ctxctl.formats.wire.dialect import Dialect
-    from ctxctl.formats.wire.exchanges import Exchange as Wire
-    from ctxctl.record.responses import Came, Told
-    from ctxctl.record.requests import Agent
+    from ctxctl.ingest.build import Json
+    from ctxctl.providers.dialects.base import Dialect
+    from ctxctl.providers.dialects.exchanges import Exchange as Wire
     from ctxctl.record.conversations import Asked, Conversations
     from ctxctl.record.recorder import Recorder
+    from ctxctl.record.requests import Agent
+    from ctxctl.record.responses import Came, Told
 
 MAX_BODY: Final = 64 << 20
 """Bytes of one body, as it came and decoded, that are looked at."""
@@ -107,7 +107,7 @@ class Exchanges:
         scope = self._scope()
         if isinstance(scope, Step):
             return None
-        from ctxctl.formats.wire.exchanges import Exchange as Wire
+        from ctxctl.providers.dialects.exchanges import Exchange as Wire
         from ctxctl.record.requests import asked_model
 
         asked = asked_model(method, url, dict(_lower(headers)), body)
@@ -136,10 +136,10 @@ class Exchanges:
 
     @_quiet
     def _asked(self, body: Any, dialect: Dialect | None, url: str, session: str | None) -> Exchange | None:
-        from ctxctl.formats.wire import of_body
-        from ctxctl.formats.wire.exchanges import Exchange as Wire
-        from ctxctl.record.requests import session_of
+        from ctxctl.providers.dialects import of_body
+        from ctxctl.providers.dialects.exchanges import Exchange as Wire
         from ctxctl.record.bodies import body_of
+        from ctxctl.record.requests import session_of
 
         scope, given = self._scope(), body_of({}, body)
         if given is None or isinstance(scope, Step):
@@ -348,8 +348,8 @@ class Exchange:
             cut: It is not all of the answer.
             dialect: Of the answer, where it is another than the request's.
         """
-        from ctxctl.record.responses import Told
         from ctxctl.record.bodies import body_of
+        from ctxctl.record.responses import Told
 
         if not self._over() or self._attempt is None:
             return

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.labels import plural
+from ctxctl.record.append_target import Outlet
 from ctxctl.record.capture import Known, Mirror
 from ctxctl.record.ending import Ending
-from ctxctl.record.append_target import Outlet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ctxctl.formats.capture import Capture
-    from ctxctl.formats.kit.folder import Folder
-    from ctxctl.session.live_capture import Marks
+    from ctxctl.importers.capture import Capture
+    from ctxctl.ingest.folder import Folder
     from ctxctl.model.problem import Problem
     from ctxctl.record.options import Options
+    from ctxctl.session.live_capture import Marks
     from ctxctl.trace.source import Source
 
 _SHARE: Final = 0.3
@@ -206,7 +206,7 @@ class _Watched:
         self._marks, self._doubted = marks, None
 
     def _import(self, *, sure: bool, quiet: bool) -> str:
-        from ctxctl.formats.capture import open_capture
+        from ctxctl.importers.capture import open_capture
 
         while True:
             with open_capture(self.path, self._format) as capture:
@@ -225,7 +225,7 @@ class _Watched:
 
 def imported(capture: Capture) -> Iterator[dict[str, Any]]:
     """The events of a foreign capture."""
-    from ctxctl.formats import registry
+    from ctxctl.importers import registry
 
     assert capture.format is not None
     # What is wrong with a capture is told by views of it; here it would come again at each import.

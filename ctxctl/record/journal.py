@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 import orjson
 
 from ctxctl.model import vocab
-from ctxctl.record.queue import Entry, Kept, Lines
 from ctxctl.record.place import Place
+from ctxctl.record.queue import Entry, Kept, Lines
 from ctxctl.record.sink import Sink
 from ctxctl.trace.encode import REF_FROM, TELL_AGAIN, head_of, inline, line_of_parts, reference
 

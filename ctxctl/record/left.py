@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.formats.build import Block
+from ctxctl.ingest.build import Block
 from ctxctl.model import vocab
 
 if TYPE_CHECKING:

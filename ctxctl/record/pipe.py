@@ -12,12 +12,12 @@ from typing import IO, TYPE_CHECKING, Any, Final, cast
 import orjson
 
 from ctxctl.errors import UnreadableError
-from ctxctl.formats.capture import NATIVE
-from ctxctl.record.ending import Ending
+from ctxctl.importers.capture import NATIVE
 from ctxctl.record.append_target import Outlet
+from ctxctl.record.ending import Ending
 
 if TYPE_CHECKING:
-    from ctxctl.formats.declaration import Format
+    from ctxctl.ingest.declaration import Format
     from ctxctl.model.problem import Problem
     from ctxctl.record.options import Options
 
@@ -97,12 +97,12 @@ class _Stream:
 
 def _detected(stream: _Stream, format_name: str | None) -> tuple[Format | None, bytes]:
     """The stream's format, None for events, by its first lines; and what was read of it for that."""
-    from ctxctl.trace.unknown_file import is_native, looks_like
     from ctxctl.trace.spool import compression
+    from ctxctl.trace.unknown_file import is_native, looks_like
 
     head, found = b"", None
     if format_name is not None:
-        from ctxctl.formats import registry
+        from ctxctl.importers import registry
 
         return None if format_name == NATIVE else registry.by_name(format_name), b""
     while not stream.over and len(head) < _HEAD:
@@ -132,7 +132,7 @@ def _detected(stream: _Stream, format_name: str | None) -> tuple[Format | None, 
 
 
 def _format_of(head: bytes) -> Format | None:
-    from ctxctl.formats import registry
+    from ctxctl.importers import registry
 
     return registry.of_head(head[:_HEAD])
 
@@ -180,7 +180,7 @@ class _Lines:
         self._tell_losses()
 
     def _line(self, line: bytes) -> None:
-        from ctxctl.formats.lines import Line, load
+        from ctxctl.ingest.lines import Line, load
 
         self._number += 1
         if line.isspace() or not line:
@@ -290,7 +290,7 @@ class _Foreign:
             self._failed(error)
 
     def _update(self, mirror: Any, *, quiet: bool, sure: bool) -> None:
-        from ctxctl.formats import registry
+        from ctxctl.importers import registry
         from ctxctl.record.folder import at_end
 
         try:

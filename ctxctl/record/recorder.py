@@ -15,7 +15,7 @@ from ctxctl.record.scopes import Scope, Step, Turn, current
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxctl.formats.build import Block
+    from ctxctl.ingest.build import Block
     from ctxctl.record.bodies import Sent, Talks
     from ctxctl.record.core import Core
     from ctxctl.record.place import Place

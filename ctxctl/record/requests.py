@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.formats.build import Json
-from ctxctl.formats.calls.purpose import MODEL, purpose, unread, without_query
-from ctxctl.formats.wire import of_body
-from ctxctl.formats.wire.dialect import Dialect
+from ctxctl.ingest.build import Json
+from ctxctl.providers.calls.purpose import MODEL, purpose, unread, without_query
+from ctxctl.providers.dialects import of_body
+from ctxctl.providers.dialects.base import Dialect
 from ctxctl.record import guard
 
 _LIMIT: Final = 64 << 20

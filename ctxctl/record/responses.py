@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from ctxctl.formats.build import Json
-from ctxctl.formats.calls import answers, bodies
-from ctxctl.formats.kit.parts import listed
-from ctxctl.formats.wire import stream
-from ctxctl.formats.wire.dialect import Dialect
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.parts import listed
+from ctxctl.providers.calls import answers, encodings
+from ctxctl.providers.dialects import stream
+from ctxctl.providers.dialects.base import Dialect
 from ctxctl.record import guard
 
 _LIMIT: Final = 64 << 20
@@ -72,19 +72,19 @@ def read(came: Came, dialect: Dialect) -> Told:
         return Told(failure={"error": f"no answer: {_words(came.how)}"})
     data, problem = _decoded(came.raw, came.headers.get("content-encoding"))
     if came.status >= 300 or came.status < 200:
-        kind = error_type(bodies.opened(data))
+        kind = error_type(encodings.opened(data))
         error = f"HTTP {came.status}" + (f": {kind}" if kind else "")
         return Told(failure={"error": error, "status": came.status})
     text = data.decode("utf-8", "replace")
-    streamed = bodies.is_stream(text) or "event-stream" in came.headers.get("content-type", "")
-    response = stream.final(text, dialect) if streamed else answers.final(bodies.opened(data), dialect)
+    streamed = encodings.is_stream(text) or "event-stream" in came.headers.get("content-type", "")
+    response = stream.final(text, dialect) if streamed else answers.final(encodings.opened(data), dialect)
     why = _why(came, problem)
     if streamed and _ended(text, dialect):
         # Clients stop reading where the stream says so, whatever follows.
         why = None
     elif streamed:
         why = why or "the stream stopped before its end"
-    elif isinstance(bodies.opened(data), dict):
+    elif isinstance(encodings.opened(data), dict):
         why = None
     if response is None:
         why = why or ("an empty answer" if not data else "an answer that is not read")

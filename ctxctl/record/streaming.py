@@ -56,7 +56,7 @@ class Stream:
     @guarded
     def close(self) -> None:
         """The answer is over: record it."""
-        from ctxctl.formats.wire.stream import final
+        from ctxctl.providers.dialects.stream import final
 
         if self.closed:
             return

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, ClassVar
 
-from ctxctl.formats.amplifier import parts as amplifier
-from ctxctl.formats.amplifier.parts import Names as Known
-from ctxctl.formats.amplifier.parts import Piece
-from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.wire.dialect import Dialect, Names, Unit, unknown
-from ctxctl.formats.wire.slots import Slots
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.parts import Part
+from ctxctl.plugins.amplifier import parts as amplifier
+from ctxctl.plugins.amplifier.parts import Names as Known
+from ctxctl.plugins.amplifier.parts import Piece
+from ctxctl.providers.dialects.base import Dialect, Names, Unit, unknown
+from ctxctl.providers.dialects.slots import Slots
 
 
 class Views(Dialect):

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ctxctl.labels import plural
+from ctxctl.model.annotations import Bound, Compacted, Ids, MissingContext, Redacted
 from ctxctl.model.results import Step
-from ctxctl.model.annotations import (Bound, Compacted, Ids, MissingContext, Redacted)
 from ctxctl.text import clip, visible
 
 _SHOWN = 8

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ctxctl.engine.replay.cursor import At
-from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.analysis.bisect import Parted, Parting, Turned
 from ctxctl.analysis.where import address
+from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.labels import plural
 from ctxctl.model.blame import Moment
 from ctxctl.model.results import Step

@@ -10,7 +10,7 @@ import msgspec
 from ctxctl.labels import number, plural
 from ctxctl.report.tables import Column, labelled, table, wrap
 from ctxctl.text import visible
-from ctxctl.tokens.calibrate.calibration import (Calibration, Fit, Outcome, Refused)
+from ctxctl.tokens.calibrate.calibration import Calibration, Fit, Outcome, Refused
 from ctxctl.tokens.calibrate.errors import Errors
 from ctxctl.tokens.calibrate.features import CLASSES
 

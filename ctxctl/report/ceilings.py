@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ctxctl.session.ceilings import Ceiling
 from ctxctl.labels import LIMIT_SOURCES, plural
+from ctxctl.session.ceilings import Ceiling
 from ctxctl.text import visible
 
 _LISTED: Final = 4

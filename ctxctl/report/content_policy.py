@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any, Final
 
-from ctxctl.session.redaction import Veil
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
+from ctxctl.session.redaction import Veil
 from ctxctl.trace.contents import Contents, canonical
 
 Json = dict[str, Any]

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.analysis.costs import (Costs, DoubtedSums, Spent, StepCost)
-from ctxctl.session.believed_bill import replaced_parts
+from ctxctl.analysis.costs import Costs, DoubtedSums, Spent, StepCost
 from ctxctl.analysis.stated import stated_of
 from ctxctl.labels import AT_LEAST, dollars, number, plural, share
 from ctxctl.model.addresses import prefix
@@ -17,9 +16,10 @@ from ctxctl.model.money import Money, Tokens
 from ctxctl.report.catalogue import catalogue_object
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.misses import miss_cell, miss_object, misses_object, misses_text
-from ctxctl.report.money_json import (exact, money_object, rates_object, tokens_object)
+from ctxctl.report.money_json import exact, money_object, rates_object, tokens_object
 from ctxctl.report.stated import stated_lines, stated_object
 from ctxctl.report.tables import Column, labelled, table
+from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.text import visible
 
 TOP_BREAKS = 5

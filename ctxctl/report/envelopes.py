@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import NO_TIME, SCHEMA_VERSION
+from ctxctl.session import Inspector
 
 Json = dict[str, Any]
 _REFS: Final = (

@@ -13,13 +13,13 @@ from typing import IO, Any, Final, cast
 
 import orjson
 
-from ctxctl.formats.agent_context import conform, kinds
-from ctxctl.session import Inspector
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
-from ctxctl.report.expand import Blocks
+from ctxctl.plugins.agent_context import conform, kinds
 from ctxctl.report.content_policy import Settling
+from ctxctl.report.expand import Blocks
+from ctxctl.session import Inspector
 from ctxctl.trace.codec import parse_line
 from ctxctl.trace.validate import RECORD_SCHEMAS, validate_event
 from ctxctl.trace.writer import TraceWriter

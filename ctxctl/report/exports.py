@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from ctxctl.errors import UsageError
-from ctxctl.session import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step, Turn
 from ctxctl.report.header import Header
+from ctxctl.session import Inspector
 
 Progress = Callable[[float], None]
 Report = Callable[[Problem], None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ctxctl.formats.about import FACTS, About, Fact, Level
+from ctxctl.ingest.about import FACTS, About, Fact, Level
 from ctxctl.model.records import Fidelity
 from ctxctl.report.tables import labelled
 from ctxctl.text import visible

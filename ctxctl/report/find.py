@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.query.facts import breaks
-from ctxctl.session.ceilings import Ceiling
 from ctxctl.labels import SIGNS, plural, share
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
@@ -15,6 +14,7 @@ from ctxctl.report.changes import why
 from ctxctl.report.misses import miss_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import wrap
+from ctxctl.session.ceilings import Ceiling
 from ctxctl.text import cells, clip, pad, preview, visible
 
 _ADDRESS: Final = 24

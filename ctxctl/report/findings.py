@@ -7,11 +7,11 @@ from typing import Any
 
 from ctxctl.engine.replay.cursor import At
 from ctxctl.engine.replay.run import Engine
-from ctxctl.session import Inspector
-from ctxctl.lint.selection import configured
 from ctxctl.lint.run import Pass
+from ctxctl.lint.selection import configured
 from ctxctl.model.event import Event
 from ctxctl.model.findings import Finding
+from ctxctl.session import Inspector
 
 
 class Looking:

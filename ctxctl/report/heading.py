@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ctxctl.session.edits import NOT_KNOWN, drops_text, text_of
 from ctxctl.labels import given_share, plural, share
 from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.header import Header
 from ctxctl.report.tables import labelled
+from ctxctl.session.edits import NOT_KNOWN, drops_text, text_of
 from ctxctl.text import visible
 
 _DOUBTS: Final = 3

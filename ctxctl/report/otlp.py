@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step, Turn
+from ctxctl.session import Inspector
 
 Json = dict[str, Any]
 _BATCH: Final = 64

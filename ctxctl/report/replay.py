@@ -10,7 +10,6 @@ from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.report.changes import counts_line, counts_short
-from ctxctl.report.verdicts import held
 from ctxctl.report.fidelity import measured_lines
 from ctxctl.report.find import Narrowed
 from ctxctl.report.header import Header
@@ -20,6 +19,7 @@ from ctxctl.report.sent import against, size
 from ctxctl.report.step import flow, ledger_flow, methods, step_lines
 from ctxctl.report.tables import labelled
 from ctxctl.report.totals import Thread, Totals
+from ctxctl.report.verdicts import held
 from ctxctl.text import cells, clip, preview, visible
 
 _KNOWN: Final[dict[UsedMethod, str]] = {

@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Final
 
 from ctxctl.analysis.comparison import Comparison
-from ctxctl.session.edits import NOT_KNOWN, drops_text, text_of
 from ctxctl.labels import dollars, number, plural, signed, signed_share
 from ctxctl.model.addresses import prefix
 from ctxctl.model.turnpairs import TurnPair, TurnSide
@@ -16,6 +15,7 @@ from ctxctl.report.header import Header
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import methods
 from ctxctl.report.tables import Column, fits, labelled, table
+from ctxctl.session.edits import NOT_KNOWN, drops_text, text_of
 from ctxctl.text import visible
 
 _TAB: Final = 12

@@ -8,13 +8,13 @@ from typing import Final
 from ctxctl.labels import MINUS, plural, signed, signed_share
 from ctxctl.model.results import BrokenBy, Cache, Ledger, Step, Window
 from ctxctl.model.vocab import MODEL, UNRECORDED
+from ctxctl.report.annotations import told
 from ctxctl.report.changes import changes_table, counts_line, rows
 from ctxctl.report.doubts import doubt_text
 from ctxctl.report.misses import miss_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import against, beside, compacts, known_by, limit
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, wrap
-from ctxctl.report.annotations import told
 from ctxctl.text import visible
 
 BASES = {

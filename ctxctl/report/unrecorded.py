@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ctxctl.formats.about import About, Level
+from ctxctl.ingest.about import About, Level
 from ctxctl.model.records import Fidelity
 
 NOT_RECORDED: Final = Level.NOT_RECORDED.value

@@ -5,10 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import NamedTuple
 
-from ctxctl.session.believed_bill import believed_tokens
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, apart, priced
 from ctxctl.model.results import Cache, Miss, Step, UsageView
 from ctxctl.model.terms import PLAIN, Further, Terms
+from ctxctl.session.believed_bill import believed_tokens
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NO_CACHE = "no cache figures are recorded: all of it priced as plain input"

@@ -10,11 +10,11 @@ import msgspec
 from ctxctl.engine.replay.edits import Edits, Text
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
-from ctxctl.session.inventory import Facets, Inventory, Shelf
-from ctxctl.session.resolver import (Found, Several, TextOf, resolve, several, the_one)
 from ctxctl.labels import plural
 from ctxctl.model.content import ContentStore
 from ctxctl.model.whatif import UNEDITED, Dropped, Edited, Replaced, Replacement, Texts
+from ctxctl.session.inventory import Facets, Inventory, Shelf
+from ctxctl.session.resolver import Found, Several, TextOf, resolve, several, the_one
 
 _NEAR: Final = 3
 _LOOKED_AT: Final = 20_000

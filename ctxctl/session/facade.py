@@ -10,27 +10,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ctxctl.config import load as load_settings
-from ctxctl.engine.replay.changes import (Context, compare, no_cause, rescored)
-from ctxctl.engine.replay.cursor import (At, Cursor, Snapshots, ignore, paired)
+from ctxctl.engine.replay.changes import Context, compare, no_cause, rescored
+from ctxctl.engine.replay.cursor import At, Cursor, Snapshots, ignore, paired
 from ctxctl.engine.replay.ordering import Ends
 from ctxctl.engine.replay.placements import Count
-from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.rules import Encodings, Rules
+from ctxctl.engine.replay.run import Engine
 from ctxctl.errors import UsageError
-from ctxctl.session.addresses import named, resolve
-from ctxctl.session.assembly import joints, text_of
-from ctxctl.session.calibration import NONE, SESSION, fitted_to
-from ctxctl.session.results import (FrameDiff, Outline, Reported, frame_diff)
-from ctxctl.session.learned import OFF
-from ctxctl.session.item_life import life_of, rekeyed
-from ctxctl.session.opening import Opened, native_line, open_trace
-from ctxctl.session.params import (Limiter, Lookahead, Params, fits, plans, recomputes, resolve_params, same_ranks)
-from ctxctl.session.places import Places, places, step_index
-from ctxctl.session.recount import Recount
-from ctxctl.session.scales import scales_of
-from ctxctl.session.survey import Survey
-from ctxctl.session.redaction import Veil
-from ctxctl.session.history.history import Chronicle
 from ctxctl.model import vocab
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
@@ -39,6 +25,29 @@ from ctxctl.model.problem import DOUBTS, Problem
 from ctxctl.model.results import Frame, Step, Summary, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Texts
 from ctxctl.policies.registry import Strategy
+from ctxctl.session.addresses import named, resolve
+from ctxctl.session.assembly import joints, text_of
+from ctxctl.session.calibration import NONE, SESSION, fitted_to
+from ctxctl.session.history.history import Chronicle
+from ctxctl.session.item_life import life_of, rekeyed
+from ctxctl.session.learned.choice import OFF
+from ctxctl.session.opening import Opened, native_line, open_trace
+from ctxctl.session.params import (
+    Limiter,
+    Lookahead,
+    Params,
+    fits,
+    plans,
+    recomputes,
+    resolve_params,
+    same_ranks,
+)
+from ctxctl.session.places import Places, places, step_index
+from ctxctl.session.recount import Recount
+from ctxctl.session.redaction import Veil
+from ctxctl.session.results import FrameDiff, Outline, Reported, frame_diff
+from ctxctl.session.scales import scales_of
+from ctxctl.session.survey import Survey
 from ctxctl.tokens.overhead import written_size
 
 if TYPE_CHECKING:

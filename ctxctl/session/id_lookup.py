@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ctxctl.engine.replay.step_tracker import ThreadKey, Tracker
 from ctxctl.errors import UsageError
-from ctxctl.session.places import Places
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
+from ctxctl.session.places import Places
 from ctxctl.trace.reader import Trace
 
 

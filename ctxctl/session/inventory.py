@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ctxctl.engine.replay.item_table import Book
 from ctxctl.engine.query.facts import server_in
+from ctxctl.engine.replay.item_table import Book
 from ctxctl.engine.replay.step_tracker import ThreadKey, Tracker
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event

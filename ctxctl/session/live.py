@@ -16,17 +16,17 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from ctxctl.formats.capture import NATIVE
-from ctxctl.session.live_capture import (ANEW, LATER, CaptureFeed, companion)
-from ctxctl.session.live_choice import (Sessions, kind_of, nothing, warm_up)
+from ctxctl.importers.capture import NATIVE
+from ctxctl.model import vocab
+from ctxctl.model.problem import Problem
+from ctxctl.model.whatif import AS_RECORDED, Limits
+from ctxctl.session.live_capture import ANEW, LATER, CaptureFeed, companion
+from ctxctl.session.live_choice import Sessions, kind_of, nothing, warm_up
 from ctxctl.session.live_feeds import Feed, Look, NativeFeed
 from ctxctl.session.live_inspector import LiveInspector, Take
 from ctxctl.session.live_rows import LiveRows
 from ctxctl.session.opening import Opened
 from ctxctl.session.params import first_model, resolve_params
-from ctxctl.model import vocab
-from ctxctl.model.problem import Problem
-from ctxctl.model.whatif import AS_RECORDED, Limits
 from ctxctl.trace.file_events import LOOK, Waker
 
 SLICE: Final = (0.1, 0.25)

@@ -17,12 +17,12 @@ from typing import BinaryIO, Final, cast
 import orjson
 
 from ctxctl.errors import CtxctlError
-from ctxctl.formats.capture import open_capture
-from ctxctl.formats.turn_ends import is_over
-from ctxctl.session.learned import OFF, chosen
+from ctxctl.importers.capture import open_capture
+from ctxctl.importers.turn_ends import is_over
+from ctxctl.model.problem import Problem
+from ctxctl.session.learned.choice import OFF, chosen
 from ctxctl.session.live_feeds import Look, Rollback
 from ctxctl.session.opening import Opened, write_native
-from ctxctl.model.problem import Problem
 from ctxctl.trace.follow import OpenFile
 from ctxctl.trace.growing import GrowingSource, GrowingTrace
 from ctxctl.trace.source import Source
@@ -276,7 +276,7 @@ def companion(path: Path, name: str) -> bool:
 
 
 def _tree(top: Path, prefix: str, found: Marks) -> None:
-    from ctxctl.formats.kit.folder import Folder
+    from ctxctl.ingest.folder import Folder
 
     for name in Folder(str(top), top).files:
         _mark(top / name, prefix + name, found)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ctxctl.errors import UnreadableError
-from ctxctl.trace.unknown_file import is_native
 from ctxctl.trace.reader import no_events
 from ctxctl.trace.source import open_source
 from ctxctl.trace.spool import compression
+from ctxctl.trace.unknown_file import is_native
 
 _EVERY: Final = 2.0
 """Seconds between two searches for a newer session, at least; they take a twentieth of the time at most."""
@@ -139,7 +139,7 @@ class Sessions:
             return False
         if is_native(head):
             return self._format in (None, "native")
-        from ctxctl.formats import registry
+        from ctxctl.importers import registry
 
         found = registry.of_file(Path(name), head)
         return found is not None and self._format in (None, found.name)
@@ -161,8 +161,8 @@ class Sessions:
 
     def _is_capture(self, path: Path) -> bool:
         """Whether a directory is one session, spread over files."""
-        from ctxctl.formats import registry
-        from ctxctl.formats.kit.folder import Folder
+        from ctxctl.importers import registry
+        from ctxctl.ingest.folder import Folder
 
         folder = Folder(str(path), path)
         apart = any(name.endswith(".jsonl") and not _PARTS.search(name) for name in folder.files)
@@ -175,7 +175,7 @@ class Sessions:
 
 def places() -> tuple[Path, ...]:
     """Directories of this user in which known runtimes write sessions, those that exist."""
-    from ctxctl.formats import registry
+    from ctxctl.importers import registry
 
     found: dict[Path, None] = {}
     for importer in registry.built_in():
@@ -229,7 +229,7 @@ def kind_of(path: Path, format_name: str | None) -> Literal["native", "capture",
         return "capture"
     if is_native(head):
         return "native"
-    from ctxctl.formats import registry
+    from ctxctl.importers import registry
 
     if registry.of_file(path, head) is not None:
         return "capture"

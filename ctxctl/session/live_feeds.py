@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from ctxctl.session.opening import Opened
 from ctxctl.model.problem import Problem
+from ctxctl.session.opening import Opened
 from ctxctl.trace.follow import Follower, OpenFile, PathFiles, Restart, Span, State
 from ctxctl.trace.growing import GrowingSource, GrowingTrace
 

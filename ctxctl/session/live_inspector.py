@@ -13,24 +13,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.cursor import (At, Cursor, Recent, Snapshots, paired, remainder)
+from ctxctl.engine.replay.cursor import At, Cursor, Recent, Snapshots, paired, remainder
 from ctxctl.engine.replay.ordering import Ends
-from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.rules import Ahead
+from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
-from ctxctl.session.facade import (Inspector, Outline, Progress, Reported)
-from ctxctl.session.live_rows import (LiveRows, Tail, empty, tail_of)
-from ctxctl.session.opening import Opened
-from ctxctl.session.params import Params
-from ctxctl.session.places import Places
-from ctxctl.session.survey import Survey
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.outline import Row
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.policies.registry import Strategy
+from ctxctl.session.facade import Inspector, Outline, Progress, Reported
+from ctxctl.session.live_rows import LiveRows, Tail, empty, tail_of
+from ctxctl.session.opening import Opened
+from ctxctl.session.params import Params
+from ctxctl.session.places import Places
+from ctxctl.session.survey import Survey
 from ctxctl.trace.contents import Mark
 from ctxctl.trace.growing import GrowingTrace, key_of
 from ctxctl.trace.index import Span

@@ -9,9 +9,9 @@ import msgspec
 
 from ctxctl.engine.replay.cursor import At
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.session.survey import Survey, row_of
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Summary, Turn
+from ctxctl.session.survey import Survey, row_of
 
 TurnKey = tuple[ThreadKey, int]
 

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from ctxctl.errors import UsageError
-from ctxctl.formats.capture import NATIVE, open_capture
-from ctxctl.session.learned import OFF, Used, chosen
+from ctxctl.importers.capture import NATIVE, open_capture
 from ctxctl.model.problem import Problem
+from ctxctl.session.learned.choice import OFF, Used, chosen
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ctxctl.formats.declaration import Format
-    from ctxctl.formats.kit.folder import Folder
+    from ctxctl.ingest.declaration import Format
+    from ctxctl.ingest.folder import Folder
     from ctxctl.trace.index import Span
 
 _SPOOL = 32 << 20
@@ -82,7 +82,7 @@ def write_native(
 
     `pause` is called at each event and may raise to stop.
     """
-    from ctxctl.formats import registry
+    from ctxctl.importers import registry
     from ctxctl.trace.writer import TraceWriter
 
     writer = TraceWriter(file, source=importer.name, report=problems.append)

@@ -16,9 +16,7 @@ import msgspec
 from ctxctl.engine.replay.rules import Ahead, Catalogued, Threshold
 from ctxctl.engine.replay.step_tracker import ThreadKey, Tracker
 from ctxctl.errors import UsageError
-from ctxctl.formats.capture import NATIVE
-from ctxctl.session import calibration as calibrating
-from ctxctl.session.opening import Opened
+from ctxctl.importers.capture import NATIVE
 from ctxctl.model import vocab
 from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.event import Event
@@ -29,6 +27,8 @@ from ctxctl.model.records import Assembly, Injection, Item, Selection, Usage
 from ctxctl.model.vocab import ABOUT_THE_TRACE, Mode, mode_of
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
 from ctxctl.policies.registry import Strategy, by_name, names
+from ctxctl.session import calibration as calibrating
+from ctxctl.session.opening import Opened
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.encodings import NAMES, RANKS_OF

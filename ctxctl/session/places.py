@@ -14,10 +14,10 @@ import xxhash
 
 from ctxctl.engine.replay.ordering import Until
 from ctxctl.engine.replay.step_tracker import Place, ThreadKey, Tracker
-from ctxctl.session.redaction import Veil
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import Injection
+from ctxctl.session.redaction import Veil
 from ctxctl.trace.index import Span, StepIndex
 from ctxctl.trace.reader import Trace
 

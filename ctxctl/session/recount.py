@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxctl.session.params import counting_room
 from ctxctl.model.content import Content
+from ctxctl.session.params import counting_room
 from ctxctl.tokens.overhead import written_size
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 from ctxctl.engine.replay.item_table import base_id, version_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
-from ctxctl.session.inventory import Came, Inventory, Shelf
 from ctxctl.model.addresses import prefix
 from ctxctl.model.content import Content
 from ctxctl.model.records import Item
+from ctxctl.session.inventory import Came, Inventory, Shelf
 
 _LONGEST: Final = 10_000
 """Characters of the longest name that is looked for."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from ctxctl.engine.sizes.scales import (RAW, Entered, Expectation, Plain, Scale, Scales)
+from ctxctl.engine.sizes.scales import RAW, Entered, Expectation, Plain, Scale, Scales
 from ctxctl.model.vocab import MODEL, OPENAI_CHAT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ctxctl.session.params import Params
     from ctxctl.model.content import Content
+    from ctxctl.session.params import Params
     from ctxctl.tokens.calibrate.calibration import Calibration
     from ctxctl.tokens.calibrate.expect import Weighing
     from ctxctl.tokens.calibrate.following import Following

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ctxctl.engine.sizes.doubts import believed_output
-from ctxctl.engine.replay.entry_log import Entries
 from ctxctl.engine.query.facts import breaks
+from ctxctl.engine.replay.entry_log import Entries
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.session.believed_bill import replaced_parts
+from ctxctl.engine.sizes.doubts import believed_output
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Step, Turn
+from ctxctl.session.believed_bill import replaced_parts
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.run import Engine

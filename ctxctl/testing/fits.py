@@ -11,12 +11,12 @@ from ctxctl.model.sizes import limit_words, only_recorded, sent_of
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
+    from ctxctl.budget.distribution import Size
     from ctxctl.budget.estimate import Estimate
     from ctxctl.budget.plan import Model
-    from ctxctl.budget.distribution import Size
-    from ctxctl.session import Inspector
     from ctxctl.model.results import Placement, Step, Window
     from ctxctl.model.vocab import LimitSource
+    from ctxctl.session import Inspector
 
 _WIDTH: Final = 100
 _SHOWN: Final = 5
@@ -95,8 +95,8 @@ def assert_fits(
         return _plan_fits(name, None if baseline is None else Path(baseline))
     if baseline is not None:
         raise UsageError("baseline-of-plan", "a baseline is for a plan, and this is a trace")
-    from ctxctl.budget.plan import Model
     from ctxctl.budget.distribution import Size
+    from ctxctl.budget.plan import Model
 
     if min(reserve, headroom, window or 0, max_input or 0) < 0:
         raise UsageError("bad-limit", "fewer than no tokens cannot be")

@@ -18,8 +18,8 @@ from ctxctl.labels import noun, plural
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
-    from ctxctl.session import Inspector
     from ctxctl.model.results import Placement, Step
+    from ctxctl.session import Inspector
 
 
 _VERSION: Final = 1

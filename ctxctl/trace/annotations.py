@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ctxctl.model.records import Compaction, Envelope, Missing, Redaction
 from ctxctl.model.annotations import UNREDACTED
+from ctxctl.model.records import Compaction, Envelope, Missing, Redaction
 from ctxctl.trace.coerce import Fields
 
 _REFS: Final = (

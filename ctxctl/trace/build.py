@@ -29,8 +29,8 @@ from ctxctl.model.records import (
     Usage,
 )
 from ctxctl.model.terms import terms_of
+from ctxctl.trace.annotations import compaction, envelope, missing, redaction
 from ctxctl.trace.coerce import Fields
-from ctxctl.trace.annotations import (compaction, envelope, missing, redaction)
 
 _DROPPED = re.compile(r"drop|omit|remov", re.IGNORECASE)
 _CUT = re.compile(r"truncat|cut|shorten|blank", re.IGNORECASE)

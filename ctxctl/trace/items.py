@@ -10,14 +10,14 @@ import msgspec
 import orjson
 import xxhash
 
+from ctxctl.model.annotations import UNREDACTED
 from ctxctl.model.content import Content
 from ctxctl.model.records import Block, Item, Redaction
-from ctxctl.model.annotations import UNREDACTED
+from ctxctl.trace.annotations import of_item
 from ctxctl.trace.coerce import Fields, Report, loads
 from ctxctl.trace.contents import SEED, Contents
 from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
 from ctxctl.trace.memo import Memo
-from ctxctl.trace.annotations import of_item
 from ctxctl.trace.utf8 import check_utf8
 from ctxctl.trace.wire import ItemWire, Raw, decode_body, decode_item
 

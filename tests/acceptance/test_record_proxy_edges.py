@@ -18,10 +18,10 @@ import pytest
 from ctxctl.errors import UsageError
 from ctxctl.record.options import Options
 from ctxctl.record.proxy import copies, server
-from ctxctl.record.proxy.writer_client import Books, Scribe
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import Upstream as Address
 from ctxctl.record.proxy.upstreams import parsed
+from ctxctl.record.proxy.writer_client import Books, Scribe
 from tests.acceptance.wire_scenarios import ANSWER, END, JSON, body, post, reply
 from tests.acceptance.wires import (
     Scenario,

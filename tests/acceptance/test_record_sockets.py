@@ -12,11 +12,11 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from ctxctl.session import Inspector
 from ctxctl.record.options import Options
-from ctxctl.record.proxy.writer_client import Books, Scribe
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import parsed
+from ctxctl.record.proxy.writer_client import Books, Scribe
+from ctxctl.session import Inspector
 from tests.acceptance.responses_socket import SYSTEM, USAGE, Stand, answer, create, running, user
 from tests.unit.formats.wire_rebuild import check
 

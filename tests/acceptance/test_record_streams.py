@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from ctxctl.session.live import Live
 from ctxctl.record import folder
+from ctxctl.record.append_target import Outlet
 from ctxctl.record.capture import Mirror
 from ctxctl.record.options import Options
-from ctxctl.record.append_target import Outlet
+from ctxctl.session.live import Live
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "fixtures"

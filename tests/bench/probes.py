@@ -33,7 +33,7 @@ def importer(name: str, folder: str) -> None:
 
     import orjson
 
-    from ctxctl.formats import registry
+    from ctxctl.importers import registry
     from ctxctl.trace.source import Source
 
     captures = []
@@ -142,8 +142,8 @@ def outline(path: str) -> None:
 
 def why(path: str) -> None:
     """Print CPU seconds: of loading what is indexed with the first answer, of the median, of the slowest."""
-    from ctxctl.session import Inspector
     from ctxctl.analysis.why.answer import explain
+    from ctxctl.session import Inspector
     from ctxctl.session.history.cache import chronicle_of
 
     with Inspector.open(path) as inspector:

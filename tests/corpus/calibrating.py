@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ctxctl.errors import CtxctlError
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.tokens.cache import CountCache, default_path
-from ctxctl.tokens.calibrate.calibration import (Fit, Refused, fitted, relatives, sound)
+from ctxctl.tokens.calibrate.calibration import Fit, Refused, fitted, relatives, sound
 from ctxctl.tokens.calibrate.errors import Errors, Miss, quantile, summed, tested, unrepeated
 from ctxctl.tokens.calibrate.expect import EXACT_ITEMS, ONES
 from ctxctl.tokens.calibrate.features import weighed

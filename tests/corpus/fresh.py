@@ -13,14 +13,14 @@ from typing import NamedTuple
 from predictions import LONG, SMALLEST, of_bills
 
 from ctxctl.budget.derive import derived
+from ctxctl.budget.distribution import quantile
 from ctxctl.budget.growth import Between, between, grown
 from ctxctl.budget.measure import Reader
 from ctxctl.budget.observe import Observed
 from ctxctl.budget.plan import parse
-from ctxctl.budget.distribution import quantile
 from ctxctl.errors import CtxctlError
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.tokens.counter import Counter
 
 CAPS = (0.5, 0.9)

@@ -16,13 +16,13 @@ from pathlib import Path
 from statistics import mean, median
 from typing import NamedTuple
 
+from ctxctl.budget.continuation import LEAST_TURNS, gone, onward
 from ctxctl.budget.growth import between, grown
 from ctxctl.budget.measure import Measured, Reader
-from ctxctl.budget.continuation import LEAST_TURNS, gone, onward
 from ctxctl.budget.plan import Plan, parse
 from ctxctl.errors import CtxctlError
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.tokens.counter import Counter
 
 LONG = 40

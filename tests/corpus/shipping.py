@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ctxctl.tokens.calibrate import shipped
-from ctxctl.tokens.calibrate.calibration import (Calibration, Fit, blind_items, calibrate, gross)
+from ctxctl.tokens.calibrate.calibration import Calibration, Fit, blind_items, calibrate, gross
 from ctxctl.tokens.calibrate.errors import quantile
 from ctxctl.tokens.calibrate.errors import unrepeated as segments_of
 from ctxctl.tokens.calibrate.expect import EXACT_ITEMS, ONES
 from ctxctl.tokens.calibrate.features import CLASSES, weighed
-from ctxctl.tokens.calibrate.relatives import nearest
 from ctxctl.tokens.calibrate.points import Blind, Lane, Row, rows_of
+from ctxctl.tokens.calibrate.relatives import nearest
 from ctxctl.tokens.calibrate.spread import SHARE, Common, Off, Spread, spread_of
 from ctxctl.tokens.models import resolve
 from tests.corpus.withheld import ENCODING, LEAST_BILL, Capture, Told, foretold_and_shown, unrepeated, weigher

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from ctxctl.errors import CtxctlError
-from ctxctl.formats import registry
-from ctxctl.formats.about import Level
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
+from ctxctl.ingest.about import Level
 from ctxctl.model.results import Step, Summary
+from ctxctl.session import Inspector
 
 
 def replayed(path: Path) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.amplifier.compactions import Counters
-from ctxctl.formats.wire import of_body
-from ctxctl.session import Inspector
 from ctxctl.model.results import Frame, Step
+from ctxctl.plugins.amplifier.compactions import Counters
+from ctxctl.providers.dialects import of_body
+from ctxctl.session import Inspector
 from tests.unit.formats.wire_rebuild import compare, places, rebuilt
 
 Json = dict[str, Any]

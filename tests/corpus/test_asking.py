@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.engine.query import parse
-from ctxctl.errors import UnreadableError
-from ctxctl.session import Inspector
 from ctxctl.analysis.bisect import bisect, part
 from ctxctl.analysis.blame import blame
 from ctxctl.analysis.series import content_key
 from ctxctl.analysis.sessions import compare_sessions
 from ctxctl.analysis.where import where
+from ctxctl.engine.query import parse
+from ctxctl.errors import UnreadableError
 from ctxctl.report.blame import text_lines
 from ctxctl.report.paint import plain
+from ctxctl.session import Inspector
 
 pytestmark = pytest.mark.corpus
 EACH = 2

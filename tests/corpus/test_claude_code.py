@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ctxctl.formats import registry
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.trace.source import open_source
 from ctxctl.trace.validate import validate_event
 

@@ -11,10 +11,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ctxctl.formats import registry
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.trace.source import open_source
 
 Json = dict[str, Any]

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ctxctl.formats.about import FACT_NAMES, Level
-from ctxctl.formats.registry import detect, events
+from ctxctl.importers.registry import detect, events
+from ctxctl.ingest.about import FACT_NAMES, Level
+from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.session.assembly import text_of
-from ctxctl.model.results import Step
 from ctxctl.trace.source import open_source
 from tests.corpus.wire_match import FACTS, Match, Piece, loaded, match, of_block, part_of, piece, squeezed
 from tests.independent.wire import Request, answer, chained, requests

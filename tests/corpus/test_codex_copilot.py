@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.trace.source import open_source
 
 Json = dict[str, Any]

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ctxctl.formats.capture import open_capture
+from ctxctl.importers.capture import open_capture
 
 ROOT = Path(__file__).resolve().parents[2]
 MANUAL = ROOT / "docs" / "captures.md"

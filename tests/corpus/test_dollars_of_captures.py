@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.errors import CtxctlError
-from ctxctl.session import Inspector
 from ctxctl.analysis.costs import Costs, walk
+from ctxctl.errors import CtxctlError
 from ctxctl.model.money import ZERO, Money
+from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "independent"))

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from ctxctl.errors import CtxctlError
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 
 SHARE = (0.45, 0.65)
 """Of Claude Code's answers: 2,432 of 4,622 were below half of what is visible when this was written."""

@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 from ctxctl.cli.main import run
+from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.session.assembly import text_of
-from ctxctl.model.results import Step
 
 VERSIONS = {
     "claude-code": ("claude-code", "2.1.330"),

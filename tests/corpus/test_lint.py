@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from ctxctl.errors import CtxctlError
-from ctxctl.session import Inspector
-from ctxctl.lint.selection import choose
 from ctxctl.lint.registry import rules
 from ctxctl.lint.run import Linted, linted
+from ctxctl.lint.selection import choose
+from ctxctl.session import Inspector
 
 CORPUS = Path(os.environ.get("CTXCTL_CORPUS") or ".")
 BYTES = 1_500_000

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ctxctl.analysis.costs import Costs, walk
 from ctxctl.errors import CtxctlError
 from ctxctl.session import Inspector
-from ctxctl.analysis.costs import Costs, walk
 from ctxctl.tokens.catalogue.rates import RateBook
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "independent"))

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.formats.roo.reader import requests
+from ctxctl.importers import registry
+from ctxctl.importers.roo.reader import requests
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import open_source
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ctxctl.errors import CtxctlError
-from ctxctl.session import Inspector
 from ctxctl.model.results import Placement, Step
+from ctxctl.session import Inspector
 from ctxctl.tokens.models import resolve
 
 FOLDERS = ("api-captures", "langfuse", "langsmith", "otel-genai", "inspect-ai")

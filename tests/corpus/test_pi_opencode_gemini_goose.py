@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from ctxctl.formats import registry
+from ctxctl.importers import registry
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import open_source
 

@@ -11,13 +11,13 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ctxctl.session import Inspector
 from ctxctl.model.fitting import Room
 from ctxctl.model.results import Step
-from ctxctl.policies.amplifier.ladder import Rules, climb
-from ctxctl.policies.amplifier.messages import Message, of_rows, total
-from ctxctl.policies.amplifier.notice import notice
-from ctxctl.policies.amplifier.policy import Amplifier
+from ctxctl.plugins.amplifier.policy.context_simple import Amplifier
+from ctxctl.plugins.amplifier.policy.ladder import Rules, climb
+from ctxctl.plugins.amplifier.policy.messages import Message, of_rows, total
+from ctxctl.plugins.amplifier.policy.notice import notice
+from ctxctl.session import Inspector
 
 Json = dict[str, Any]
 OLDER = "amplifier:sticky=false"

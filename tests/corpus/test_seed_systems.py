@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.formats.about import Level
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
+from ctxctl.ingest.about import Level
 from ctxctl.model.results import Frame, Step
+from ctxctl.session import Inspector
 
 Json = dict[str, Any]
 MEMORY = "durable_memory"

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.formats.capture import open_capture
+from ctxctl.importers import registry
+from ctxctl.importers.capture import open_capture
 from ctxctl.model import vocab
 from tests.oracle.ref_identity import Piece, standing
 

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from ctxctl.errors import UnreadableError
-from ctxctl.formats import registry
-from ctxctl.formats.about import Level
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
+from ctxctl.ingest.about import Level
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.trace.source import open_source
 from ctxctl.trace.validate import validate_event
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.engine.query import parse
-from ctxctl.session import Inspector
 from ctxctl.analysis.where import where
 from ctxctl.analysis.why.answer import explain
+from ctxctl.engine.query import parse
+from ctxctl.session import Inspector
 
 _INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _WINDOW = 200_000

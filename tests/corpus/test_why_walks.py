@@ -12,13 +12,13 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from ctxctl.errors import CtxctlError
-from ctxctl.formats import registry
-from ctxctl.session import Inspector
 from ctxctl.analysis.why.answer import explain
-from ctxctl.session.history.cache import chronicle_of
+from ctxctl.errors import CtxctlError
+from ctxctl.importers import registry
 from ctxctl.report import jsonout
 from ctxctl.report.why import to_json
+from ctxctl.session import Inspector
+from ctxctl.session.history.cache import chronicle_of
 from tests.oracle import real
 from tests.oracle.build import Event
 from tests.oracle.walk import Walk

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ctxctl.formats import registry
-from ctxctl.formats.declaration import Format
+from ctxctl.importers import registry
+from ctxctl.ingest.declaration import Format
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 from ctxctl.trace.writer import TraceWriter

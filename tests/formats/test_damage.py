@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.formats import registry
+from ctxctl.importers import registry
 from tests.formats.damage import FIXTURES, captures, each_line_damaged, each_place_damaged, imported, is_lines
 
 CAPTURES = [pytest.param(path, id=name) for name, path in captures()]

@@ -20,17 +20,17 @@ from typer.testing import CliRunner
 
 from ctxctl.cli.main import app
 from ctxctl.errors import CtxctlError
-from ctxctl.formats import registry
-from ctxctl.formats.amplifier.transcript import _stands_for
-from ctxctl.formats.build import Maker
-from ctxctl.formats.declaration import Format
-from ctxctl.formats.enough import KEPT
-from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.lines import Line, salvage
-from ctxctl.formats.pi.messages import _BEGIN, _internal
-from ctxctl.formats.wire import slots
+from ctxctl.importers import registry
+from ctxctl.importers.pi.messages import _BEGIN, _internal
+from ctxctl.ingest.build import Maker
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.declaration import Format
+from ctxctl.ingest.lines import Line, salvage
+from ctxctl.ingest.parts import Part
+from ctxctl.ingest.problem_limit import KEPT
 from ctxctl.model.problem import Problem
+from ctxctl.plugins.amplifier.transcript import _stands_for
+from ctxctl.providers.dialects import slots
 from ctxctl.trace import salvage as native
 from ctxctl.trace.source import Source
 from tests.formats.damage import FIXTURES, captures, imported
@@ -316,7 +316,7 @@ def test_odd_files_of_a_directory_are_passed_over(name: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_files_that_vanish_while_a_directory_is_read_are_told(name: str, tmp_path: Path) -> None:
-    from ctxctl.formats.capture import open_capture
+    from ctxctl.importers.capture import open_capture
 
     folder = tmp_path / "dir"
     shutil.copytree(FIXTURES / name, folder)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import registry
+from ctxctl.importers import registry
 from ctxctl.trace.source import open_source
 from tests.formats.damage import captures, imported
 from tests.formats.moving import FACTS, MOVES, moved

@@ -17,8 +17,8 @@ from opentelemetry.instrumentation.genai.openai import OpenAIInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.util.genai.completion_hook import load_completion_hook
 
-from ctxctl.formats.wire import by_name
 from ctxctl.hooks.otel import CompletionHook
+from ctxctl.providers.dialects import by_name
 from ctxctl.session import Inspector
 from tests.frameworks import examples
 from tests.frameworks.fake import Fake

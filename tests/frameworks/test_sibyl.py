@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
-from ctxctl.policies.sibyl import policy
+from ctxctl.plugins.sibyl.policy import packs
+from ctxctl.session import Inspector
 from tests.frameworks.sibyl_packs import VERSION, called, lines
 
 ENVIRONMENTS = ("sibyl", "sibyl-1.2")
@@ -22,13 +22,13 @@ HELD = ("selection", "budget", "assembly")
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """By which budget and which version the policy worked out each markdown."""
     seen: list[Any] = []
-    real = policy._told
+    real = packs._told
 
     def spied(recorded: Any) -> Any:
         seen.append(real(recorded))
         return seen[-1]
 
-    monkeypatch.setattr(policy, "_told", spied)
+    monkeypatch.setattr(packs, "_told", spied)
     return seen
 
 

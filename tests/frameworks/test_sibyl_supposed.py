@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.model.whatif import Limits
+from ctxctl.session import Inspector
 from tests.frameworks.sibyl_packs import called, lines, returned
 
 ENVIRONMENTS = ("sibyl-1.2",)

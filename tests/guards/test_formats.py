@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.formats.about import FACT_NAMES, Level
-from ctxctl.formats.declaration import Format
-from ctxctl.formats.registry import built_in
-from ctxctl.formats.understood import is_newer
+from ctxctl.importers.registry import built_in
+from ctxctl.ingest.about import FACT_NAMES, Level
+from ctxctl.ingest.declaration import Format
+from ctxctl.ingest.understood import is_newer
 
 NEITHER = {
     "api": "bodies of many providers, which name no version of their APIs",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.registry import built_in
-from ctxctl.formats.table import TABLE
+from ctxctl.importers.registry import built_in
+from ctxctl.importers.table import TABLE
 
 Run = Callable[..., Any]
 
@@ -47,7 +47,7 @@ def readers() -> dict[str, str]:
 def test_a_native_trace_loads_no_format(ran: Run, small_trace: Path) -> None:
     done = ran("replay", "--json", str(small_trace))
     assert done.code == 0, done.err
-    assert not done.modules & {"ctxctl.formats.registry", "ctxctl.formats.table", *readers().values()}
+    assert not done.modules & {"ctxctl.importers.registry", "ctxctl.importers.table", *readers().values()}
     assert "importlib.metadata" not in done.modules
 
 

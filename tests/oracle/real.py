@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step, Turn
 from ctxctl.report import jsonout
+from ctxctl.session import Inspector
 from tests.oracle.build import Event, lines
 from tests.oracle.case import Case, Replayed
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctxctl.engine.replay.cursor import Snapshots
-from ctxctl.engine.sizes.scales import (RAW, Entered, Expectation, Scale)
+from ctxctl.engine.sizes.scales import RAW, Entered, Expectation, Scale
 from ctxctl.session import Inspector, facade
 from tests.oracle import real
 from tests.oracle.build import Event

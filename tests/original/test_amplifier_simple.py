@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from tests.original import amplifier_sessions as sessions
 from tests.unit.policies.simple_inputs import DIGESTS, INPUTS, KEPT, Input, View, made, ours
 

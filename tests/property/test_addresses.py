@@ -7,8 +7,8 @@ from typing import NamedTuple, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.session.addresses import named, resolve
 from ctxctl.model.addresses import prefix
+from ctxctl.session.addresses import named, resolve
 from ctxctl.trace.index import Span
 
 NAMES = st.text(alphabet="ab:/@1. -é", min_size=1, max_size=6)

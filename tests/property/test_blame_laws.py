@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from ctxctl.session import Inspector
 from ctxctl.analysis.blame import blame
 from ctxctl.model.blame import Blame
+from ctxctl.session import Inspector
 from tests.oracle.build import Event, lines
 from tests.oracle.random_traces import traces
 from tests.property.test_laws import FEWER

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from tests.unit.policies.simple_inputs import DIGESTS, INPUTS, KEPT, made, ours
 
 Json = dict[str, Any]

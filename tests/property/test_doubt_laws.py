@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.sizes.doubts import (Answer, Before, Billed, doubts, input_is_sound)
-from ctxctl.session import Inspector
 from ctxctl.analysis.costs import Costs, walk
+from ctxctl.engine.sizes.doubts import Answer, Before, Billed, doubts, input_is_sound
+from ctxctl.session import Inspector
 from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.tokens.catalogue.rates import RateBook
 from tests.oracle.build import Event, assembly, at, event, inject, item, lines

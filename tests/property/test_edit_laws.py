@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from ctxctl.analysis.whatif import WhatIfs, side
 from ctxctl.engine.replay.cursor import At
 from ctxctl.errors import UsageError
-from ctxctl.session import Inspector
-from ctxctl.analysis.whatif import WhatIfs, side
 from ctxctl.model.whatif import Limits, Replacement, Supposition
+from ctxctl.session import Inspector
 from tests.oracle import real
 from tests.oracle.build import Event
 from tests.oracle.random_traces import KINDS, NAMES, traces

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.query import parse
-from ctxctl.session import Inspector
 from ctxctl.analysis.bisect import bisect, part
-from ctxctl.analysis.series import content_key
 from ctxctl.analysis.search import search
+from ctxctl.analysis.series import content_key
 from ctxctl.analysis.sessions import compare_sessions
 from ctxctl.analysis.where import where
+from ctxctl.engine.query import parse
 from ctxctl.model.results import Placement, Step
 from ctxctl.report import jsonout
+from ctxctl.session import Inspector
 from tests.oracle.build import Event, lines
 from tests.oracle.random_traces import traces
 from tests.property.test_laws import EXAMPLES, FEWER

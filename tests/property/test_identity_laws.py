@@ -8,15 +8,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.formats.build import Maker
-from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.identity import Standing, aligned
-from ctxctl.formats.kit.parts import Part
+from ctxctl.ingest.build import Maker
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.item_identity import Standing, aligned
+from ctxctl.ingest.parts import Part
+from ctxctl.model import vocab
+from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.session.opening import Opened
 from ctxctl.session.params import resolve_params
-from ctxctl.model import vocab
-from ctxctl.model.results import Step
 from ctxctl.tokens import encodings
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source

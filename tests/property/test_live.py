@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxctl.errors import CtxctlError
-from ctxctl.session import Inspector, live_capture
-from ctxctl.session.live import Live, News
 from ctxctl.model.results import Step, Turn
 from ctxctl.report import jsonout
+from ctxctl.session import Inspector, live_capture
+from ctxctl.session.live import Live, News
 from ctxctl.tui.outline import Grouping, Turns
 from tests.oracle.build import Event, lines
 from tests.oracle.random_traces import traces

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.session.live import Live
 from ctxctl.report import jsonout
+from ctxctl.session.live import Live
 from tests.property.test_live import Watched, batch, by_thread, encoded, same_as_now
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctxctl.engine.replay.cursor import At, Snapshots, ignore, paired
 from ctxctl.engine.replay.item_table import Version
-from ctxctl.engine.replay.cursor import (At, Snapshots, ignore, paired)
-from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.rules import Rules
-from ctxctl.session import Inspector
+from ctxctl.engine.replay.run import Engine
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Item
 from ctxctl.model.results import Placement
+from ctxctl.session import Inspector
 from tests.oracle.build import Event as Line
 from tests.oracle.build import lines
 from tests.oracle.random_traces import traces

@@ -9,10 +9,10 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.sizes.cache_misses import (FLOOR, Cached, Request, after, missed)
-from ctxctl.session import Inspector
 from ctxctl.analysis.costs import Costs, walk
+from ctxctl.engine.sizes.cache_misses import FLOOR, Cached, Request, after, missed
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 from tests.oracle.build import Event, assembly, at, event, inject, item, lines
 

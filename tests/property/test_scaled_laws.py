@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxctl.engine.replay.cursor import At
-from ctxctl.session.live import Live
 from ctxctl.model.results import Step, Turn
+from ctxctl.session.live import Live
 from tests.oracle import scales
 from tests.oracle.build import ABC, HELLO, Event, assembly, block, inject, item, lines, usage
 from tests.oracle.build import at as put

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.query import contained, parse
-from ctxctl.session import Inspector
 from ctxctl.analysis.search import search
+from ctxctl.engine.query import contained, parse
 from ctxctl.model.results import Change, Placement
+from ctxctl.session import Inspector
 from tests.oracle.build import Event, lines
 from tests.oracle.random_traces import traces
 from tests.property.test_laws import FEWER

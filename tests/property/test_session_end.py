@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step, Turn
+from ctxctl.session import Inspector
 from tests.oracle.build import TIME, VERSION, Event
 from tests.oracle.random_traces import traces
 from tests.oracle.real import opened

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ctxctl.model.fitting import Candidate, Cut, Drop, Fate, Moves, Room, Seat, Swap
-from ctxctl.policies.sibyl.policy import Sibyl
+from ctxctl.plugins.sibyl.policy.packs import Sibyl
 
 EXAMPLES = settings.default.max_examples if settings.default else 100
 MEMORY = "durable_memory"

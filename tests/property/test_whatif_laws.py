@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.session import Inspector
 from ctxctl.analysis.whatif import Comparison, WhatIfs, side
 from ctxctl.model.results import Step
 from ctxctl.model.whatif import Limits, Pair, Supposition
+from ctxctl.session import Inspector
 from tests.oracle import real
 from tests.oracle.build import Event
 from tests.oracle.random_traces import traces

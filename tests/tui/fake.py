@@ -12,9 +12,6 @@ import msgspec
 
 from ctxctl.engine.replay.cursor import At
 from ctxctl.errors import CtxctlError
-from ctxctl.session import Inspector
-from ctxctl.session.calibration import NOTHING
-from ctxctl.session.item_life import life_of
 from ctxctl.model.content import Content
 from ctxctl.model.outline import Life, Row
 from ctxctl.model.problem import Problem
@@ -34,6 +31,9 @@ from ctxctl.model.results import (
 )
 from ctxctl.model.vocab import STAGES, STATUSES, UNRECORDED, Status, segment_of
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED
+from ctxctl.session import Inspector
+from ctxctl.session.calibration import NOTHING
+from ctxctl.session.item_life import life_of
 
 
 class Thing(NamedTuple):

@@ -11,9 +11,9 @@ from fake import FakeInspector, Request, Thing, notes_agent
 from helpers import LARGE, SMALL, Session, check_golden, made, running, settle
 from textual import events
 
+from ctxctl.model.annotations import Told
 from ctxctl.model.outline import Life
 from ctxctl.model.results import Frame
-from ctxctl.model.annotations import Told
 from ctxctl.tui.answers import item as life
 from ctxctl.tui.answers import item_text
 from ctxctl.tui.document import Document

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from fake import FakeInspector, notes_agent
 
-from ctxctl.session.survey import row_of
 from ctxctl.model.results import Cache, Miss, Step
+from ctxctl.session.survey import row_of
 from ctxctl.tui.answers import change_rows
 from ctxctl.tui.outline import Turns
 from ctxctl.tui.strip import _bill

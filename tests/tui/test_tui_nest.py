@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from fake import FakeInspector, Request, Thing
 
-from ctxctl.model.outline import Row
 from ctxctl.model.annotations import Origin
+from ctxctl.model.outline import Row
 from ctxctl.tui.folding import Folding
 from ctxctl.tui.outline import Grouping, Growth, Turns
 from ctxctl.tui.screens.turns import navigation

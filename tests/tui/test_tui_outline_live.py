@@ -9,8 +9,8 @@ from fake import FakeInspector, Request, Thing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.session.live_rows import LiveRows
 from ctxctl.model.outline import Row
+from ctxctl.session.live_rows import LiveRows
 from ctxctl.tui.folding import Folding
 from ctxctl.tui.outline import Grouping, Turns
 

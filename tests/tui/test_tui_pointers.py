@@ -9,10 +9,10 @@ import pytest
 from helpers import LARGE, SMALL, Session, check_golden, running, settle
 from test_tui_hostile import ALL, ATTACKS, faults, strips
 
-from ctxctl.session import Inspector
 from ctxctl.analysis.blame import blame
 from ctxctl.model.findings import Finding, Place, Tally
 from ctxctl.model.why import Link, Moment, Rest, WhatIf, Why
+from ctxctl.session import Inspector
 from ctxctl.tui.app import CtxApp
 from ctxctl.tui.screens.pointers import lines
 from ctxctl.tui.screens.pointers.screen import PointerScreen

@@ -9,9 +9,9 @@ import pytest
 from fake import FakeInspector, Request, Thing
 from helpers import made, running
 
+from ctxctl.model.results import Step, Window
 from ctxctl.session import Inspector
 from ctxctl.session.survey import row_of
-from ctxctl.model.results import Step, Window
 from ctxctl.text import cells
 from ctxctl.tui.answers import change_rows, trace_facts
 from ctxctl.tui.layout import Parts, Piece

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.model.whatif import Pair, Side, Supposition, Totals
+from ctxctl.session import Inspector
 from ctxctl.text import cells
 from ctxctl.tui.app import CtxApp
 from ctxctl.tui.screens.turns.screen import TurnsScreen

@@ -8,8 +8,8 @@ import pytest
 
 from ctxctl.engine.replay.rules import Catalogued, Rules, Threshold
 from ctxctl.engine.sizes.scales import Entered, Expectation, Plain
-from ctxctl.session import Inspector
 from ctxctl.model.whatif import Limits
+from ctxctl.session import Inspector
 from tests.oracle import build
 from tests.oracle.build import Event, assembly, at, inject, item, usage
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ctxctl.formats.claude_code import FORMAT
+from ctxctl.importers.claude_code import FORMAT
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 from random import Random
 
-from ctxctl.errors import UsageError
-from ctxctl.session import Inspector
 from ctxctl.analysis.blame import blame
 from ctxctl.analysis.by_name import copies_by_name, life_by_name
-from ctxctl.session.inventory import Inventory
 from ctxctl.analysis.why.answer import explain
+from ctxctl.errors import UsageError
+from ctxctl.session import Inspector
+from ctxctl.session.inventory import Inventory
 
 NONE = "none"
 _HELD = re.compile(r"this frame holds no copy of '(.*)'|'(.*)' was in no frame")

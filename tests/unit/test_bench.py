@@ -8,8 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.trace.validate import validate_event
 from tests.bench import generate, report
 from tests.bench.cases import Bench

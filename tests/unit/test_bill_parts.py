@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from ctxctl.cli.main import run
-from ctxctl.session import Inspector
 from ctxctl.analysis.costs import Costs, StepCost, walk
+from ctxctl.cli.main import run
 from ctxctl.model.billed import fields_of
 from ctxctl.model.money import Rates, Tokens, apart
 from ctxctl.model.terms import PLAIN, Further, Terms, terms_of
 from ctxctl.record.bills import bill
+from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 from tests.oracle.build import assembly, at, event, inject, item, lines
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from ctxctl.engine.query import parse
-from ctxctl.session import Inspector
 from ctxctl.analysis.bisect import bisect, part
 from ctxctl.analysis.sessions import compare_sessions
+from ctxctl.engine.query import parse
 from ctxctl.report.bisect import parted_lines, turned_lines
 from ctxctl.report.paint import plain
 from ctxctl.report.sessions import head_lines, stat_lines, turn_lines
+from ctxctl.session import Inspector
 from tests.unit.engine.making import Json, add, assembly, inject, inspect
 
 EVIL = "\x1b]0;x\x07\u202e[red]"

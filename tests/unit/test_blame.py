@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.analysis.blame import blame, shown
-from ctxctl.session.live import Live
 from ctxctl.model.blame import BEFORE, OLDER, Blame, Block, age_class
 from ctxctl.report.blame import block_json, head_lines, text_lines, to_json
 from ctxctl.report.blamesums import sum_lines
 from ctxctl.report.paint import plain
+from ctxctl.session import Inspector
+from ctxctl.session.live import Live
 from ctxctl.text import cells, visible
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect
 

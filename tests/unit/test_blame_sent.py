@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.analysis.blame import blame
 from ctxctl.analysis.lacks import fidelity_of
 from ctxctl.report.blame import head_lines, to_json
 from ctxctl.report.blamesums import sum_lines
 from ctxctl.report.paint import plain
+from ctxctl.session import Inspector
 from tests.oracle import build
 from tests.oracle.build import assembly, at, event, inject, item, usage
 from tests.oracle.real import opened

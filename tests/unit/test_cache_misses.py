@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.cli.main import run
-from ctxctl.session import Inspector
-from ctxctl.session.bills import MissSum, miss_price
 from ctxctl.analysis.costs import Costs, walk
+from ctxctl.cli.main import run
 from ctxctl.model.missed import why
 from ctxctl.model.money import Rates, Tokens
 from ctxctl.model.results import Miss, Step
 from ctxctl.report.misses import miss_text
+from ctxctl.session import Inspector
+from ctxctl.session.bills import MissSum, miss_price
 from ctxctl.tokens.catalogue.rates import RateBook
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxctl.tokens.calibrate import errors as held_out
-from ctxctl.tokens.calibrate.calibration import (LEAST_STEPS, Calibration, Fit, Refused, calibrate, decode, fitted)
+from ctxctl.tokens.calibrate.calibration import (
+    LEAST_STEPS,
+    Calibration,
+    Fit,
+    Refused,
+    calibrate,
+    decode,
+    fitted,
+)
 from ctxctl.tokens.calibrate.errors import quantile, reason, summed, unrepeated
 from ctxctl.tokens.calibrate.expect import weighing
 from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, NOTHING, WIDTH, plus, weighed

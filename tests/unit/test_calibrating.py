@@ -14,9 +14,9 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.errors import UnreadableError, UsageError
+from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.session.calibration import chosen, sessions_of
-from ctxctl.model.results import Step
 from ctxctl.tokens.calibrate import store
 from ctxctl.tokens.calibrate.expect import weighing
 from ctxctl.tokens.calibrate.shipped import over_shipped, shipped

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.cli.main import run
-from ctxctl.session import Inspector
 from ctxctl.analysis.costs import Costs, walk
+from ctxctl.cli.main import run
 from ctxctl.model.money import Money, Rates, Tokens, priced
+from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 from tests.oracle.build import Event, assembly, at, event, inject, item, lines, update
 

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.trace.validate import validate_event
 from traces import kit
 

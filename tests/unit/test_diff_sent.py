@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ctxctl.cli.main import run
-from ctxctl.session.results import frame_diff
 from ctxctl.model.results import Window
+from ctxctl.session.results import frame_diff
 from tests.oracle import build
 from tests.unit.billed_help import expecting, three_steps
 

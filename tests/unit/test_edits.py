@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from ctxctl.errors import UsageError
-from ctxctl.session import Inspector
-from ctxctl.session.edits import drops_text, edit_notes, text_of
 from ctxctl.analysis.whatif import FieldError, WhatIfs
+from ctxctl.errors import UsageError
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.whatif import Limits, Replacement, Supposition
+from ctxctl.session import Inspector
+from ctxctl.session.edits import drops_text, edit_notes, text_of
 from ctxctl.tokens.counter import Counter
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage
 

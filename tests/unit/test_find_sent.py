@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ctxctl.analysis.where import where
 from ctxctl.cli.main import run
 from ctxctl.engine.query import parse
-from ctxctl.analysis.where import where
 from tests.oracle import build
 from tests.oracle.build import Event, assembly, at, budget, inject, item
 from tests.oracle.real import opened

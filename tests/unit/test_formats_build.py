@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxctl.formats import build
-from ctxctl.formats.build import Block, Maker, Place, Window
+from ctxctl.ingest import build
+from ctxctl.ingest.build import Block, Maker, Place, Window
 from ctxctl.listdiff import Splice, joined, trimmed
 from ctxctl.trace.validate import validate_event
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from formats_help import FIXTURES, call, events, frames, line, of_type, result, said, source, text, user
 
-from ctxctl.formats import registry
-from ctxctl.formats.claude_code import FORMAT, prompts
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
+from ctxctl.importers.claude_code import FORMAT, prompts
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.trace.source import Source, open_source
 from ctxctl.trace.validate import validate_event
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.lines import values
+from ctxctl.ingest.lines import values
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 

@@ -10,7 +10,7 @@ import pytest
 
 from ctxctl import entry_points
 from ctxctl.errors import UsageError
-from ctxctl.formats import registry
+from ctxctl.importers import registry
 from ctxctl.model.problem import Problem
 from ctxctl.policies import registry as policies
 from ctxctl.trace.source import Source
@@ -118,7 +118,7 @@ def test_a_wrong_keyword_is_told_with_those_that_exist(
     [
         ("raise ImportError('lacks a part')", "ImportError: lacks a part"),
         ("raise SystemError('\\x1b[31m' + 'much ' * 100)", "SystemError: "),
-        ("FORMAT = object()", "TypeError: is no ctxctl.formats.declaration.Format"),
+        ("FORMAT = object()", "TypeError: is no ctxctl.ingest.declaration.Format"),
         ("OTHER = 1", "AttributeError: module 'my_runtime' has no attribute 'FORMAT'"),
     ],
 )
@@ -137,13 +137,13 @@ def test_a_broken_plug_in_is_left_out_and_told_to_who_asks_for_it(
 def test_a_bundled_plug_in_that_breaks_is_treated_as_anybodys(
     install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(entry_points.BUNDLED[entry_points.FORMATS], "sibyl", "ctxctl.formats.sibyl:GONE")
+    monkeypatch.setitem(entry_points.BUNDLED[entry_points.FORMATS], "sibyl", "ctxctl.plugins.sibyl:GONE")
     monkeypatch.setitem(entry_points.BUNDLED[entry_points.POLICIES], "sibyl", "ctxctl.policies.gone:Sibyl")
     install({}, "")
     assert "sibyl" not in {one.name for one in registry.available()}
     with pytest.raises(UsageError) as caught:
         registry.by_name("sibyl")
-    assert "ctxctl.formats.sibyl:GONE did not load: AttributeError" in (caught.value.hint or "")
+    assert "ctxctl.plugins.sibyl:GONE did not load: AttributeError" in (caught.value.hint or "")
     with pytest.raises(UsageError) as caught:
         policies.by_name("sibyl")
     assert caught.value.slug == "unknown-policy"

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from formats_help import FIXTURES, Json, of_type
 
-from ctxctl.formats import registry
-from ctxctl.formats.sanqian import FORMAT
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
+from ctxctl.plugins.sanqian import FORMAT
+from ctxctl.session import Inspector
 from ctxctl.trace.source import Source, open_source
 from ctxctl.trace.validate import validate_event
 

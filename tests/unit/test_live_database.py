@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from ctxctl.model.results import Step, Turn
 from ctxctl.session import Inspector, live_capture
 from ctxctl.session.live import Live
-from ctxctl.model.results import Step, Turn
 
 Json = dict[str, Any]
 TOKENS = {"input": 900, "output": 20, "reasoning": 0, "cache": {"read": 0, "write": 0}}

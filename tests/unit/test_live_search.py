@@ -8,11 +8,11 @@ from threading import Thread
 import msgspec
 import pytest
 
+from ctxctl.analysis.search import search
 from ctxctl.engine.query import parse
+from ctxctl.model.hits import Hit
 from ctxctl.session import Inspector
 from ctxctl.session.live import Live, News
-from ctxctl.analysis.search import search
-from ctxctl.model.hits import Hit
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -7,8 +7,8 @@ import io
 import pytest
 
 from ctxctl.cli.output import complain
-from ctxctl.formats.claude_code.blocks import call_title as of_claude_code
-from ctxctl.formats.kit.parts import call_title, first_line
+from ctxctl.importers.claude_code.blocks import call_title as of_claude_code
+from ctxctl.ingest.parts import call_title, first_line
 
 
 class Terminal(io.StringIO):

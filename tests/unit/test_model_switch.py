@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ctxctl.cli.main import run
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step, Turn
 from ctxctl.report.step import window_text
+from ctxctl.session import Inspector
 from ctxctl.tokens import encodings
 from ctxctl.tokens.calibrate.following import BY_RULE
 

@@ -9,8 +9,8 @@ import pytest
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 from ctxctl.session import Inspector
-from ctxctl.session.resolver import Found, resolve
 from ctxctl.session.history.cache import chronicle_of
+from ctxctl.session.resolver import Found, resolve
 from tests.unit.resolving import DOORS, NONE, answers, names
 
 TRACES = Path(__file__).parents[2] / "traces"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ctxctl.errors import UnreadableError
-from ctxctl.formats.kit.document import mended
-from ctxctl.formats.lines import values
-from ctxctl.session import Inspector
+from ctxctl.ingest.document import mended
+from ctxctl.ingest.lines import values
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.trace.source import Source
 
 EVENTS: list[dict[str, Any]] = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxctl.formats.registry import available
+from ctxctl.importers.registry import available
 from ctxctl.tokens.catalogue.thresholds import _RULES, threshold
 
 

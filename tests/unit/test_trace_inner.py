@@ -7,8 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 
 ITEM = {
     "item_id": "a",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxctl.formats.about import About, absent, native
-from ctxctl.formats.registry import available
+from ctxctl.importers.registry import available
+from ctxctl.ingest.about import About, absent, native
 from ctxctl.model.records import Fidelity
 from ctxctl.report.unrecorded import lacking, unrecorded_label
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.analysis.whatif import FieldError, WhatIfs
 from ctxctl.model.results import Step
 from ctxctl.model.whatif import Limits, Pair, Supposition, Totals, parse_tokens
+from ctxctl.session import Inspector
 from tests.unit.billed_help import catalogue
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, steps, usage
 

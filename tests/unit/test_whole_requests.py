@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.overhead import ANSWER, MESSAGE, ROLE, TOOLS, TOOLS_OLDER, tool_size, tools_size
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from ctxctl.cli.main import run
-from ctxctl.errors import UsageError
-from ctxctl.session import Inspector
-from ctxctl.session.history import cache
 from ctxctl.analysis.why.answer import explain
-from ctxctl.session.history.cache import chronicle_of
 from ctxctl.analysis.why.cost import least
 from ctxctl.analysis.why.supposing import suppose
+from ctxctl.cli.main import run
+from ctxctl.errors import UsageError
 from ctxctl.model.why import Link, Why
 from ctxctl.report.paint import plain
 from ctxctl.report.why import why_lines
+from ctxctl.session import Inspector
+from ctxctl.session.history import cache
+from ctxctl.session.history.cache import chronicle_of
 from tests.oracle import build, real
 from tests.oracle.build import Event, assembly, at, budget, compact, event, inject, item, remove, select
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ctxctl.analysis.why.answer import explain
-from ctxctl.session.history.cache import chronicle_of
 from ctxctl.analysis.why.supposing import suppose
 from ctxctl.model.sizes import about, limit_words
 from ctxctl.model.why import Link, Why
+from ctxctl.session.history.cache import chronicle_of
 from tests.oracle import build
 from tests.oracle.build import assembly, at, budget, compact, inject, item, usage
 from tests.oracle.real import opened

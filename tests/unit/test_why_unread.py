@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.cli.main import run
-from ctxctl.session import Inspector
 from ctxctl.analysis.why.answer import explain
 from ctxctl.analysis.why.raw import FAR
+from ctxctl.cli.main import run
 from ctxctl.model.why import Why
+from ctxctl.session import Inspector
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSION = ROOT / "fixtures" / "claude_code" / "session.jsonl"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.analysis.why.answer import explain
 from ctxctl.analysis.why.supposing import suppose
 from ctxctl.model.why import Why
+from ctxctl.session import Inspector
 from tests.unit.formats.agent_help import written
 from tests.unit.formats.test_amplifier import ASK, Log, body, user
 

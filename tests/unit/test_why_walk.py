@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from ctxctl.session import Inspector
 from ctxctl.analysis.why.answer import explain
-from ctxctl.session.history.cache import chronicle_of
 from ctxctl.report import jsonout
 from ctxctl.report.why import to_json
+from ctxctl.session import Inspector
+from ctxctl.session.history.cache import chronicle_of
 from tests.oracle import real
 from tests.oracle.build import Event
 from tests.oracle.cases import ALL

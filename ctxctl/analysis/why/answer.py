@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ctxctl.errors import UsageError
-from ctxctl.session.resolver import (ASK_THERE, Candidate, Nothing, nothing, resolve, the_one)
 from ctxctl.analysis.why.chain import Chain
-from ctxctl.session.history.history import Chronicle, Entry, Row
+from ctxctl.analysis.why.cost import carried, compacts, room
 from ctxctl.analysis.why.gaps import gaps
-from ctxctl.session.history.cache import chronicle_of
 from ctxctl.analysis.why.raw import untaken
 from ctxctl.analysis.why.reading import Reader
-from ctxctl.analysis.why.cost import carried, compacts, room
+from ctxctl.errors import UsageError
 from ctxctl.model.why import Link, State, Why
+from ctxctl.session.history.cache import chronicle_of
+from ctxctl.session.history.history import Chronicle, Entry, Row
+from ctxctl.session.resolver import ASK_THERE, Candidate, Nothing, nothing, resolve, the_one
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector, Progress

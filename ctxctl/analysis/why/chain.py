@@ -6,16 +6,16 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.engine.replay.item_table import version_of
-from ctxctl.session.resolver import ItemRefs
-from ctxctl.session.history.history import (INJECTED, Chronicle, Entry, Row)
+from ctxctl.analysis.why.cost import holds, sizes
 from ctxctl.analysis.why.evidence import Evidence, came_numbers, came_text
 from ctxctl.analysis.why.reading import Reader
-from ctxctl.analysis.why.cost import holds, sizes
+from ctxctl.engine.replay.item_table import version_of
 from ctxctl.labels import step_name
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
 from ctxctl.model.why import Link, Moment, Rest, State
+from ctxctl.session.history.history import INJECTED, Chronicle, Entry, Row
+from ctxctl.session.resolver import ItemRefs
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector

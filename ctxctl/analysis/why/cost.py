@@ -6,12 +6,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Final
 
-from ctxctl.session.history.history import Chronicle, Row, StepRow
 from ctxctl.analysis.why.reading import Reader
 from ctxctl.labels import plural, share
 from ctxctl.model.sizes import NOT_KNOWN, limit_words, only_recorded, sent_words
 from ctxctl.model.vocab import segment_of
 from ctxctl.model.why import Link
+from ctxctl.session.history.history import Chronicle, Row, StepRow
 
 _SEEN: Final = ("added", "updated", "skipped")
 _ORDERS: Final = ("summarize_oldest", "truncate_tail")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
+from ctxctl.analysis.why.reading import Reader
 from ctxctl.engine.replay.item_table import version_of
 from ctxctl.engine.replay.step_facts import UNCHANGED
-from ctxctl.session.resolver import ItemRefs
-from ctxctl.analysis.why.reading import Reader
 from ctxctl.labels import plural
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
@@ -24,6 +23,7 @@ from ctxctl.model.records import (
     Surface,
 )
 from ctxctl.model.why import Link, Moment
+from ctxctl.session.resolver import ItemRefs
 
 R = TypeVar("R")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ctxctl.engine.replay.annotations import OVER
-from ctxctl.session.history.history import SURFACE, TOLD_MISSING, Chronicle
 from ctxctl.analysis.why.reading import Reader
+from ctxctl.engine.replay.annotations import OVER
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import Missing, Surface
 from ctxctl.model.why import Link
+from ctxctl.session.history.history import SURFACE, TOLD_MISSING, Chronicle
 
 _MOST: Final = 12
 """Records of missing context that are told, the latest ones."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ctxctl.session.history.cache import chronicle_of
-from ctxctl.analysis.why.reading import Reader
 from ctxctl.analysis.why.cost import Carried, whole
+from ctxctl.analysis.why.reading import Reader
 from ctxctl.labels import dollars, plural
 from ctxctl.model.money import MILLION, ZERO, Rates
 from ctxctl.model.why import Link, Why
+from ctxctl.session.history.cache import chronicle_of
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.errors import CtxctlError
-from ctxctl.formats.about import FACTS, Level
-from ctxctl.formats.capture import NATIVE
-from ctxctl.formats.kit.folder import Folder
 from ctxctl.analysis.lacks import fidelity_of
+from ctxctl.errors import CtxctlError
+from ctxctl.importers.capture import NATIVE
+from ctxctl.ingest.about import FACTS, Level
+from ctxctl.ingest.folder import Folder
 from ctxctl.model.why import Link
 from ctxctl.trace.source import Source, open_source
 

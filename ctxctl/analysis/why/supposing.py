@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ctxctl.engine.replay.cursor import ignore
-from ctxctl.engine.simulate.unfitted_window import FOR_ROOM, ROOM_REASONS
-from ctxctl.engine.replay.run import Engine
-from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.errors import UsageError
-from ctxctl.session.params import fits
-from ctxctl.session.history.cache import chronicle_of
 from ctxctl.analysis.why.price import priced
 from ctxctl.analysis.why.reading import Reader
+from ctxctl.engine.replay.cursor import ignore
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.simulate.unfitted_window import FOR_ROOM, ROOM_REASONS
+from ctxctl.errors import UsageError
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.fitting import Fitter
@@ -26,6 +24,8 @@ from ctxctl.model.sizes import about, limit_words
 from ctxctl.model.whatif import MOST_TOKENS, Limits
 from ctxctl.model.why import Link, WhatIf, Why
 from ctxctl.policies.registry import by_name
+from ctxctl.session.history.cache import chronicle_of
+from ctxctl.session.params import fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from ctxctl.engine.replay.item_table import Book, Version
+from ctxctl.model.annotations import UNREDACTED, Bound, Compacted, Ids, MissingContext, Origin, Redacted, Told
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Compaction, Envelope, Missing, Redaction
 from ctxctl.model.results import Placement
-from ctxctl.model.annotations import (UNREDACTED, Bound, Compacted, Ids, MissingContext, Origin, Redacted, Told)
 
 _LACKING = 1000
 """Gaps remembered until they are resolved."""

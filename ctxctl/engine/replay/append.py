@@ -10,8 +10,8 @@ from ctxctl.model.vocab import Basis
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_facts import Facts, Reading
-    from ctxctl.engine.simulate.run import Sent
     from ctxctl.engine.replay.thread_data import ThreadData
+    from ctxctl.engine.simulate.run import Sent
 
 
 def grown(

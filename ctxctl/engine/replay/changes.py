@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.frames import (Delta, FrameState, delta_of, flow_of)
+from ctxctl.engine.replay.frames import Delta, FrameState, delta_of, flow_of
 from ctxctl.engine.replay.renderings import rendered_anew
 from ctxctl.listdiff import Run, Work, solve
 from ctxctl.model.results import Change, Counts, Placement

@@ -7,29 +7,36 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.sizes.doubts import (Answer, Before, Billed, doubts, input_is_sound)
-from ctxctl.engine.simulate.runtime_record import followed
-from ctxctl.engine.sizes.limits import (InForce, in_force, is_over, still_over, threshold_in_force)
-from ctxctl.engine.sizes.cache_misses import (Request, after, missed, passed)
-from ctxctl.engine.simulate.recompute import recomputed
-from ctxctl.engine.replay.renderings import rendered_anew
-from ctxctl.engine.sizes.sent import (Observed, SentSize, is_sound, sent)
-from ctxctl.engine.sizes.cache_settings import LEVELS
-from ctxctl.engine.simulate.run import verified
-from ctxctl.engine.replay.stages import (fitted_budget, provenance_of, segments_of, stage_views, supposed_budget, window_view)
-from ctxctl.engine.replay.thread import BilledStep, Sealed, ThreadState
 from ctxctl.engine.replay.annotations import is_open
+from ctxctl.engine.replay.renderings import rendered_anew
+from ctxctl.engine.replay.stages import (
+    fitted_budget,
+    provenance_of,
+    segments_of,
+    stage_views,
+    supposed_budget,
+    window_view,
+)
+from ctxctl.engine.replay.thread import BilledStep, Sealed, ThreadState
+from ctxctl.engine.simulate.recompute import recomputed
+from ctxctl.engine.simulate.run import verified
+from ctxctl.engine.simulate.runtime_record import followed
+from ctxctl.engine.sizes.cache_misses import Request, after, missed, passed
+from ctxctl.engine.sizes.cache_settings import LEVELS
+from ctxctl.engine.sizes.doubts import Answer, Before, Billed, doubts, input_is_sound
+from ctxctl.engine.sizes.limits import InForce, in_force, is_over, still_over, threshold_in_force
+from ctxctl.engine.sizes.sent import Observed, SentSize, is_sound, sent
 from ctxctl.model import vocab
+from ctxctl.model.annotations import Told
 from ctxctl.model.records import Compaction, Usage
 from ctxctl.model.results import BrokenBy, Cache, Doubt, Ledger, Miss, StageView, Step, UsageView, Window
-from ctxctl.model.annotations import Told
 from ctxctl.model.vocab import MODEL, PrefixBasis
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.calibrate.points import LEFT_SHARE
 
 if TYPE_CHECKING:
-    from ctxctl.engine.sizes.prefix import Prefix
     from ctxctl.engine.replay.rules import Rules
+    from ctxctl.engine.sizes.prefix import Prefix
 
 _CUT_SHARE = 0.02
 """Share of the last bill that a drop must exceed: providers themselves leave out a little now and then."""

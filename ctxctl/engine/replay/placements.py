@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.item_table import Book, Version
 from ctxctl.engine.replay.edits import Text, Texts
+from ctxctl.engine.replay.item_table import Book, Version
 from ctxctl.engine.replay.reweighing import Anew
 from ctxctl.engine.sizes.weighing import Count, Weigher
 from ctxctl.model.content import Content, ContentStore

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ctxctl.engine.replay.edits import Edits
-from ctxctl.engine.simulate.placements import Trim, uncut
 from ctxctl.engine.replay.ordering import Ends, nobody
 from ctxctl.engine.replay.placements import Count
-from ctxctl.engine.sizes.scales import Plain, Scales
 from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.simulate.placements import Trim, uncut
+from ctxctl.engine.sizes.scales import Plain, Scales
 from ctxctl.model import vocab
 from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.fitting import Fitter

@@ -9,11 +9,11 @@ import msgspec
 from ctxctl.engine.replay.finish import finish_step
 from ctxctl.engine.replay.ordering import Order, Until
 from ctxctl.engine.replay.rules import Rules
-from ctxctl.engine.replay.thread_rules import follow, started
-from ctxctl.engine.replay.thread import Declared, Sealed, ThreadState
-from ctxctl.engine.replay.thread_data import StepIds
 from ctxctl.engine.replay.step_tracker import Place, ThreadKey, Tracker
 from ctxctl.engine.replay.sums import Totals, TurnState
+from ctxctl.engine.replay.thread import Declared, Sealed, ThreadState
+from ctxctl.engine.replay.thread_data import StepIds
+from ctxctl.engine.replay.thread_rules import follow, started
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem

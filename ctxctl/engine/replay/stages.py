@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ctxctl.engine.replay.step_facts import UNCHANGED
-from ctxctl.engine.sizes.limits import (excess, still_over, used_bytes, used_items)
+from ctxctl.engine.sizes.limits import excess, still_over, used_bytes, used_items
 from ctxctl.model.records import Assembly, Failure, Ref, Truncation, Usage
 from ctxctl.model.results import StageView, Window
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED, Provenance, Verdict
 
 if TYPE_CHECKING:
-    from ctxctl.engine.simulate.fitting import Fitted
     from ctxctl.engine.replay.frames import FrameState
-    from ctxctl.engine.sizes.limits import InForce
-    from ctxctl.engine.sizes.sent import SentSize
     from ctxctl.engine.replay.thread import Sealed, ThreadState
     from ctxctl.engine.replay.window import Windows
+    from ctxctl.engine.simulate.fitting import Fitted
+    from ctxctl.engine.sizes.limits import InForce
+    from ctxctl.engine.sizes.sent import SentSize
     from ctxctl.model.whatif import Limits
 
 _NOTHING = StageView("not_recorded")

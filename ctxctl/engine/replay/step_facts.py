@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ctxctl.engine.replay.item_table import Book
 from ctxctl.engine.replay.changes import Cause, Named
+from ctxctl.engine.replay.item_table import Book
 from ctxctl.engine.replay.placements import Placer
 from ctxctl.model.records import (
     Assembly,

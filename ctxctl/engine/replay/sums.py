@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.replay.changes import (Cause, Context, Named, changes_of)
+from ctxctl.engine.replay.changes import Cause, Context, Named, changes_of
 from ctxctl.engine.replay.frames import delta_of
-from ctxctl.engine.replay.thread import Sealed, ThreadState
 from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.replay.thread import Sealed, ThreadState
 from ctxctl.model.content import Content
 from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Counts, Ledger, Placement, Step, Summary, Turn

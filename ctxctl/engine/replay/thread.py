@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ctxctl.engine.replay.append import grown
-from ctxctl.engine.replay.changes import (Cause, Changes, Context, changes_of, rescored, standing)
-from ctxctl.engine.sizes.doubts import Before
-from ctxctl.engine.replay.edits import Editing
-from ctxctl.engine.replay.step_facts import Facts, Reading, overcuts
-from ctxctl.engine.simulate.fitting import Fitted, Fitting, under
-from ctxctl.engine.replay.frames import (Delta, FrameState, delta_of, recorded_sum)
-from ctxctl.engine.sizes.cache_misses import Cached
-from ctxctl.engine.replay.placements import Count
-from ctxctl.engine.sizes.prefix import Prefix, possible_prefix, provider_order
-from ctxctl.engine.replay.renderings import difference
-from ctxctl.engine.sizes.sent import NEW, moved_by
-from ctxctl.engine.sizes.cache_settings import Settings, broken
-from ctxctl.engine.simulate.run import Sent, Simulation
-from ctxctl.engine.replay.thread_data import StepIds, ThreadData
 from ctxctl.engine.replay.annotations import Telling
+from ctxctl.engine.replay.append import grown
+from ctxctl.engine.replay.changes import Cause, Changes, Context, changes_of, rescored, standing
+from ctxctl.engine.replay.edits import Editing
+from ctxctl.engine.replay.frames import Delta, FrameState, delta_of, recorded_sum
+from ctxctl.engine.replay.placements import Count
+from ctxctl.engine.replay.renderings import difference
+from ctxctl.engine.replay.step_facts import Facts, Reading, overcuts
 from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.replay.thread_data import StepIds, ThreadData
 from ctxctl.engine.replay.window import Windows
+from ctxctl.engine.simulate.fitting import Fitted, Fitting, under
+from ctxctl.engine.simulate.run import Sent, Simulation
+from ctxctl.engine.sizes.cache_misses import Cached
+from ctxctl.engine.sizes.cache_settings import Settings, broken
+from ctxctl.engine.sizes.doubts import Before
+from ctxctl.engine.sizes.prefix import Prefix, possible_prefix, provider_order
+from ctxctl.engine.sizes.sent import NEW, moved_by
 from ctxctl.model.content import ContentStore
 from ctxctl.model.records import Failure, Injection, Usage
 from ctxctl.model.results import Placement

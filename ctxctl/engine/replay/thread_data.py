@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ctxctl.engine.replay.item_table import Book
 from ctxctl.engine.replay.edits import Editing
-from ctxctl.engine.replay.step_facts import Facts
+from ctxctl.engine.replay.item_table import Book
 from ctxctl.engine.replay.placements import Count, Placer
+from ctxctl.engine.replay.step_facts import Facts
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.content import ContentStore
 from ctxctl.model.results import Placement

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.simulate.fitting import Fitting, LimitsOf
 from ctxctl.engine.replay.frames import delta_of, recorded_sum
+from ctxctl.engine.replay.thread import Declared, ThreadState
+from ctxctl.engine.simulate.fitting import Fitting, LimitsOf
+from ctxctl.engine.simulate.run import Simulation
 from ctxctl.engine.sizes.limits import in_force
 from ctxctl.engine.sizes.scales import Plain
-from ctxctl.engine.simulate.run import Simulation
-from ctxctl.engine.replay.thread import Declared, ThreadState
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.rules import Rules

@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.engine.replay.changes import Cause, Named
-from ctxctl.engine.simulate.runtime_record import Following, Held
 from ctxctl.engine.replay.frames import Delta
-from ctxctl.engine.simulate.unfitted_window import ALL_SENT, History, Unsent
 from ctxctl.engine.simulate.incremental import Keeping
 from ctxctl.engine.simulate.placements import Made, Trim
+from ctxctl.engine.simulate.runtime_record import Following, Held
+from ctxctl.engine.simulate.unfitted_window import ALL_SENT, History, Unsent
 from ctxctl.model.fitting import Candidate, Fit, Fitter, Kept, Room, Verdict
 from ctxctl.model.results import Placement
 from ctxctl.model.whatif import Limits

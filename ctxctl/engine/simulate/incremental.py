@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ctxctl.engine.replay.changes import Cause, Named
 from ctxctl.engine.replay.frames import Delta, delta_of
-from ctxctl.engine.simulate.placements import Made
 from ctxctl.engine.replay.placements import Placer
+from ctxctl.engine.simulate.placements import Made
 from ctxctl.engine.simulate.state import Make, Scene, by_place
 from ctxctl.model.fitting import Cut, Drop, Kept, Moves, Note, Outcome, Room, Seat, Swap
 from ctxctl.model.results import Placement

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ctxctl.engine.sizes.doubts import is_below_content
 from ctxctl.engine.replay.frames import Delta, recorded_sum
+from ctxctl.engine.sizes.doubts import is_below_content
 from ctxctl.engine.sizes.scales import Entered, Scales
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.tokens.calibrate.features import CLASSES, WIDTH, Vector, class_of

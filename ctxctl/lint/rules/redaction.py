@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.lint.rule import Hit, Rule
-from ctxctl.model.records import Item, Redaction
 from ctxctl.model.annotations import UNREDACTED
+from ctxctl.model.records import Item, Redaction
 
 if TYPE_CHECKING:
     from ctxctl.lint.context import Seen

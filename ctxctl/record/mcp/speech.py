@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import Part, string
-from ctxctl.formats.lines import Line
-from ctxctl.formats.mcp.parts import scoped
-from ctxctl.formats.mcp.session import McpSession
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.lines import Line
+from ctxctl.ingest.parts import Part, string
 from ctxctl.labels import plural
 from ctxctl.model import vocab
+from ctxctl.providers.mcp.parts import scoped
+from ctxctl.providers.mcp.session import McpSession
 from ctxctl.record.place import Place
 
 if TYPE_CHECKING:
-    from ctxctl.formats.kit.parts import Part
+    from ctxctl.ingest.parts import Part
     from ctxctl.model.problem import Problem
     from ctxctl.record.mcp.process import Side
     from ctxctl.record.recorder import Recorder

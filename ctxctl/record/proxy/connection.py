@@ -17,13 +17,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from ctxctl.record.proxy import messages
-from ctxctl.record.proxy.rewriting import (MisdirectedError, checked, own_answer, respelled, rewritten)
 from ctxctl.record.proxy.messages import Answer, Body, MalformedError, Request
+from ctxctl.record.proxy.rewriting import MisdirectedError, checked, own_answer, respelled, rewritten
 
 if TYPE_CHECKING:
-    from ctxctl.record.proxy.rewriting import Bases
     from ctxctl.record.proxy.copies import Copies, Copy
     from ctxctl.record.proxy.messages import Request
+    from ctxctl.record.proxy.rewriting import Bases
     from ctxctl.record.proxy.upstream_pool import Via
     from ctxctl.record.proxy.upstreams import Upstream
 

@@ -12,9 +12,9 @@ from ctxctl.labels import plural
 from ctxctl.record.clients import Setup, set_up
 from ctxctl.record.proxy import child
 from ctxctl.record.proxy.child import Child, Signals
-from ctxctl.record.proxy.writer_client import Books, Scribe
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import Route, bases, routes
+from ctxctl.record.proxy.writer_client import Books, Scribe
 
 if TYPE_CHECKING:
     from ctxctl.record.clients import Setup

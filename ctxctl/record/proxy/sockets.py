@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.formats.kit.parts import listed
+from ctxctl.ingest.parts import listed
 from ctxctl.record.proxy.copies import MAX_BODY
 
 if TYPE_CHECKING:
     from websockets.extensions.permessage_deflate import PerMessageDeflate
 
-    from ctxctl.formats.build import Json
+    from ctxctl.ingest.build import Json
     from ctxctl.record.exchange import Exchange, Exchanges
 
 

@@ -78,9 +78,6 @@ def _say(value: dict[str, Any]) -> None:
 
 def _warm() -> None:
     """Import what the first request needs, so that nobody waits for its record."""
-    import ctxctl.record.responses
-    import ctxctl.record.requests
-    import ctxctl.record.conversations  # noqa: F401
 
 
 class _Coming:

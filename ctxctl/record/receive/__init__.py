@@ -132,10 +132,10 @@ def _events(recorder: Recorder) -> dict[str, Route]:
 
 def _otlp(recorder: Recorder, routes: dict[str, Route], door: Door) -> Spans:
     from ctxctl.record.receive import otlp
-    from ctxctl.record.receive.write_guard import Books
     from ctxctl.record.receive.replies import Reply, seconds
     from ctxctl.record.receive.server import Route
     from ctxctl.record.receive.spans import Spans
+    from ctxctl.record.receive.write_guard import Books
 
     spans, books = Spans(recorder), Books(recorder._core.journal)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from ctxctl.errors import UnavailableError
-from ctxctl.formats.spans.span import Span, spans
+from ctxctl.providers.spans.span import Span, spans
 from ctxctl.record.receive.replies import JSON, Reply
 from ctxctl.trace.depth import deeper_than
 
@@ -113,7 +113,7 @@ def _decoded(signal: str, body: bytes) -> Json:
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-    from ctxctl.formats.spans import protobuf
+    from ctxctl.providers.spans import protobuf
 
     request: Any = ExportTraceServiceRequest() if signal == "traces" else ExportLogsServiceRequest()
     try:

@@ -14,22 +14,22 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.formats.kit.parts import string
-from ctxctl.formats.kit.run import Run
-from ctxctl.formats.spans.content import content
-from ctxctl.formats.spans.inferences import Inference, Inferences, Kept, request
-from ctxctl.formats.spans.span import Given
-from ctxctl.formats.spans.talks import NOTHING
-from ctxctl.formats.spans.traces import Traces, is_agent, is_call, session_of
-from ctxctl.formats.wire.exchanges import Exchange
+from ctxctl.ingest.parts import string
+from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
+from ctxctl.providers.dialects.exchanges import Exchange
+from ctxctl.providers.spans.chat_values import NOTHING
+from ctxctl.providers.spans.content import content
+from ctxctl.providers.spans.inferences import Inference, Inferences, Kept, request
+from ctxctl.providers.spans.span import Given
+from ctxctl.providers.spans.traces import Traces, is_agent, is_call, session_of
 from ctxctl.record.conversations import Conversations
 from ctxctl.record.receive.write_guard import Books
 from ctxctl.record.scopes import STEP_FAILED
 
 if TYPE_CHECKING:
-    from ctxctl.formats.spans.inferences import Inference
-    from ctxctl.formats.spans.span import Span
+    from ctxctl.providers.spans.inferences import Inference
+    from ctxctl.providers.spans.span import Span
     from ctxctl.record.recorder import Recorder
 
 

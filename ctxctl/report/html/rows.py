@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ctxctl.analysis.costs import StepCost
-from ctxctl.session.survey import row_of
 from ctxctl.labels import dollars
 from ctxctl.model.results import Step
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.report.html.pack import dumped, packed
+from ctxctl.session.survey import row_of
 
 _BLOCK: Final = 4096
 COLUMNS: Final = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final, NamedTuple
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Placement
 from ctxctl.report.html.pack import dumped, packed
+from ctxctl.session import Inspector
 from ctxctl.text import preview
 
 NONE: Final = -1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
-from ctxctl.session import Inspector
 from ctxctl.analysis.costs import Costs
 from ctxctl.labels import dollars
 from ctxctl.model.findings import Finding
@@ -21,6 +20,7 @@ from ctxctl.report.html.pack import dumped, packed, plain
 from ctxctl.report.html.page import page
 from ctxctl.report.html.rows import COLUMNS, Rows
 from ctxctl.report.html.texts import Texts, limit_for
+from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 
 Progress = Callable[[float], None]

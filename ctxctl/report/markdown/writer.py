@@ -9,13 +9,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from ctxctl.session import Inspector
 from ctxctl.analysis.costs import Costs
-from ctxctl.session.survey import row_of
 from ctxctl.labels import SIGNS, dollars, number, plural, signed
+from ctxctl.model.annotations import Compacted
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn
-from ctxctl.model.annotations import Compacted
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
@@ -23,6 +21,8 @@ from ctxctl.report.heading import how_known, learned
 from ctxctl.report.markdown.gather import Gathered, Where, address
 from ctxctl.report.misses import misses_text
 from ctxctl.report.sent import against, beside, known_by, limit
+from ctxctl.session import Inspector
+from ctxctl.session.survey import row_of
 from ctxctl.text import ELLIPSIS, visible
 from ctxctl.tokens.catalogue.rates import RateBook
 

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any, Final
 
 from ctxctl.errors import UnavailableError
-from ctxctl.session import Inspector
 from ctxctl.report.tabular.rows import columns, rows
+from ctxctl.session import Inspector
 
 _BATCH: Final = 8192
 """Rows of a row group: what a reader may skip at once, and what is in memory here."""

@@ -11,9 +11,9 @@ from io import StringIO
 from typing import Any, Final
 
 from ctxctl.errors import UsageError
-from ctxctl.session import Inspector
 from ctxctl.model.results import Turn
 from ctxctl.report.tabular.columns import CHANGES, STEPS, TABLES, At, Column
+from ctxctl.session import Inspector
 from ctxctl.text import visible
 
 

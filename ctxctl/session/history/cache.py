@@ -12,8 +12,8 @@ import xxhash
 
 from ctxctl import config
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.session.history.history import (ITEMS, ROWS, STEPS, Chronicle)
 from ctxctl.model.whatif import AS_RECORDED
+from ctxctl.session.history.history import ITEMS, ROWS, STEPS, Chronicle
 from ctxctl.tokens.catalogue.table import load as table
 from ctxctl.trace.index import cache_file, fingerprint_of, open_own, replace_file, same_file
 from ctxctl.trace.source import Source

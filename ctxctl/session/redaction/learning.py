@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.replay.item_table import base_id, version_of
-from ctxctl.session.redaction.secrets import LEAST, Secrets
-from ctxctl.session.redaction.shingles import Shingles
+from ctxctl.model.annotations import UNREDACTED
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Item, Redaction
-from ctxctl.model.annotations import UNREDACTED
+from ctxctl.session.redaction.secrets import LEAST, Secrets
+from ctxctl.session.redaction.shingles import Shingles
 
 _WORDS: Final = 4000
 """Words up to which two versions are compared; of longer ones the whole text is the secret."""

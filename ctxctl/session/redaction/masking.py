@@ -10,14 +10,14 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from ctxctl.engine.replay.item_table import base_id, version_of
-from ctxctl.session.redaction.learning import Learning
-from ctxctl.session.redaction.scan import redacts, trace_redacts
-from ctxctl.session.redaction.secrets import LEAST, Secrets
-from ctxctl.session.redaction.shingles import Run
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.records import Assembly, Item
+from ctxctl.session.redaction.learning import Learning
+from ctxctl.session.redaction.scan import redacts, trace_redacts
+from ctxctl.session.redaction.secrets import LEAST, Secrets
+from ctxctl.session.redaction.shingles import Run
 from ctxctl.trace.growing import SCRATCH, GrowingTrace
 from ctxctl.trace.reader import Trace
 

@@ -21,8 +21,8 @@ from ctxctl.tokens.calibrate.errors import (
 )
 from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, WIDTH, weighed
 from ctxctl.tokens.calibrate.fit import Weights, fit, median
-from ctxctl.tokens.calibrate.relatives import kind
 from ctxctl.tokens.calibrate.points import Blind, Lane, Point, Row, family, rows_of
+from ctxctl.tokens.calibrate.relatives import kind
 from ctxctl.tokens.calibrate.spread import Common, Off, Spread, spread_of
 from ctxctl.tokens.encodings import RANKS_OF
 from ctxctl.tokens.models import resolve

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.tokens.calibrate.features import CLASSES
-from ctxctl.tokens.calibrate.relatives import nearest
 from ctxctl.tokens.calibrate.points import family
+from ctxctl.tokens.calibrate.relatives import nearest
 from ctxctl.tokens.calibrate.spread import COMMON, Spread
 from ctxctl.tokens.encodings import RANKS_OF
 from ctxctl.tokens.models import resolve

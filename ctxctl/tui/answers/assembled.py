@@ -44,8 +44,8 @@ class Prefix(NamedTuple):
 
 def assembled(inspector: Inspector, ordinal: int, check: Check) -> Assembled:
     """The text of a frame exactly as `Inspector.assembled` gives it, and what each stretch of it is."""
-    from ctxctl.session.assembly import joints
     from ctxctl.analysis.frame_pair import address, several_sessions
+    from ctxctl.session.assembly import joints
 
     frame = inspector.frame(ordinal)
     step = frame.step

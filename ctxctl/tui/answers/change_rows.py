@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ctxctl.analysis.query_context import Arounds
 from ctxctl.engine.query import Query, Word, contained
 from ctxctl.engine.query import facts as facts_of_queries
-from ctxctl.analysis.query_context import Arounds
 from ctxctl.labels import number, plural, signed
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
+from ctxctl.report.annotations import told
 from ctxctl.report.misses import miss_text
 from ctxctl.report.step import derived_basis
-from ctxctl.report.annotations import told
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged
 from ctxctl.tui.outline import WARNINGS
 from ctxctl.tui.screens.turns.state import Detail, Target

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctxctl.errors import CtxctlError
 from ctxctl.labels import number
+from ctxctl.model.annotations import UNREDACTED
 from ctxctl.model.content import Content
 from ctxctl.model.outline import Life
 from ctxctl.model.results import Change, Frame, Placement
-from ctxctl.model.annotations import UNREDACTED
 from ctxctl.text import visible
 from ctxctl.tui import binary, jsontext, syntax
 from ctxctl.tui.document import Document

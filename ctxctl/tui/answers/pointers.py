@@ -46,8 +46,8 @@ def _findings(desk: Desk, request: requests.FindingsRequest) -> Page:
 
 def _linted(desk: Desk) -> Linted:
     from ctxctl import config
-    from ctxctl.lint.selection import configured
     from ctxctl.lint.run import linted
+    from ctxctl.lint.selection import configured
 
     def check(_part: float) -> None:
         desk.check()

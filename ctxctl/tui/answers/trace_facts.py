@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.session.calibration import described
 from ctxctl.labels import number
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Summary
 from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.frame import stages_text
 from ctxctl.report.unrecorded import unrecorded_label
+from ctxctl.session.calibration import described
 from ctxctl.tui.document import Document
 from ctxctl.tui.screens.turns.state import Trace
 
 if TYPE_CHECKING:
-    from ctxctl.formats.about import About
+    from ctxctl.ingest.about import About
     from ctxctl.session import Inspector
     from ctxctl.session.params import Params
 
@@ -56,7 +56,7 @@ def _learned(inspector: Inspector) -> str:
 
 def _unrecorded(inspector: Inspector) -> str:
     """What is sent and not in the trace: as its import measured, until then as its format declares."""
-    from ctxctl.formats.capture import NATIVE
+    from ctxctl.importers.capture import NATIVE
 
     summary = inspector.summary
     measured = () if summary is None else summary.fidelity
@@ -65,7 +65,7 @@ def _unrecorded(inspector: Inspector) -> str:
 
 
 def _declared(format_name: str) -> About | None:
-    from ctxctl.formats.registry import available
+    from ctxctl.importers.registry import available
 
     return next((one.about for one in available() if one.name == format_name), None)
 

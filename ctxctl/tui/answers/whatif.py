@@ -14,8 +14,8 @@ from ctxctl.tui.screens.whatif.state import Gathering
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxctl.session import Inspector
     from ctxctl.analysis.whatif import Comparison, WhatIfs
+    from ctxctl.session import Inspector
     from ctxctl.tokens.catalogue.rates import RateBook
     from ctxctl.tui.answers.desk import Answer
     from ctxctl.tui.requests import Request

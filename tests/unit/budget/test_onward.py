@@ -10,21 +10,21 @@ from typing import Any, cast
 import pytest
 from budget_help import worked_out
 
-from ctxctl.budget.session_growth import Course
+from ctxctl.budget.continuation import Onward, gone, onward
 from ctxctl.budget.estimate import estimate
 from ctxctl.budget.fitted import Session
 from ctxctl.budget.growth import between, grown
 from ctxctl.budget.measure import Reader
 from ctxctl.budget.observe import Observed
-from ctxctl.budget.continuation import Onward, gone, onward
 from ctxctl.budget.plan import parse, policy_of
+from ctxctl.budget.session_growth import Course
 from ctxctl.budget.sessions import session
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
-from ctxctl.session import Inspector
 from ctxctl.model.fitting import Room
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of, segment_of
+from ctxctl.session import Inspector
 from ctxctl.tokens.counter import Counter
 
 HAND = """

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.budget.distribution import (amount, measured, quantile, size, spread)
+from ctxctl.budget.distribution import amount, measured, quantile, size, spread
 
 
 def test_a_number_is_always_itself() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
+from ctxctl.model.results import Placement, Step, Turn
+from ctxctl.model.vocab import rank_of
 from ctxctl.session import Inspector
 from ctxctl.session.opening import Opened
 from ctxctl.session.params import resolve_params
-from ctxctl.model.results import Placement, Step, Turn
-from ctxctl.model.vocab import rank_of
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
 

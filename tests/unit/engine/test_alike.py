@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 
-from ctxctl.engine.textdiff.near_duplicates import (NEAR, Alike, Texts, jaccard, sample_of)
+from ctxctl.engine.textdiff.near_duplicates import NEAR, Alike, Texts, jaccard, sample_of
 
 WORDS = [f"word{n}" for n in range(2000)]
 

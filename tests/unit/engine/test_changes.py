@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.replay.changes import (Context, compare, longest_increasing, no_cause)
+from ctxctl.engine.replay.changes import Context, compare, longest_increasing, no_cause
 from ctxctl.engine.replay.frames import FrameState, delta_of, flow_of
 from tests.oracle.ref_changes import longest
 from tests.unit.engine.making import placement

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.cli.main import run
-from ctxctl.engine.sizes.doubts import (Answer, Before, Billed, believed_output, doubts, input_is_sound)
-from ctxctl.formats.build import Json, Maker
-from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part
-from ctxctl.session import Inspector
 from ctxctl.analysis.costs import Costs, walk
+from ctxctl.cli.main import run
+from ctxctl.engine.sizes.doubts import Answer, Before, Billed, believed_output, doubts, input_is_sound
+from ctxctl.ingest.build import Json, Maker
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.parts import Part
 from ctxctl.model.results import Doubt, Step, UsageView
+from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 
 EACH = Path("fixtures/doubts/each-kind.jsonl")

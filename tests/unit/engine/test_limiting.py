@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ctxctl.engine.sizes.limits import source_of
-from ctxctl.session import Inspector
-from ctxctl.session.params import Limiter
 from ctxctl.model.records import Budget
 from ctxctl.model.results import Step, Window
+from ctxctl.session import Inspector
+from ctxctl.session.params import Limiter
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage
 
 MODEL = "claude-opus-4-6"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.engine.sizes.cache_misses import (Cached, Request, after, lifetime, missed, passed, seconds)
+from ctxctl.engine.sizes.cache_misses import Cached, Request, after, lifetime, missed, passed, seconds
 from ctxctl.model.results import Miss
 
 NOON = "2026-05-04T12:00:00Z"

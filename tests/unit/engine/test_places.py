@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 from ctxctl.engine.replay.step_tracker import Tracker
+from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.session.places import places, step_index
-from ctxctl.model.results import Step
 from ctxctl.trace.index import StepIndex
 from ctxctl.trace.source import open_source
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect

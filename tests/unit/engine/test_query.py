@@ -28,8 +28,8 @@ from ctxctl.engine.query import (
 )
 from ctxctl.engine.query.parsing import DEEPEST, LONGEST
 from ctxctl.engine.query.terms import all_of, any_of
-from ctxctl.model.results import BrokenBy, Cache, Change, Counts, Ledger, Step, UsageView, Window
 from ctxctl.model.annotations import MissingContext, Told
+from ctxctl.model.results import BrokenBy, Cache, Change, Counts, Ledger, Step, UsageView, Window
 from ctxctl.tui.outline import WARNINGS
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctxctl.model.policy import Offered, Situation
 from ctxctl.model.results import Step
-from ctxctl.policies.sanqian import Sanqian
+from ctxctl.plugins.sanqian.policy import Sanqian
 from tests.unit.engine.making import Json, event, inspect, statuses, steps
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ctxctl.engine.query import Word, parse
-from ctxctl.session import Inspector
 from ctxctl.analysis import search as module
 from ctxctl.analysis.search import excerpt, search
+from ctxctl.engine.query import Word, parse
 from ctxctl.model.hits import Excerpt, Found, Hit
+from ctxctl.session import Inspector
 from tests.unit.engine.making import Json, add, assembly, event, inspect, remove
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from ctxctl.engine.replay.frames import delta_of
-from ctxctl.engine.sizes.limits import _catalogued
 from ctxctl.engine.replay.rules import Catalogued
+from ctxctl.engine.sizes.limits import _catalogued
 from ctxctl.engine.sizes.scales import RAW, Plain, Scale
-from ctxctl.engine.sizes.sent import (NEW, Observed, Running, SentSize, is_sound, moved_by, sent)
+from ctxctl.engine.sizes.sent import NEW, Observed, Running, SentSize, is_sound, moved_by, sent
 from ctxctl.model.whatif import Limits
 from ctxctl.tokens.calibrate.features import NOTHING, Vector
 from tests.oracle.scales import Known, Restless

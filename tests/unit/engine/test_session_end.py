@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from ctxctl.engine.replay.step_tracker import Tracker
+from ctxctl.model.results import Step, Turn
 from ctxctl.session import Inspector
 from ctxctl.session.places import places, step_index
-from ctxctl.model.results import Step, Turn
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage
 
 Name = tuple[str | None, str, int, int]

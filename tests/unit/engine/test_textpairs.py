@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.textdiff.line_pairs import (Effort, Pair, changed_words, pairs)
+from ctxctl.engine.textdiff.line_pairs import Effort, Pair, changed_words, pairs
 
 LINES = st.lists(st.text("ab c\t\u200dé👩", max_size=12), max_size=8)
 LINE = st.text("ab c1.\t\ufe0f\u200dé👩#", max_size=40)

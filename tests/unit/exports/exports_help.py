@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ctxctl.cli.session import header
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from ctxctl.report.exports import Manner, by_name
+from ctxctl.session import Inspector
 
 TRACES = sorted((Path(__file__).parents[3] / "traces").glob("*.jsonl"))
 

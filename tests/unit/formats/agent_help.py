@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ctxctl.formats import registry
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.trace.source import Source
 
 Json = dict[str, Any]

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ctxctl.formats import registry
-from ctxctl.formats.kit.folder import Folder
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
+from ctxctl.ingest.folder import Folder
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Step
+from ctxctl.session import Inspector
 from ctxctl.trace.source import Source
 from ctxctl.trace.validate import validate_event
 

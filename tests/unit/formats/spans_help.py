@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ctxctl.formats import registry
+from ctxctl.importers import registry
 from tests.formats.damage import Imported, imported
 
 Json = dict[str, Any]

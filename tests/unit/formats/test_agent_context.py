@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import folders, registry
-from ctxctl.formats.agent_context import FORMAT, sure
-from ctxctl.formats.kit.folder import Folder
-from ctxctl.session import Inspector
+from ctxctl.importers import folders, registry
+from ctxctl.ingest.folder import Folder
 from ctxctl.model.results import Step
+from ctxctl.plugins.agent_context import FORMAT, sure
+from ctxctl.session import Inspector
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "agent_context"
 Json = dict[str, Any]

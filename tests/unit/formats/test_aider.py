@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.formats import registry
+from ctxctl.importers import registry
 from tests.unit.formats.agent_help import FIXTURES, Window, imported, of_type, windows
 
 NAME = "aider"

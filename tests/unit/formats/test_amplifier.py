@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.formats.fidelity import FACT_NAMES, Meter
-from ctxctl.formats.registry import by_name
+from ctxctl.importers import registry
+from ctxctl.importers.registry import by_name
+from ctxctl.ingest.fidelity import FACT_NAMES, Meter
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 from tests.unit.formats.agent_help import Window, windows, written

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.formats.api import FORMAT
-from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.registry import HEAD
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
+from ctxctl.importers.api import FORMAT
+from ctxctl.importers.registry import HEAD
+from ctxctl.ingest.folder import Folder
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from tests.unit.formats import wire_rebuild
 from tests.unit.formats.calls_help import FIXTURES, seen
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.formats.kit.folder import Folder
+from ctxctl.importers import registry
+from ctxctl.ingest.folder import Folder
 from tests.unit.formats.calls_help import FIXTURES, detected, events, seen, slugs
 
 INPUT = (FIXTURES / "api/batch/input.jsonl").read_bytes()
@@ -184,7 +184,7 @@ def test_calls_that_ask_no_model_are_counted(tmp_path: Path) -> None:
 
 
 def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ctxctl.formats.api.reader.MAX_WAITING", 1500)
+    monkeypatch.setattr("ctxctl.importers.api.reader.MAX_WAITING", 1500)
     asked = [{"custom_id": f"r{n}", "body": body("x" * 400)} for n in range(8)]
     path = written(
         tmp_path, *asked, {"custom_id": "r7", "response": {"status_code": 200, "body": answer("7", 7)}}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 
 
 def test_an_answer_that_came_over_a_socket_has_an_event_a_line(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.openhands_completions import FORMAT
+from ctxctl.importers.openhands_completions import FORMAT
+from ctxctl.ingest.folder import Folder
 from tests.unit.formats.calls_help import FIXTURES, detected, events, no_secrets, seen, slugs
 
 # -- SWE-agent -----------------------------------------------------------------------------------------------

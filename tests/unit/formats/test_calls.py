@@ -9,9 +9,9 @@ import zlib
 
 import pytest
 
-from ctxctl.formats.calls import answers, bodies, purpose
-from ctxctl.formats.kit.parts import moment
-from ctxctl.formats.wire import by_name
+from ctxctl.ingest.parts import moment
+from ctxctl.providers.calls import answers, encodings, purpose
+from ctxctl.providers.dialects import by_name
 
 BODY = {"model": "m", "messages": []}
 TEXT = json.dumps(BODY)
@@ -33,22 +33,22 @@ TEXT = json.dumps(BODY)
     ],
 )
 def test_a_body_is_opened_however_it_was_kept(raw: object, encoded: bool) -> None:
-    assert bodies.opened(raw, encoded=encoded) == BODY
+    assert encodings.opened(raw, encoded=encoded) == BODY
 
 
 def test_what_is_no_json_stays_text_and_what_is_no_text_is_nothing() -> None:
-    assert bodies.opened("data: {}\n\n") == "data: {}\n\n"
-    assert bodies.opened("{cut") == "{cut"
-    assert bodies.opened('"{cut"') == '"{cut"'
-    assert bodies.opened(b"\x89PNG\0\0\xff") is None
-    assert bodies.opened(5) is None
-    assert bodies.opened("a", encoded=True) is None
+    assert encodings.opened("data: {}\n\n") == "data: {}\n\n"
+    assert encodings.opened("{cut") == "{cut"
+    assert encodings.opened('"{cut"') == '"{cut"'
+    assert encodings.opened(b"\x89PNG\0\0\xff") is None
+    assert encodings.opened(5) is None
+    assert encodings.opened("a", encoded=True) is None
 
 
 def test_a_compressed_bomb_is_cut_short() -> None:
-    data = gzip.compress(b"x" * (bodies.MAX_BODY + 1000))
-    assert len(bodies.opened(data)) == bodies.MAX_BODY
-    assert bodies.opened(data[:1000]) is not None, "what a cut one holds"
+    data = gzip.compress(b"x" * (encodings.MAX_BODY + 1000))
+    assert len(encodings.opened(data)) == encodings.MAX_BODY
+    assert encodings.opened(data[:1000]) is not None, "what a cut one holds"
 
 
 def test_headers_of_every_shape() -> None:
@@ -58,8 +58,8 @@ def test_headers_of_every_shape() -> None:
         [{"name": "X-Request-ID", "value": "r"}],
         [["x-request-id", "r"]],
     ):
-        assert bodies.header(headers, "x-request-id") == "r"
-    assert bodies.header([5, [1, 2], {"name": 3}], "x") is None
+        assert encodings.header(headers, "x-request-id") == "r"
+    assert encodings.header([5, [1, 2], {"name": 3}], "x") is None
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_answers_in_pieces() -> None:
     gemini = by_name("gemini")
     chunk = {"candidates": [{"content": {"role": "model", "parts": [{"text": "hi"}]}}]}
     total = {**chunk, "usageMetadata": {"promptTokenCount": 4}}
-    for answer in ([chunk, total], {"response": total}, [{"response": total}], bodies.as_events([total])):
+    for answer in ([chunk, total], {"response": total}, [{"response": total}], encodings.as_events([total])):
         made = answers.final(answer, gemini)
         assert made is not None
         assert (gemini.usage(made) or {}).get("input_tokens") == 4

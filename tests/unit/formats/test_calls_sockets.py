@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxctl.formats.calls.http import Call
-from ctxctl.formats.calls.sockets import calls
+from ctxctl.providers.calls.http import Call
+from ctxctl.providers.calls.websockets import calls
 
 Json = dict[str, Any]
 WHOLE = Call("wss://api.openai.com/v1/responses", None)

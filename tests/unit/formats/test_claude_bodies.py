@@ -7,9 +7,9 @@ from pathlib import Path
 
 import orjson
 
-from ctxctl.formats import folders, registry
-from ctxctl.formats.claude_bodies import FORMAT
-from ctxctl.formats.kit.folder import Folder
+from ctxctl.importers import folders, registry
+from ctxctl.importers.claude_bodies import FORMAT
+from ctxctl.ingest.folder import Folder
 from tests.unit.formats.calls_help import FIXTURES, detected, events, seen, slugs
 
 DUMP = FIXTURES / "claude_bodies/dump"

@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from ctxctl.session import Inspector
 from ctxctl.analysis.costs import Costs, walk
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 
 Json = dict[str, Any]

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from ctxctl.formats.claude_code import FORMAT
-from ctxctl.formats.kit.folder import Folder
+from ctxctl.importers.claude_code import FORMAT
+from ctxctl.ingest.folder import Folder
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 from tests.unit.formats_help import call, events, frames, line, of_type, result, said, text, user

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.formats import registry
-from ctxctl.formats.claude_code import FORMAT
-from ctxctl.formats.claude_code.requests import RECORDED, is_since
+from ctxctl.importers import registry
+from ctxctl.importers.claude_code import FORMAT
+from ctxctl.importers.claude_code.requests import RECORDED, is_since
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source, open_source
 from ctxctl.trace.writer import TraceWriter

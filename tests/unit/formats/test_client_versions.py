@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.build import Maker, Window
+from ctxctl.ingest.build import Maker, Window
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, of_type
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.codex import CODEX, CODEX_EXEC
-from ctxctl.formats.codex.forks import born
-from ctxctl.formats.codex.items import cut
-from ctxctl.session import Inspector
+from ctxctl.importers.codex import CODEX, CODEX_EXEC
+from ctxctl.importers.codex.forks import born
+from ctxctl.importers.codex.items import cut
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from tests.unit.formats.agent_help import (
     DAMAGES,
     FIXTURES,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.registry import detect, events
+from ctxctl.importers.registry import detect, events
 from ctxctl.trace.source import open_source
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows
 

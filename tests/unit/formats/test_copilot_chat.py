@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.copilot_chat import COPILOT_CHAT, COPILOT_CHATREPLAY
-from ctxctl.formats.copilot_chat.elements import pieces, rendered
+from ctxctl.importers.copilot_chat import COPILOT_CHAT, COPILOT_CHATREPLAY
+from ctxctl.importers.copilot_chat.elements import pieces, rendered
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows, written
 
 EXPORT = FIXTURES / "copilot_chat" / "export.json"

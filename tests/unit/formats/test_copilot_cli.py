@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.copilot_cli import FORMAT
-from ctxctl.formats.copilot_cli.blocks import pieces
+from ctxctl.importers.copilot_cli import FORMAT
+from ctxctl.importers.copilot_cli.blocks import pieces
 from tests.unit.formats.agent_help import (
     DAMAGES,
     FIXTURES,

@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from tests.unit.formats.calls_help import FIXTURES, detected, events, seen, slugs
 
 PATH = "copilot_snapshots/tides.yaml"

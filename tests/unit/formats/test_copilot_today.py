@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ctxctl.formats.registry import detect, events
+from ctxctl.importers.registry import detect, events
 from ctxctl.trace.source import open_source
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows
 

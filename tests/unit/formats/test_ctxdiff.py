@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.ctxdiff.reader import is_prompt, part
-from ctxctl.formats.wire.dialect import Names
-from ctxctl.session import Inspector
+from ctxctl.importers.ctxdiff.reader import is_prompt, part
 from ctxctl.model.results import Step
+from ctxctl.providers.dialects.base import Names
+from ctxctl.session import Inspector
 from tests.unit.formats.calls_help import FIXTURES, detected, events, seen, slugs
 
 PATH = FIXTURES / "ctxdiff/tides.ctrace"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.formats.cursor.transcript import asked
+from ctxctl.importers import registry
+from ctxctl.importers.cursor.transcript import asked
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows
 
 NAME = "cursor"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.formats.kit import database
+from ctxctl.importers import registry
+from ctxctl.ingest import database
 from ctxctl.trace.source import open_source
 
 

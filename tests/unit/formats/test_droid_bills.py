@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import registry
+from ctxctl.importers import registry
 from ctxctl.trace.source import open_source
 from tests.unit.formats.trajectories import FIXTURES, Import, Json
 

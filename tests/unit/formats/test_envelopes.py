@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.calls import envelopes
-from ctxctl.formats.calls.kinds import answer_of, as_sent, is_request, request_of
+from ctxctl.providers.calls import envelopes
+from ctxctl.providers.calls.recognise import answer_of, as_sent, is_request, request_of
 from tests.unit.formats.calls_help import FIXTURES, detected, events, seen
 
 BODY = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}

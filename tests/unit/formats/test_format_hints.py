@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.formats.kit import database
-from ctxctl.formats.outline import outline
-from ctxctl.formats.table import TABLE, Words
-from ctxctl.trace.unknown_file import is_native
+from ctxctl.importers import registry
+from ctxctl.importers.table import TABLE, Words
+from ctxctl.ingest import database
+from ctxctl.ingest.outline import outline
 from ctxctl.trace.source import open_source
+from ctxctl.trace.unknown_file import is_native
 
 ROOT = Path(__file__).resolve().parents[3]
 SURE = 50

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.gemini_cli import FORMAT
+from ctxctl.importers.gemini_cli import FORMAT
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows, written
 
 NAME = "gemini-cli"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.goose import FORMAT
+from ctxctl.importers.goose import FORMAT
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows
 
 NAME = "goose"
@@ -200,7 +200,7 @@ def test_a_database_that_is_damaged_or_lacks_its_tables_is_told_of(tmp_path: Pat
 
 
 def test_a_view_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ctxctl.formats.kit.database.STEPS", 10_000)
+    monkeypatch.setattr("ctxctl.ingest.database.STEPS", 10_000)
     path = tmp_path / "bomb.db"
     with sqlite3.connect(path) as made:
         made.execute("CREATE TABLE sessions (id TEXT, created_at TEXT)")

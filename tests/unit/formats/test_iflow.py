@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from ctxctl.formats import registry
-from ctxctl.formats.claude_code import FORMAT as CLAUDE_CODE
-from ctxctl.formats.iflow import FORMAT as IFLOW
-from ctxctl.formats.kit.folder import Folder
+from ctxctl.importers import registry
+from ctxctl.importers.claude_code import FORMAT as CLAUDE_CODE
+from ctxctl.importers.iflow import FORMAT as IFLOW
+from ctxctl.ingest.folder import Folder
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows
 
 CAPTURE = FIXTURES / "iflow" / "session.jsonl"

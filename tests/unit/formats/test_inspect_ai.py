@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ctxctl.errors import UnreadableError
-from ctxctl.formats.inspect_ai.sample import bill
+from ctxctl.importers.inspect_ai.sample import bill
 from tests.unit.formats.trajectories import FIXTURES, Import, detected, read
 
 Json = dict[str, Any]
@@ -251,8 +251,8 @@ def test_cut_archive_gives_the_samples_before_the_cut() -> None:
 
 
 def test_bomb_ends_in_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ctxctl.formats.inspect_ai.reader.RATIO_FLOOR", 1 << 16)
-    monkeypatch.setattr("ctxctl.formats.inspect_ai.reader.RATIO_LIMIT", 10)
+    monkeypatch.setattr("ctxctl.importers.inspect_ai.reader.RATIO_FLOOR", 1 << 16)
+    monkeypatch.setattr("ctxctl.importers.inspect_ai.reader.RATIO_LIMIT", 10)
     data = zipped({"header.json": {}, "samples/1_epoch_1.json": b" " * (1 << 22)})
     with pytest.raises(UnreadableError, match="decompresses to more than"):
         read(data)

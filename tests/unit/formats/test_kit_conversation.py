@@ -6,14 +6,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.formats.build import Maker
-from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part
+from ctxctl.ingest.build import Maker
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.parts import Part
+from ctxctl.model import vocab
+from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.session.opening import Opened
 from ctxctl.session.params import resolve_params
-from ctxctl.model import vocab
-from ctxctl.model.results import Step
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
 from ctxctl.trace.writer import TraceWriter

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from ctxctl.formats.build import Maker
-from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part
+from ctxctl.ingest.build import Maker
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.parts import Part
 
 Json = dict[str, Any]
 

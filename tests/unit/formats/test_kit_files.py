@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from ctxctl.errors import UnreadableError, UsageError
-from ctxctl.formats.capture import open_capture
-from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.folder import MAX_DEPTH, Folder
-from ctxctl.session import Inspector
+from ctxctl.importers.capture import open_capture
+from ctxctl.ingest.document import document
+from ctxctl.ingest.folder import MAX_DEPTH, Folder
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.trace.source import Source
 
 ROOT = Path(__file__).resolve().parents[3]

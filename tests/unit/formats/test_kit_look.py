@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.kit import look as looking
-from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.kit.look import look
-from ctxctl.formats.kit.measure import inventory
+from ctxctl.ingest import second_look as looking
+from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.measure import inventory
+from ctxctl.ingest.second_look import look
 from ctxctl.trace.source import Source, open_source
 from tests.unit.formats.seed_help import lines
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ctxctl.formats.build import Maker, Place
-from ctxctl.formats.kit.folder import Folder, several
-from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.kit.run import Run
-from ctxctl.session import Inspector
+from ctxctl.ingest.build import Maker, Place
+from ctxctl.ingest.folder import Folder, several
+from ctxctl.ingest.parts import Part
+from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.trace.validate import validate_event
 
 Json = dict[str, Any]

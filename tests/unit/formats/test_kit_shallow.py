@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ctxctl.formats.kit.parts import LIMIT, shallow
+from ctxctl.ingest.parts import LIMIT, shallow
 
 
 def nested(levels: int) -> Any:

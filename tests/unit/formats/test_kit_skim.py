@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxctl.formats.kit.skim import skim
+from ctxctl.ingest.skim import skim
 
 
 def test_paths_of_objects_and_arrays() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.langfuse import FORMAT
-from ctxctl.formats.spans.billing import of_details
+from ctxctl.importers.langfuse import FORMAT
+from ctxctl.providers.spans.billing import of_details
 from tests.unit.formats.spans_help import FIXTURES, bills, items, read, records, requests
 
 ROOT = FIXTURES / "langfuse"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.langsmith import FORMAT
+from ctxctl.importers.langsmith import FORMAT
 from tests.unit.formats.spans_help import FIXTURES, bills, items, read, requests
 
 ROOT = FIXTURES / "langsmith"

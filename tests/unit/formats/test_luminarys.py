@@ -9,11 +9,11 @@ from typing import Any
 import msgpack
 import pytest
 
-from ctxctl.errors import UnavailableError
-from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.luminarys import FORMAT
-from ctxctl.formats.luminarys.calls import STATE_LIMIT, arrangement
 from ctxctl.analysis.blame import blame
+from ctxctl.errors import UnavailableError
+from ctxctl.ingest.folder import Folder
+from ctxctl.plugins.luminarys import FORMAT
+from ctxctl.plugins.luminarys.calls import STATE_LIMIT, arrangement
 from tests.unit.formats.seed_help import (
     FIXTURES,
     Json,

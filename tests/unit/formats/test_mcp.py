@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 

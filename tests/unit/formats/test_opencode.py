@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.opencode import FORMAT
+from ctxctl.importers.opencode import FORMAT
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows, written
 
 NAME = "opencode"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.formats import registry
+from ctxctl.importers import registry
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import ASSEMBLY_CREATED
 from ctxctl.trace.source import Source, open_source

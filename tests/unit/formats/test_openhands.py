@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from tests.unit.formats.trajectories import detected, read
 
 Json = dict[str, Any]

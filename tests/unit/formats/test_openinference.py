@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ctxctl.formats.openinference import FORMAT
+from ctxctl.importers.openinference import FORMAT
 from tests.unit.formats.spans_help import FIXTURES, bills, items, read, records, requests
 
 ROOT = FIXTURES / "openinference"

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from ctxctl.formats.openinference import FORMAT as OPENINFERENCE
-from ctxctl.formats.otel import FORMAT as OTEL
+from ctxctl.importers.openinference import FORMAT as OPENINFERENCE
+from ctxctl.importers.otel import FORMAT as OTEL
 from tests.unit.formats.spans_help import FIXTURES, bills, chat, items, read, records, requests, span
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

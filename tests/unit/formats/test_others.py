@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import registry
+from ctxctl.importers import registry
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows
 
 KIMI = FIXTURES / "kimi" / "wire.jsonl"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.formats.folders import detect as detect_folder
-from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.outline import OUTLINED, outline
+from ctxctl.importers import registry
+from ctxctl.importers.folders import detect as detect_folder
+from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.outline import OUTLINED, outline
 from ctxctl.trace.source import Source
 
 TOOLS = [

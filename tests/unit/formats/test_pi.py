@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.pi import FORMAT
+from ctxctl.importers.pi import FORMAT
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows, written
 
 NAME = "pi"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.pi.system import strict_schema
+from ctxctl.importers.pi.system import strict_schema
 from ctxctl.model.vocab import ITEM_ADDED
 from tests.unit.formats.agent_help import FIXTURES, Json, Window, imported, windows, written
 from tests.unit.formats.recorded_help import held, recorded, sent

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ctxctl.formats.pi import FORMAT as PI
-from ctxctl.formats.pi_rpc import FORMAT as PI_RPC
+from ctxctl.importers.pi import FORMAT as PI
+from ctxctl.importers.pi_rpc import FORMAT as PI_RPC
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, windows, written
 
 NAME = "pi-rpc"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import registry
-from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.roo.reader import bill
+from ctxctl.importers import registry
+from ctxctl.importers.roo.reader import bill
+from ctxctl.ingest.folder import Folder
 from ctxctl.session import Inspector
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, of_type, windows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxctl.formats.sanqian import FORMAT
+from ctxctl.plugins.sanqian import FORMAT
 from tests.unit.formats.seed_help import (
     FIXTURES,
     Json,

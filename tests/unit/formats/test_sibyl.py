@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.sibyl import FORMAT
+from ctxctl.ingest.folder import Folder
+from ctxctl.plugins.sibyl import FORMAT
 from tests.unit.formats.seed_help import (
     FIXTURES,
     Json,

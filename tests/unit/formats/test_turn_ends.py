@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.turn_ends import is_over
+from ctxctl.importers.turn_ends import is_over
 from ctxctl.trace.source import Source, open_source
 
 Json = dict[str, Any]

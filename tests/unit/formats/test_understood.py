@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ctxctl.cli.main import run
-from ctxctl.formats.about import HeldAgainst
-from ctxctl.formats.understood import MAX_TYPES, Understood, is_newer, of
+from ctxctl.ingest.about import HeldAgainst
+from ctxctl.ingest.understood import MAX_TYPES, Understood, is_newer, of
 from tests.unit.formats.seed_help import FIXTURES, events, lines
 
 HELD = HeldAgainst("Tide", "1.9.2", "1.0", frozenset({"a", "b/c"}))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.wire import by_name
+from ctxctl.providers.dialects import by_name
 
 
 def bill(name: str, usage: dict[str, Any], **fields: Any) -> tuple[Any, ...] | None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import wire
-from ctxctl.formats.build import digest_of
-from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.wire import slots
+from ctxctl.ingest.build import digest_of
+from ctxctl.ingest.parts import Part
+from ctxctl.providers import dialects
+from ctxctl.providers.dialects import slots
 from tests.unit.formats.wire_rebuild import compare, rebuilt
 
 Json = dict[str, Any]
@@ -20,7 +20,7 @@ SEALED = "c2VhbGVk" * 40
 
 def again(body: Json, name: str | None = None) -> list[Part]:
     """The body's parts, after holding what they rebuild against the body itself."""
-    dialect = wire.by_name(name) if name else wire.of_body(body)
+    dialect = dialects.by_name(name) if name else dialects.of_body(body)
     assert dialect is not None
     parts = dialect.cut(body)
     made = rebuilt([(json.loads(p.wire), p.text) for p in parts])
@@ -245,7 +245,7 @@ def test_a_chat_body() -> None:
 
 def test_legacy_functions_and_an_answer_schema_reach_the_model() -> None:
     shape = {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}
-    dialect = wire.by_name("openai-chat")
+    dialect = dialects.by_name("openai-chat")
     parts = dialect.cut(
         chat({"role": "user", "content": "x"}, functions=[{"name": "f"}], response_format=shape)
     )
@@ -394,7 +394,9 @@ def test_a_gemini_body(system: str, declared: str, asked: str, answered: str, in
 
 
 def test_a_cached_content_is_not_in_the_body() -> None:
-    parts = wire.by_name("gemini").cut(gemini({"parts": [{"text": "x"}]}, cachedContent="cachedContents/1"))
+    parts = dialects.by_name("gemini").cut(
+        gemini({"parts": [{"text": "x"}]}, cachedContent="cachedContents/1")
+    )
     assert [(p.kind, p.text) for p in parts] == [("custom", None), ("user_message", "x")]
 
 
@@ -418,7 +420,7 @@ def test_a_cached_content_is_not_in_the_body() -> None:
 def test_a_body_tells_its_dialect_and_an_address_decides(
     body: Json, url: str | None, name: str | None
 ) -> None:
-    found = wire.of_body(body, url)
+    found = dialects.of_body(body, url)
     assert (found.name if found else None) == name
 
 
@@ -427,7 +429,7 @@ def test_a_body_tells_its_dialect_and_an_address_decides(
     "odd", [None, 1, "x", [], {}, [None, 1, "x", [], {}], {"parts": 1}, [{"content": {}}]]
 )
 def test_no_shape_of_a_body_is_an_error(name: str, odd: Any) -> None:
-    dialect = wire.by_name(name)
+    dialect = dialects.by_name(name)
     fields = (
         "messages",
         "input",

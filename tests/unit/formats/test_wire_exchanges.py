@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ctxctl.session import Inspector
 from ctxctl.analysis.why.answer import explain
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from tests.unit.formats import wire_rebuild
 
 Json = dict[str, Any]

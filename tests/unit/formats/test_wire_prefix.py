@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import Placement, Step
+from ctxctl.session import Inspector
 
 Json = dict[str, Any]
 Edit = Callable[[Json], object]

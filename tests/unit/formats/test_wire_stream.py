@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ctxctl.formats.wire import by_name, stream
+from ctxctl.providers.dialects import by_name, stream
 
 
 def sse(*events: Any, end: str = "\n") -> str:

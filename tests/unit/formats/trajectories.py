@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ctxctl.formats import registry
-from ctxctl.formats.kit.folder import Folder
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
+from ctxctl.ingest.folder import Folder
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from ctxctl.trace.source import Source
 
 Json = dict[str, Any]

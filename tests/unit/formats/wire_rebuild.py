@@ -1,7 +1,7 @@
 """Puts request bodies together again from frames, and says where one differs from what went over the wire.
 
 A frame gives items, their order and their texts; the assembly's blocks give each its place
-(`ctxctl.formats.wire.slots`).  Nothing here knows how a dialect is cut.
+(`ctxctl.providers.dialects.slots`).  Nothing here knows how a dialect is cut.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any
 from unittest.mock import patch
 
-from ctxctl.formats.wire import exchanges
+from ctxctl.providers.dialects import exchanges
 from ctxctl.session import Inspector
 
 Json = dict[str, Any]

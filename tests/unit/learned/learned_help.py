@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ctxctl.formats import registry
-from ctxctl.formats.capture import open_capture
-from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.kit.run import Run
-from ctxctl.formats.learned.gather import Gathered
-from ctxctl.formats.learned.insert import Inserted
-from ctxctl.session import Inspector
+from ctxctl.importers import registry
+from ctxctl.importers.capture import open_capture
+from ctxctl.ingest.parts import Part
+from ctxctl.ingest.run import Run
 from ctxctl.model.results import Step
+from ctxctl.session import Inspector
+from ctxctl.session.learned.gather import Gathered
+from ctxctl.session.learned.insert import Inserted
 
 Json = dict[str, Any]
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from copy import copy
 
-from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.kit.run import Run
-from ctxctl.formats.learned.book import decode, joined
-from ctxctl.formats.wire.slots import structured
+from ctxctl.ingest.parts import Part
+from ctxctl.ingest.run import Run
+from ctxctl.providers.dialects.slots import structured
+from ctxctl.session.learned.book import decode, joined
 from tests.unit.learned.learned_help import DUMP, NOTE, SYSTEM, TOOL, gathered, of_capture, part, stream
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.formats.build import digest_of
-from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.learned import store
-from ctxctl.formats.learned.frames import Held, requests
-from ctxctl.formats.learned.insert import Own
-from ctxctl.formats.wire.slots import structured
+from ctxctl.ingest.build import digest_of
+from ctxctl.ingest.parts import Part
+from ctxctl.providers.dialects.slots import structured
+from ctxctl.session.learned import store
+from ctxctl.session.learned.frames import Held, requests
+from ctxctl.session.learned.insert import Own
 from ctxctl.trace.validate import validate_event
 from tests.unit.learned.learned_help import (
     DUMP,

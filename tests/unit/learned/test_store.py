@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ctxctl.errors import UnreadableError, UsageError
-from ctxctl.formats.build import digest_of
-from ctxctl.formats.learned import store
-from ctxctl.formats.learned.book import Item, Learned
+from ctxctl.ingest.build import digest_of
+from ctxctl.session.learned import store
+from ctxctl.session.learned.book import Item, Learned
 
 
 @pytest.fixture(autouse=True)

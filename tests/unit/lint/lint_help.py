@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ctxctl.session import Inspector
-from ctxctl.lint.selection import choose
 from ctxctl.lint.run import Linted, linted
+from ctxctl.lint.selection import choose
+from ctxctl.session import Inspector
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures" / "lint"
 VERSION = "0.1.1"

@@ -75,8 +75,8 @@ def limited(patch: pytest.MonkeyPatch, window: int) -> None:
     from dataclasses import replace
 
     from ctxctl.engine.replay.rules import Rules
-    from ctxctl.session import Inspector
     from ctxctl.model.whatif import Limits
+    from ctxctl.session import Inspector
 
     rules = Inspector.rules
 

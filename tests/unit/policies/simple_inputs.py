@@ -12,9 +12,9 @@ import random
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ctxctl.policies.amplifier.ladder import Rules, climb
-from ctxctl.policies.amplifier.messages import Message, of_rows, total
-from ctxctl.policies.amplifier.notice import notice
+from ctxctl.plugins.amplifier.policy.ladder import Rules, climb
+from ctxctl.plugins.amplifier.policy.messages import Message, of_rows, total
+from ctxctl.plugins.amplifier.policy.notice import notice
 
 Json = dict[str, Any]
 INPUTS: Final = 3000

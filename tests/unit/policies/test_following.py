@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ctxctl.session import Inspector
 from ctxctl.model.results import StageView, Step
-from ctxctl.policies.amplifier.ladder import Rules, climb
-from ctxctl.policies.amplifier.messages import of_rows, total, truncated
-from ctxctl.policies.amplifier.notice import notice
+from ctxctl.plugins.amplifier.policy.ladder import Rules, climb
+from ctxctl.plugins.amplifier.policy.messages import of_rows, total, truncated
+from ctxctl.plugins.amplifier.policy.notice import notice
+from ctxctl.session import Inspector
 
 Json = dict[str, Any]
 TIME = {"timestamp": "2026-03-01T10:00:00.000+00:00"}

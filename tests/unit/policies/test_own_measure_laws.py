@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxctl.model.fitting import Candidate, Fit, Room
-from ctxctl.policies.amplifier.contract import AmplifierContract
-from ctxctl.policies.amplifier.messages import of_candidates, total
-from ctxctl.policies.amplifier.policy import Amplifier
+from ctxctl.plugins.amplifier.policy.context_simple import Amplifier
+from ctxctl.plugins.amplifier.policy.contract import AmplifierContract
+from ctxctl.plugins.amplifier.policy.messages import of_candidates, total
+from ctxctl.plugins.sibyl.policy.packs import Sibyl
 from ctxctl.policies.fitting.units import units
-from ctxctl.policies.sibyl.policy import Sibyl
 from tests.unit.policies.fitting_help import candidate
 
 Case = list[Candidate]

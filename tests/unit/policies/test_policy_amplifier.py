@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 
 from ctxctl.model.fitting import Candidate, Drop, Fit, Room
-from ctxctl.policies.amplifier.contract import AmplifierContract
-from ctxctl.policies.amplifier.ladder import Rules, climb
-from ctxctl.policies.amplifier.messages import Message, of_candidates, of_rows, stubbed, total, truncated
-from ctxctl.policies.amplifier.policy import Amplifier, Memory
+from ctxctl.plugins.amplifier.policy.context_simple import Amplifier, Memory
+from ctxctl.plugins.amplifier.policy.contract import AmplifierContract
+from ctxctl.plugins.amplifier.policy.ladder import Rules, climb
+from ctxctl.plugins.amplifier.policy.messages import (
+    Message,
+    of_candidates,
+    of_rows,
+    stubbed,
+    total,
+    truncated,
+)
 from tests.unit.policies.fitting_help import candidate
 
 

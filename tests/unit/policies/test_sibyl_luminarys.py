@@ -8,9 +8,9 @@ import pytest
 
 from ctxctl.model.fitting import Room
 from ctxctl.model.recompute import Part, Piece, Recorded
-from ctxctl.policies.luminarys import Luminarys
-from ctxctl.policies.sibyl.markdown import Pack, compact, rendered, sizes
-from ctxctl.policies.sibyl.policy import Sibyl
+from ctxctl.plugins.luminarys.policy import Luminarys
+from ctxctl.plugins.sibyl.policy.markdown import Pack, compact, rendered, sizes
+from ctxctl.plugins.sibyl.policy.packs import Sibyl
 from tests.unit.policies.fitting_help import candidate
 
 NOTHING = Recorded((), (), None, None, None, None, (), (), (), None)

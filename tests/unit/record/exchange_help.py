@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ctxctl import Recorder
-from ctxctl.session import Inspector
 from ctxctl.record.exchange import Exchange, Exchanges
+from ctxctl.session import Inspector
 from tests.unit.formats.wire_rebuild import check
 
 Json = dict[str, Any]

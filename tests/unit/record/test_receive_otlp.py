@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from ctxctl.formats.spans.span import spans as read
+from ctxctl.providers.spans.span import spans as read
 from ctxctl.record.receive import otlp
 from ctxctl.record.receive.spans import HOLD, SETTLE, Spans
 from ctxctl.record.recorder import Recorder

@@ -198,8 +198,8 @@ def test_what_a_summary_stands_for_goes_on_in_its_thread(tmp_path: Path) -> None
     assert len(data(path, "context.compaction.completed")) == 1
     kinds = [item["context_kind"] for item in data(path, "context.item.added")]
     assert kinds.count("thread_summary") == 2
-    from ctxctl.session import Inspector
     from ctxctl.model.results import Turn
+    from ctxctl.session import Inspector
 
     with Inspector.open(str(path)) as inspector:
         turns = [result for result in inspector.replay() if isinstance(result, Turn)]

@@ -10,8 +10,8 @@ import pytest
 from record_help import SECRET, data, events, replayed
 
 from ctxctl import Recorder
-from ctxctl.formats.wire import by_name
-from ctxctl.formats.wire import dialect as dialects
+from ctxctl.providers.dialects import base as dialects
+from ctxctl.providers.dialects import by_name
 from ctxctl.record.bills import bill
 
 TOOLS = [

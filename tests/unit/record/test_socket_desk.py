@@ -11,10 +11,10 @@ import pytest
 from websockets.protocol import Protocol, Side
 
 from ctxctl import Recorder
-from ctxctl.session import Inspector
 from ctxctl.record.exchange import Exchanges
 from ctxctl.record.proxy import writer_process
 from ctxctl.record.proxy.writer_process import Desk
+from ctxctl.session import Inspector
 
 ASK = {"type": "response.create", "model": "gpt-5", "store": False,
        "input": [{"role": "user", "content": "Why is the sky blue?"}]}  # fmt: skip

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ctxctl.cli.session import header
-from ctxctl.session import Inspector
 from ctxctl.report.exports import Manner, by_name
+from ctxctl.session import Inspector
 
 _BLOCK = re.compile(rb'<script type="application/octet-stream" id="(\w+)">([^<]*)</script>')
 _META = re.compile(rb'<script type="application/json" id="meta">([^<]*)</script>')

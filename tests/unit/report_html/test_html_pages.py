@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ctxctl
-from ctxctl.session import Inspector
 from ctxctl.analysis.blame import blame
 from ctxctl.report.html import frames
 from ctxctl.report.html.pack import dumped, escaped, plain
 from ctxctl.report.html.page import SCRIPTS
 from ctxctl.report.html.texts import NONE, limit_for
+from ctxctl.session import Inspector
 from tests.unit.report_html.page_help import Page, exported
 from tests.unit.testing.sessions_help import events, item, written_trace
 

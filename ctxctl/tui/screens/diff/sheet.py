@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ctxctl.engine.textdiff.line_pairs import (Effort, Span, changed_words, pairs)
+from ctxctl.engine.textdiff.line_pairs import Effort, Span, changed_words, pairs
 from ctxctl.engine.textdiff.line_pairs import Span as Words
 from ctxctl.labels import MINUS
 from ctxctl.text import cells, pad, visible

@@ -1,0 +1,295 @@
+"""The chat history: what was typed, what the model answered, and what the program printed.
+
+What aider makes of its own chat history when it restores it (`--restore-chat-history`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ctxctl.importers.aider import is_log
+from ctxctl.importers.aider.log import Log
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.lines import Report
+from ctxctl.ingest.lines import lines as lines_of
+from ctxctl.ingest.parts import Part
+from ctxctl.ingest.run import Run
+from ctxctl.model import vocab
+from ctxctl.providers.usage import usage_record
+from ctxctl.trace.source import Source
+
+_NAME: Final = "aider"
+_HEAD: Final = 1 << 16
+_STARTED: Final = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
+_TOKENS: Final = re.compile(r"Tokens: (.+ received)")
+_EXACT: Final = re.compile(r"(\d{1,3}(?:,\d{3})*|\d+) sent, (\d{1,3}(?:,\d{3})*|\d+) received\Z")
+_MODEL: Final = re.compile(r"(?:Main model|Models?): ([^\s,]+)")
+_ADDED: Final = re.compile(r"Added (.{1,300}?) to the chat\b")
+_REMOVED: Final = re.compile(r"Removed (.{1,300}?) from the chat\b")
+_RESTORED: Final = "Restored previous conversation history"
+_VERSION: Final = re.compile(r"Aider v(\d+(?:\.\d+){1,3})")
+_APPLIED: Final = "Applied edit to "
+_COMMITTED: Final = re.compile(r"Commit ([0-9a-f]{6,40}) (.*)\Z", re.DOTALL)
+_BLANKS: Final = 100
+"""Empty lines in a row that are kept."""
+_EMPTIED: Final = ("/clear", "/reset")
+_SENT: Final = ("/ask", "/code", "/architect", "/help", "/context", "/undo")
+"""Commands whose text goes to the model, if it answers."""
+
+
+class History:
+    """One file; each start of the program is a session."""
+
+    def __init__(self, name: str, report: Report) -> None:
+        self._run = Run(name, report)
+        self._sessions: dict[str, int] = {}
+        self._past = Restored()
+        self._open(None)
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The sessions' steps, as their lines come."""
+        self._run.emit(vocab.SOURCE_OPENED, {"format": self._run.name})
+        last = 0
+        for line in lines_of(source, self._run.report):
+            for _ in range(min(line.number - last - 1, _BLANKS)):
+                self._blank()
+            last = line.number
+            self._run.line = line
+            text = line.data.decode("utf-8", "replace")
+            self._line(text)
+            self._past.take(text)
+            yield from self._run.drain()
+        self._close()
+        yield from self._run.finish()
+
+    def _blank(self) -> None:
+        """An empty line: of an answer, if one has begun."""
+        if self._said:
+            self._said.append("")
+        self._past.take("")
+
+    def _open(self, started: str | None) -> None:
+        name = started
+        if started is not None:
+            again = self._sessions[started] = self._sessions.get(started, 0) + 1
+            name = started if again == 1 else f"{started}~{again}"
+            self._run.make.at(started)
+        self._run.session = name
+        self._window: Conversation = self._run.thread()
+        self._model: str | None = None
+        self._turns = 0
+        self._files: list[str] = []
+        self._done = 0
+        """Messages before the files: what was said up to the last edit."""
+        self._edited = False
+        self._commit: tuple[str, str] | None = None
+        """What the program did with the last answer."""
+        self._typed: list[str] = []
+        self._typing_over = False
+        """Whether the program has printed something since."""
+        self._said: list[str] = []
+        self._at = 0
+        self._asked_at = 0
+        """Lines that the answer, and what was typed, began at."""
+        self._waits = False
+        """Whether what was typed has not been answered."""
+
+    def _line(self, text: str) -> None:
+        if (started := _STARTED.match(text)) is not None:
+            self._close()
+            self._window.finish()
+            # A session that is over needs no more memory.
+            self._run.threads.clear()
+            self._open(started.group(1))
+        elif text.startswith("####"):
+            self._type(text[5:].rstrip() if text.startswith("#### ") else text[4:].rstrip())
+        elif text.startswith("> ") or text.rstrip() == ">":
+            self._printed(text[2:].rstrip())
+        elif text.strip() or self._said:
+            if not self._said:
+                self._at = self._run.line.number
+            self._said.append(text)
+
+    def _type(self, text: str) -> None:
+        if self._said or (self._waits and not self._typed):
+            self._answer(None)
+        if self._waits and self._typing_over:
+            self._drop()
+        if not self._typed:
+            self._asked_at = self._run.line.number
+        self._typed.append(text)
+        self._waits = True
+        self._typing_over = False
+
+    def _printed(self, text: str) -> None:
+        self._typing_over = True
+        tokens = _TOKENS.match(text)
+        if tokens is not None:
+            self._answer(tokens.group(1))
+        elif (model := _MODEL.match(text)) is not None:
+            self._model = model.group(1)
+        elif (added := _ADDED.match(text)) is not None:
+            self._add(added.group(1))
+        elif (removed := _REMOVED.match(text)) is not None:
+            self._remove([removed.group(1)])
+        elif text.startswith("Dropping all files"):
+            self._remove(list(self._files))
+        elif (version := _VERSION.match(text)) is not None:
+            self._run.make.by(version.group(1))
+        elif text.startswith(_RESTORED):
+            self._restore()
+        elif text.startswith(_APPLIED):
+            self._edited = True
+        elif self._edited and (commit := _COMMITTED.match(text)) is not None:
+            self._commit = self._commit or (commit.group(1), commit.group(2))
+
+    def _add(self, path: str) -> None:
+        """A file is in the chat: in every request from now on, its text not recorded."""
+        if path not in self._files:
+            self._window.splice(self._done + len(self._files), 0, [self._file(path)])
+            self._files.append(path)
+
+    def _file(self, path: str) -> Part:
+        return Part("external_resource", None, "user", source=path, title=path, line=self._run.line.number)
+
+    def _remove(self, paths: list[str]) -> None:
+        for path in paths:
+            if path in self._files:
+                at = self._files.index(path)
+                self._window.splice(self._done + at, 1, cause="dropped")
+                del self._files[at]
+
+    def _restore(self) -> None:
+        """The file up to here is the beginning of the chat."""
+        parts = self._past.parts(self._run.line.number)
+        self._window.splice(0, 0, parts)
+        self._done += len(parts)
+
+    def _settle(self) -> None:
+        """After an edit, what was said moves before the files, and the program says what it did."""
+        if not self._edited:
+            return
+        told = "I updated the files."
+        if self._commit is not None:
+            told = "I committed the changes with git hash {} & commit msg: {}".format(*self._commit)
+        self._edited, self._commit = False, None
+        self._window.append(
+            Part("policy_note", told, "user", line=self._run.line.number, derived=True),
+            Part("assistant_message", "Ok.", "assistant", line=self._run.line.number, derived=True),
+        )
+        files = [self._file(path) for path in self._files]
+        self._window.splice(self._done, len(files))
+        self._done = len(self._window.rows)
+        self._window.splice(self._done, 0, files)
+
+    def _drop(self) -> None:
+        """What was typed was not answered: a command, or a prompt that was given up."""
+        text = "\n".join(self._typed).strip()
+        command = text.split(maxsplit=1)[0] if text else ""
+        if command in _EMPTIED:
+            self._edited, self._commit = False, None
+            last = self._done + len(self._files)
+            self._window.splice(last, len(self._window.rows) - last, cause="cleared")
+            self._window.splice(0, self._done, cause="cleared")
+            self._done = 0
+        elif text and not text.startswith(("/", "!")):
+            self._put_typed(text)
+        self._typed = []
+        self._waits = False
+
+    def _put_typed(self, text: str) -> None:
+        self._settle()
+        self._turns += 1
+        self._window.turn = f"turn-{self._turns}"
+        self._window.append(Part("user_message", text, "user", line=self._asked_at))
+
+    def _answer(self, tokens: str | None) -> None:
+        """A request and its answer are over; `tokens`: as the program printed its counts."""
+        said = "\n".join(self._said).strip()
+        if said or tokens is not None:
+            text = "\n".join(self._typed).strip()
+            if text and (not text.startswith(("/", "!")) or text.startswith(_SENT)):
+                self._put_typed(text)
+            self._settle()
+            line = self._at if said else self._run.line.number
+            place = self._window.request(line=line, model=self._model, derived=True)
+            exact = _EXACT.match(tokens) if tokens is not None else None
+            native = {"tokens": tokens} if tokens is not None else None
+            if exact is not None:
+                sent, received = (int(number.replace(",", "")) for number in exact.groups())
+                record = usage_record(input_tokens=sent, output_tokens=received, model=self._model)
+                if record is not None:
+                    # aider prints its own count where the provider gave none, and does not say which it is.
+                    record["metadata"] = {"ctxctl": {"derived": True}}
+                self._window.usage(record, line=self._run.line.number, place=place)
+            if said:
+                part = Part("assistant_message", said, "assistant", line=line, native=native)
+                self._window.append(part)
+            self._typed = []
+            self._waits = False
+        elif self._waits and tokens is None:
+            self._drop()
+        self._said = []
+
+    def _close(self) -> None:
+        self._answer(None)
+        if self._waits:
+            self._drop()
+
+
+_VERBATIM: Final = 32 * 1024
+"""Characters that are restored as they are: beyond some 8,000 tokens every model's restored history is
+summarised."""
+
+
+class Restored:
+    """The messages of the file so far, as `split_chat_history_markdown` tells them apart."""
+
+    def __init__(self) -> None:
+        self._messages: list[tuple[str, str]] = []
+        self._role = "assistant"
+        self._lines: list[str] = []
+        self._size = 0
+
+    def take(self, line: str) -> None:
+        """One line of the file, without what ends it."""
+        if line.startswith("# "):
+            return
+        if line.startswith("> "):
+            self._close()
+            return
+        role = "user" if line.startswith("#### ") else "assistant"
+        if role != self._role:
+            self._close()
+            self._role = role
+        if self._size <= _VERBATIM:
+            text = (line[5:] if role == "user" else line) + "\n"
+            self._size += len(text)
+            self._lines.append(text)
+
+    def parts(self, line: int) -> list[Part]:
+        """The restored messages; for those of a long file, that a summary stands for them."""
+        if self._size > _VERBATIM:
+            title = "restored history, summarised"
+            return [Part("thread_summary", None, "user", title=title, version="not-recorded", line=line)]
+        self._close()
+        made = []
+        for role, text in self._messages:
+            kind = "user_message" if role == "user" else "assistant_message"
+            made.append(Part(kind, text, role, line=line))
+        return made
+
+    def _close(self) -> None:
+        text = "".join(self._lines)
+        if text.strip():
+            self._messages.append((self._role, text))
+        self._lines = []
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events: a chat history, or the log of what went to the model."""
+    reader = Log if is_log(source.read(0, _HEAD)) else History
+    return reader(_NAME, report).events(source)

@@ -1,0 +1,87 @@
+"""Bodies of requests to models as they went over the wire, and of the answers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ctxctl.importers.api import detection
+from ctxctl.importers.api.detection import RESPONSES
+from ctxctl.ingest.about import About, native
+from ctxctl.ingest.declaration import Format
+from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.outline import OUTLINED, outline
+from ctxctl.providers.calls.about import BODIES, DIALECTS, LIMITS, TURNS
+
+_HEADS: Final = 8
+_HEAD: Final = 1 << 16
+
+
+ABOUT: Final = About(
+    reads=(
+        f"Bodies of requests to models ({DIALECTS}) and of the answers: one in a file, JSON lines of "
+        "requests, of requests and answers in turn or by id, or of pairs, an event stream, or a directory"
+        " of such files that are paired by their names.  Batches of OpenAI, Anthropic, Gemini and "
+        "Bedrock: what was sent, what came back, or both in one file or directory, paired by their ids.  "
+        "Calls of google-genai as its callers write them (`contents` and `config`).  Bodies may be JSON "
+        "in a string, base64, compressed, or in an envelope (`content`, `data`, `body_segments`)."
+    ),
+    places=(
+        "whatever a proxy, a client's debug log or a script wrote down",
+        "the files that a batch is made of and that it gives back",
+    ),
+    turns=TURNS,
+    claims={
+        **BODIES,
+        # The model that an answer names is the one that answered, and not what was asked for.
+        "model": native(beside=(*RESPONSES, "message", "model", "modelVersion", "model_version")),
+    },
+    limits=(
+        *LIMITS,
+        "an answer without its request shows what was answered and billed, and no window",
+        "a request that waits for its answer behind more than 64 MiB of others is read without it",
+    ),
+    origin="the providers' API references",
+)
+
+
+def detect(head: bytes) -> int:
+    """How sure the first bytes are a body, a pair of bodies, or an event stream."""
+    return detection.body(head)
+
+
+def detect_folder(folder: Folder) -> int:
+    """How sure the directory's JSON files are bodies, by the first bytes of some of them."""
+    names = [name for name in folder.files if is_body_file(name)]
+    if not names:
+        return 0
+    step = max(1, len(names) // _HEADS)
+    known = [_told(folder, name) for name in names[::step][:_HEADS]]
+    asked = any(score in (detection.BARE, detection.PLAIN, detection.WRAPPED) for score in known)
+    return detection.BARE if asked and all(known) else 0
+
+
+def _told(folder: Folder, name: str) -> int:
+    head = folder.head(name, _HEAD)
+    score = detect(head) or detection.frames(head)
+    if score or len(head) < _HEAD:
+        return score
+    return detect(outline(folder.head(name, OUTLINED)))
+
+
+def is_body_file(name: str) -> bool:
+    """Whether a file of a directory may be a body, by its name's end."""
+    base = name.rpartition("/")[2].lower()
+    ends = (".json", ".jsonl", ".ndjson", ".sse", ".txt", ".body", ".json.gz", ".json.zst", ".event-stream",
+            ".req", ".res", ".request", ".response")  # fmt: skip
+    return not base.startswith(("readme", "license", ".")) and ("." not in base or base.endswith(ends))
+
+
+FORMAT: Final = Format(
+    name="api",
+    title="API request bodies",
+    detect=detect,
+    reader="ctxctl.importers.api.reader:read",
+    about=ABOUT,
+    detect_folder=detect_folder,
+    folder_reader="ctxctl.importers.api.directory:read_folder",
+)

@@ -1,0 +1,352 @@
+"""A file of bodies: its requests with their answers, as calls.
+
+Requests that wait for their answers, which may come in any order, lines or files later.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from ctxctl.importers.api import detection
+from ctxctl.importers.api.shapes import Shape, requests_of, shape
+from ctxctl.ingest.build import Json, Place
+from ctxctl.ingest.lines import Line, Report, values
+from ctxctl.ingest.run import Run
+from ctxctl.model.problem import Problem
+from ctxctl.providers import dialects
+from ctxctl.providers.calls import answers, encodings
+from ctxctl.providers.calls.http import Call, Calls
+from ctxctl.providers.calls.recognise import is_answer
+from ctxctl.providers.dialects import stream
+from ctxctl.trace.source import Source
+
+NAME: Final = "api"
+MAX_EVENTS: Final = 1_000_000
+"""Events of one answer's stream, one a line, that are put together."""
+MAX_STREAM: Final = 64 << 20
+"""Bytes of an event stream that is a file by itself."""
+
+
+class Log:
+    """Takes bodies in their order and pairs each answer with its request: by its id, else the one before it.
+
+    Problems: `unknown-record`, `no-request`, `waited-too-long`.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.calls = Calls(run)
+        self._waiting = Waiting()
+        self.lone = 0
+        """Answers without a request so far."""
+
+    def take(self, record: Any, line: Line) -> Iterator[Json]:
+        """The next record of a log; gives the events of what need not wait any longer."""
+        for one in requests_of(record):
+            found = shape(one)
+            if found is None:
+                self.run.problem("unknown-record", "no body of a request or of an answer; skipped", line)
+                continue
+            self._take(found, line)
+            yield from self._hand_on()
+
+    def _take(self, found: Shape, line: Line) -> None:
+        if found.request is None:
+            if not self._waiting.answer(found, line.number, self.run.make.file):
+                self.answer(found, line.number)
+        elif found.response is None:
+            self._waiting.ask(found, line.number, self.run.make.file)
+        else:
+            self._waiting.pair(found, line.number, self.run.make.file)
+
+    def _hand_on(self, *, all_of_them: bool = False) -> Iterator[Json]:
+        """Hand on the requests that need not wait."""
+        before = self._waiting.dropped
+        present = self.run.make.file
+        for asked, file in self._waiting.ready(all_of_them=all_of_them):
+            self.run.make.file = file
+            self._call(asked)
+            self.run.make.file = present
+            yield from self.run.drain()
+        if before == 0 < self._waiting.dropped:
+            limit = MAX_WAITING >> 20
+            message = f"more than {limit} MiB of requests wait for answers: the first ones are read without"
+            self.run.problem("waited-too-long", message)
+
+    def flush(self) -> Iterator[Json]:
+        """Hand on the requests that no answer came for."""
+        yield from self._hand_on(all_of_them=True)
+
+    def _call(self, asked: Asked) -> None:
+        """A request with what is known of it."""
+        found = asked.shape
+        self.calls.take(
+            Call(
+                url=found.url,
+                method=found.method,
+                request=found.request,
+                response=found.response,
+                status=found.status,
+                line=asked.line,
+                time=found.time,
+                native_id=found.id,
+                session=found.session,
+                thread=found.thread or found.batch,
+                turn=found.turn,
+                error=found.error,
+                answer_line=asked.answer_line,
+                answer_file=asked.answer_file,
+            )
+        )
+
+    def answer(self, found: Shape, line: int) -> None:
+        """An answer without its request: what was said, outside any window."""
+        failed = found.failure()
+        if failed is not None:
+            message = f"a request that has no answer ({failed}); the request is not in the file"
+            self.run.problem("no-request", message, Line(line, 0, b""))
+            return
+        self.lone += 1
+        if self.lone == 1:
+            message = "an answer without its request: the request is not in the file"
+            self.run.problem("no-request", message, Line(line, 0, b""))
+        first = found.response[0] if isinstance(found.response, list) else found.response
+        if isinstance(first, str):
+            first = next(stream.events(first), {})
+        dialect = dialects.of_response(first)
+        name = dialect.name if dialect is not None else stream.dialect_of(first)
+        if name is None:
+            return
+        dialect = dialects.by_name(name)
+        body = answers.final(found.response, dialect)
+        if body is None:
+            return
+        parts = dialect.reply(body)
+        for part in parts:
+            part.line = line
+        # Another request must not be billed for it: it stands in a thread of its own.
+        first_of_all = self.lone == 1 and not self.calls.asked
+        thread = found.thread or found.batch or (None if first_of_all else f"answer-{self.lone}")
+        conversation = self.run.thread(thread)
+        conversation.append(*parts)
+        bill = dialect.usage(body)
+        if bill is not None:
+            conversation.usage(bill, line=line, place=Place(self.run.session, thread))
+
+    def finish(self) -> Iterator[Json]:
+        """Make the calls that still wait for an answer and hand on the rest."""
+        yield from self.flush()
+        for found, line, file in self._waiting.alone():
+            self.run.make.file = file
+            self.answer(found, line)
+            yield from self.run.drain()
+        if self.lone and not self.calls.asked:
+            self.calls.exchanges.finish()
+            yield from self.run.finish()
+            return
+        yield from self.calls.finish()
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events."""
+    run = Run(NAME, report)
+    log = Log(run)
+    yield from feed(log, source)
+    yield from log.finish()
+
+
+def framed(source: Source, run: Run) -> list[Any] | None:
+    """The events of one answer as it came over a socket, one a line; None for any other file."""
+    if not detection.frames(source.read(0, 1 << 10)):
+        return None
+    found = [record for _, record in islice(values(source, run.report), MAX_EVENTS)]
+    return found if len(found) > 1 and is_answer(found) else None
+
+
+def feed(log: Log, source: Source) -> Iterator[Json]:
+    """Take every record of a file."""
+    head = source.read(0, 1 << 10)
+    if encodings.is_stream(head.decode("utf-8", "replace")):
+        text = source.read(0, MAX_STREAM).decode("utf-8", "replace").removeprefix("\ufeff")
+        yield from log.take(text, Line(1, 0, b""))
+        return
+    run = log.run
+    found: list[Problem] = []
+    answer = framed(source, Run(NAME, found.append))
+    if answer is not None:
+        for problem in found:
+            run.report(problem)
+        yield from log.take(answer, Line(1, 0, b""))
+        return
+    for line, value in values(source, run.report):
+        run.line = line
+        for record in value if isinstance(value, list) else [value]:
+            yield from log.take(record, line)
+        yield from run.drain()
+
+
+MAX_WAITING: Final = 64 << 20
+"""Bytes of requests (and answers behind them) that wait, as JSON."""
+_ODD: Final = 1 << 16
+"""What a record counts for that cannot be packed."""
+
+
+class Asked(NamedTuple):
+    """A request, and its answer where it has come."""
+
+    shape: Shape
+    line: int
+    answer_line: int = 0
+    answer_file: str | None = None
+
+
+class _Held:
+    """An entry; what waits is kept as JSON, which takes a fraction of the room."""
+
+    __slots__ = (
+        "_answer",
+        "_request",
+        "answer_file",
+        "answer_line",
+        "answered",
+        "file",
+        "id",
+        "line",
+        "size",
+    )
+
+    def __init__(self, shape: Shape, line: int, file: str | None) -> None:
+        self.line = line
+        self.file = file
+        self.answer_line = 0
+        self.answer_file: str | None = None
+        self.id = shape.id
+        self.answered = False
+        self._request: bytes | Shape = _packed(shape)
+        self._answer: bytes | Shape | None = None
+        self.size = _size(self._request)
+
+    def shape(self) -> Shape:
+        return _unpacked(self._request)
+
+    def answer(self, shape: Shape, line: int, file: str | None) -> int:
+        """Take the answer; the bytes that it adds."""
+        self._answer, self.answered = _packed(shape), True
+        self.answer_line, self.answer_file = line, file
+        added = _size(self._answer)
+        self.size += added
+        return added
+
+    def asked(self) -> Asked:
+        shape = _unpacked(self._request)
+        if self._answer is not None:
+            answer = _unpacked(self._answer)
+            status = shape.status if shape.status is not None else answer.status
+            shape = shape._replace(response=answer.response, status=status, error=shape.error or answer.error)
+        return Asked(shape, self.line, self.answer_line, self.answer_file)
+
+
+class Waiting:
+    """Requests in their order, each handed on once it is answered or given up."""
+
+    def __init__(self) -> None:
+        self._queue: OrderedDict[int, _Held] = OrderedDict()
+        self._named: dict[str, deque[int]] = {}
+        self._early: OrderedDict[str, _Held] = OrderedDict()
+        """Answers of a batch whose requests have not come yet."""
+        self._last: int | None = None
+        """The request that an answer without an id is to."""
+        self._next = 0
+        self._size = 0
+        self.dropped = 0
+        """Requests that were handed on without an answer because too much waited."""
+
+    def ask(self, shape: Shape, line: int, file: str | None = None) -> None:
+        """A request; one without an id before it is given up."""
+        key, held = self._put(shape, line, file)
+        early = self._early.pop(shape.id or "", None)
+        if early is not None:
+            self._size += held.answer(early.shape(), early.line, early.file) - early.size
+            return
+        self._last = key
+        if shape.id is not None:
+            self._named.setdefault(shape.id, deque()).append(key)
+
+    def pair(self, shape: Shape, line: int, file: str | None = None) -> None:
+        """A request that has its answer already; its turn comes behind those that wait."""
+        self._put(shape, line, file)[1].answered = True
+
+    def answer(self, shape: Shape, line: int, file: str | None = None) -> bool:
+        """An answer; False if no request waits for it, nor may come yet."""
+        key = self._named[shape.id][0] if shape.id in self._named else self._last
+        held = self._queue.get(key) if key is not None else None
+        if key is not None and held is not None and (None in (held.id, shape.id) or held.id == shape.id):
+            self._forget(key, held)
+            self._size += held.answer(shape, line, file)
+            return True
+        if shape.batch is None or shape.batch in self._early or self._size > MAX_WAITING:
+            return False
+        early = self._early[shape.batch] = _Held(shape, line, file)
+        self._size += early.size
+        return True
+
+    def _put(self, shape: Shape, line: int, file: str | None) -> tuple[int, _Held]:
+        last = self._queue.get(self._last) if self._last is not None else None
+        if last is not None and last.id is None:
+            last.answered = True
+        key, self._next = self._next, self._next + 1
+        held = self._queue[key] = _Held(shape, line, file)
+        self._size += held.size
+        return key, held
+
+    def alone(self) -> Iterator[tuple[Shape, int, str | None]]:
+        """The answers of batches whose requests never came, with their lines and files."""
+        while self._early:
+            _, early = self._early.popitem(last=False)
+            self._size -= early.size
+            yield early.shape(), early.line, early.file
+
+    def ready(self, *, all_of_them: bool = False) -> Iterator[tuple[Asked, str | None]]:
+        """Hand on what need not wait any longer, in the order asked, with the file that each is from."""
+        while self._queue:
+            key, held = next(iter(self._queue.items()))
+            if not held.answered and not all_of_them:
+                if self._size <= MAX_WAITING:
+                    return
+                self.dropped += 1
+            del self._queue[key]
+            self._forget(key, held)
+            self._size -= held.size
+            yield held.asked(), held.file
+
+    def _forget(self, key: int, held: _Held) -> None:
+        """No answer is to go to this entry any more."""
+        if key == self._last:
+            self._last = None
+        keys = self._named.get(held.id) if held.id is not None else None
+        if keys is not None and held.id is not None and key in keys:
+            keys.remove(key)
+            if not keys:
+                del self._named[held.id]
+
+
+def _packed(shape: Shape) -> bytes | Shape:
+    try:
+        # A copy: the bytes that it gives have room for many more behind them, which is kept with them.
+        return memoryview(orjson.dumps(shape._asdict())).tobytes()
+    except TypeError:
+        # Nested too deep, or characters that no UTF-8 has: what was salvaged of a damaged line.
+        return shape
+
+
+def _unpacked(held: bytes | Shape) -> Shape:
+    return held if isinstance(held, Shape) else Shape(**orjson.loads(held))
+
+
+def _size(held: bytes | Shape) -> int:
+    return len(held) if isinstance(held, bytes) else _ODD

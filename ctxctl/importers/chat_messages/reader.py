@@ -1,0 +1,237 @@
+"""Chat messages as requests: each answer was given to the messages before it.
+
+Messages of ShareGPT (`from`, `value`) as Chat Completions has them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.document import document
+from ctxctl.ingest.lines import Line, Report, values
+from ctxctl.ingest.parts import Part, moment, string
+from ctxctl.ingest.run import Run
+from ctxctl.providers.dialects import by_name
+from ctxctl.providers.dialects.base import Dialect, Names
+from ctxctl.trace.source import Source
+
+NAME: Final = "chat-messages"
+_LISTS: Final = ("messages", "conversations", "conversation")
+_IDS: Final = ("id", "conversation_id", "session_id", "conversation_hash", "uuid")
+_TIMES: Final = ("timestamp", "ts", "time", "created_at", "createdAt")
+_READ: Final = frozenset(
+    {*_LISTS, *_IDS, *_TIMES, "system", "tools", "functions", "model", "parallel_tool_calls"}
+)
+_BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+_SHOWN: Final = 6
+
+
+class _Talk:
+    """The conversation that is being read."""
+
+    def __init__(self, run: Run, session: str | None = None) -> None:
+        self._run = run
+        self._session = run.session = session
+        self._window = run.thread(None)
+        self._names = Names()
+        self._before: str | None = None
+        self._prompts = 0
+        self._position = 0
+        self.model: str | None = None
+        """The model that answers, where it is named."""
+
+    def begin(self, parts: list[Part]) -> None:
+        """What stands before the messages."""
+        self._put(parts)
+        self._position += bool(parts)
+
+    def take(self, message: Json) -> None:
+        """The next message; an answer in several messages is one."""
+        run, window = self._run, self._window
+        run.session = self._session
+        role = string(message.get("role"))
+        time = next((message[name] for name in _TIMES if message.get(name) is not None), None)
+        run.make.at(moment(time))
+        line = run.line.number
+        if role == "assistant" and self._before not in (None, "assistant"):
+            model = string(message.get("model")) or self.model
+            window.request(derived=True, line=line, model=model)
+        elif role == "user" and not _is_result(message):
+            self._prompts += 1
+            window.turn = f"turn-{self._prompts}"
+        self._put(_dialect(message).message(message, self._position, line, names=self._names))
+        self._position += 1
+        self._before = role
+
+    def end(self) -> None:
+        """A list without an answer is one request."""
+        self._run.session = self._session
+        if not self._window.steps and len(self._window):
+            self._window.request(derived=True, line=self._run.line.number, model=self.model)
+
+    def _put(self, parts: list[Part]) -> None:
+        for part in parts:
+            # A list is no request body: places in one would be made up.
+            part.wire = ""
+            self._window.append(part)
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The messages' events; a conversation of a file of several is a session.
+
+    Problems: `not-a-record`, `unread-fields`.
+    """
+    run = Run(NAME, report)
+    unread: Counter[str] = Counter()
+    talks: dict[str | None, _Talk] = {}
+    held: tuple[Line, Json] | None = None
+    named: Counter[str] = Counter()
+    number = 0
+    for line, entry in _entries(source, run):
+        run.line = line
+        if not isinstance(entry, dict):
+            run.problem("not-a-record", "not a message; skipped")
+        elif any(isinstance(entry.get(name), list) for name in _LISTS):
+            # Of one conversation alone the session needs no name.
+            if held is not None:
+                number += 1
+                yield from _session(run, held, _name(held[1], number, named), unread)
+            held = line, entry
+        elif "role" in entry or "content" in entry:
+            session = _of(entry)
+            if session not in talks:
+                talks[session] = _Talk(run, session)
+            talks[session].take(entry)
+            yield from run.drain()
+        else:
+            run.problem("not-a-record", "neither a message nor a conversation; skipped")
+    for talk in talks.values():
+        talk.end()
+    if held is not None:
+        name = _name(held[1], number + 1, named) if number else None
+        yield from _session(run, held, name, unread)
+    _tell(run, unread)
+    yield from run.finish()
+
+
+def _entries(source: Source, run: Run) -> Iterator[tuple[Line, Any]]:
+    head = source.read(0, 64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not head.startswith(b"["):
+        yield from values(source, run.report)
+        return
+    found = document(source, run.report)
+    for entry in found if isinstance(found, list) else []:
+        yield run.line, entry
+
+
+def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counter[str]) -> Iterator[Json]:
+    """A conversation; `name`: of its session, None if it is the only one."""
+    line, entry = held
+    present, run.line = run.line, line
+    talk = _Talk(run, name)
+    talk.model = string(entry.get("model"))
+    unread.update(name for name in entry if name not in _READ)
+    talk.begin(_front(entry, line.number))
+    for message in next(entry[name] for name in _LISTS if isinstance(entry.get(name), list)):
+        if isinstance(message, dict):
+            talk.take(as_message(message))
+        else:
+            run.problem("not-a-record", "not a message; skipped")
+        yield from run.drain()
+    talk.end()
+    if name is not None:
+        yield from run.end_session()
+        run.session = None
+    run.line = present
+
+
+def _front(entry: Json, line: int) -> list[Part]:
+    """Tools and system prompt that a conversation has beside its messages."""
+    dialect = by_name("openai-chat")
+    tools = entry.get("tools", entry.get("functions"))
+    if isinstance(tools, str) and tools.lstrip().startswith("["):
+        try:
+            tools = orjson.loads(tools)
+        except orjson.JSONDecodeError:
+            tools = None
+    parts = dialect.tools(tools, line) if isinstance(tools, list) else []
+    system = entry.get("system")
+    if isinstance(system, str) and system:
+        parts += dialect.message({"role": "system", "content": system}, 0, line)
+    elif isinstance(system, list):
+        parts += by_name("anthropic").cut({"system": system}, line)
+    return parts
+
+
+def _name(entry: Json, number: int, named: Counter[str]) -> str:
+    """The session of one of several conversations: its id, told apart from others of that id."""
+    found = f"conversation-{number}"
+    for name in _IDS:
+        value = entry.get(name)
+        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+            found = str(value)
+            break
+    named[found] += 1
+    return found if named[found] == 1 else f"{found}~{named[found]}"
+
+
+def _of(message: Json) -> str | None:
+    """The conversation that a message says it is of."""
+    return string(message.get("session_id")) or string(message.get("conversation_id"))
+
+
+def _is_result(message: Json) -> bool:
+    """Whether a message of the user only gives back what tools did."""
+    content = message.get("content")
+    blocks = content if isinstance(content, list) and content else [None]
+    return all(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks)
+
+
+def _dialect(message: Json) -> Dialect:
+    """Anthropic's where a message has blocks that only its API has."""
+    content = message.get("content")
+    kinds = {b.get("type") for b in content if isinstance(b, dict)} if isinstance(content, list) else set()
+    return by_name("openai-chat" if kinds.isdisjoint(_BLOCKS) else "anthropic")
+
+
+def _tell(run: Run, unread: Counter[str]) -> None:
+    if unread:
+        names = ", ".join(f"{name} ({count})" for name, count in unread.most_common(_SHOWN))
+        run.problem("unread-fields", f"fields of conversations that are not read: {names}", Line(1, 0, b""))
+
+
+_ROLES: Final = {
+    "human": "user", "user": "user", "prompter": "user", "gpt": "assistant", "assistant": "assistant",
+    "chatgpt": "assistant", "bing": "assistant", "bard": "assistant", "model": "assistant",
+    "bot": "assistant", "system": "system", "tool": "tool", "observation": "tool",
+    "function_response": "tool", "tool_response": "tool",
+}  # fmt: skip
+_CALLS: Final = ("function_call", "tool_call")
+
+
+def as_message(message: Json) -> Json:
+    """The message; one that has a role and content already is given back as it is."""
+    if "role" in message or "from" not in message:
+        return message
+    speaker, said = str(message["from"]), message.get("value")
+    if speaker in _CALLS:
+        return {"role": "assistant", **_called(said)}
+    rest = {name: value for name, value in message.items() if name not in ("from", "value")}
+    return {**rest, "role": _ROLES.get(speaker.lower(), "user"), "content": said}
+
+
+def _called(said: object) -> Json:
+    """A call written down as JSON; what is none stands as it is."""
+    if isinstance(said, str) and said.lstrip().startswith("{"):
+        try:
+            value = orjson.loads(said)
+        except orjson.JSONDecodeError:
+            value = None
+        if isinstance(value, dict) and isinstance(value.get("name"), str):
+            return {"content": None, "function_call": value}
+    return {"content": said}

@@ -1,0 +1,121 @@
+"""API calls that stand in several transcripts of a directory: which file bills them.
+
+A resumed or forked session begins with a copy of its parent's lines.  Versions differ in what they write
+anew: the session's id, the time, both or neither.  The message's id and what its prompt was billed stay, so
+they tell a copy; the file that has it earliest owns it, then one whose own session the line names, then the
+one that goes on first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from ctxctl.errors import CtxctlError
+from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.lines import Json, Report, lines
+from ctxctl.ingest.parts import string
+from ctxctl.model.problem import Problem
+
+_PROMPT: Final = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+Key = tuple[Any, ...]
+
+
+class Copy(NamedTuple):
+    """A call as one file has it."""
+
+    time: str
+    forked: bool
+    """The line says that it was copied."""
+    session: str | None
+
+
+class _File(NamedTuple):
+    name: str
+    calls: dict[Key, Copy]
+    own: str | None
+    """The session that it goes on with at its end."""
+
+
+class Carried(NamedTuple):
+    """What of a file is another one's."""
+
+    calls: frozenset[str] = frozenset()
+    """Ids of messages that the other one bills."""
+    session: str | None = None
+    """The session that the file is of, where it holds such; its first lines may name the other's."""
+
+
+def carried(folder: Folder, names: list[str], report: Report) -> dict[str, Carried]:
+    """By file, the messages that another one of these files bills; said once for each two files.
+
+    One more pass over the files; it keeps some ids and times of each call.
+    """
+    if len(names) < 2:
+        return {}
+    files = [_read(folder, name) for name in names]
+    times = Counter(key for file in files for key in file.calls)
+    goes_on = {
+        file.name: min((copy.time for key, copy in file.calls.items() if times[key] == 1), default="")
+        for file in files
+    }
+    owners: dict[Key, tuple[tuple[Any, ...], str]] = {}
+    for file in files:
+        for key, copy in file.calls.items():
+            if times[key] > 1:
+                rank = (copy.forked, copy.time, copy.session != file.own, goes_on[file.name], file.name)
+                owners[key] = min(owners.get(key, (rank, file.name)), (rank, file.name))
+    found: dict[str, Carried] = {}
+    for file in files:
+        elsewhere = [key for key in file.calls if key in owners and owners[key][1] != file.name]
+        if elsewhere:
+            found[file.name] = Carried(frozenset(key[0] for key in elsewhere), file.own)
+        for owner, count in Counter(owners[key][1] for key in elsewhere).items():
+            calls = "1 API call stands" if count == 1 else f"{count} API calls stand"
+            message = f"{file.name}: {calls} in {owner} too: billed there, here they are history"
+            report(Problem(0, 0, "carried-history", message))
+    return found
+
+
+def _read(folder: Folder, name: str) -> _File:
+    calls: dict[Key, Copy] = {}
+    own: str | None = None
+    for value in _answers(folder, name):
+        message: Json = value["message"]
+        usage = message.get("usage")
+        own = string(value.get("sessionId")) or own
+        identity = string(message.get("id"))
+        if identity is None or not isinstance(usage, dict) or message.get("model") == "<synthetic>":
+            continue
+        key = identity, *(usage.get(part) if type(usage.get(part)) is int else None for part in _PROMPT)
+        if key not in calls:
+            time = string(value.get("timestamp")) or ""
+            calls[key] = Copy(time, isinstance(value.get("forkedFrom"), dict), string(value.get("sessionId")))
+    return _File(name, calls, own)
+
+
+def _answers(folder: Folder, name: str) -> Iterator[Json]:
+    """The lines of a file that are answers; what is wrong with others its import tells."""
+    try:
+        source = folder.open(name)
+    except CtxctlError:
+        return
+    with source:
+        for line in lines(source, _unheard):
+            if b'"assistant"' not in line.data:
+                continue
+            try:
+                value = orjson.loads(line.data)
+            except orjson.JSONDecodeError:
+                continue
+            answer = isinstance(value, dict) and value.get("type") == "assistant"
+            if answer and isinstance(value.get("message"), dict):
+                yield value
+
+
+def _unheard(_problem: Problem) -> None:
+    """Take a problem silently: the file's own import reports it."""

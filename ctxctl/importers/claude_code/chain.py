@@ -1,0 +1,298 @@
+"""The conversation of one thread: what a request at any point of the parent chain carried.
+
+A line's parents lead to the root, which is the first prompt or the latest compaction.  A message is a unit:
+its lines (one a content block) and the results of its calls count as a whole wherever one of them is on the
+path, because parallel tool calls fork the chain and a pure walk would lose all but one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ctxctl.importers.claude_code.blocks import Entry
+from ctxctl.ingest.build import Block
+from ctxctl.listdiff import Splice, joined, trimmed
+
+
+class Unit:
+    """What enters and leaves a request together: a message with its results, or a single line."""
+
+    __slots__ = ("head", "key", "tail")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.head: list[Entry] = []
+        """The message's own blocks, in file order."""
+        self.tail: list[Entry] = []
+        """Results of its calls, and what came along with them."""
+
+    def entries(self) -> list[Entry]:
+        """What of it is in the request, in order."""
+        entries = self.head + self.tail if self.tail else self.head
+        return [entry for entry in entries if not entry.retracted]
+
+    def blocks(self, blanked: set[str]) -> list[Block]:
+        """The placements of the request's items."""
+        return [entry.block(blanked) for entry in self.entries()]
+
+
+class Compaction:
+    """A compaction that a path begins with."""
+
+    __slots__ = ("anchor", "line", "meta", "native", "pending", "preserved", "summary")
+
+    def __init__(self, native: str, meta: dict[str, object], line: int) -> None:
+        self.native = native
+        """Uuid of the boundary, or of the summary where there is no boundary."""
+        self.meta = meta
+        """`compactMetadata` as recorded."""
+        self.line = line
+        self.summary: Entry | None = None
+        self.pending: dict[str, str] = {}
+        """Refs by item of what no request had carried yet when it happened."""
+        self.anchor: str | None = None
+        """Uuid of the line that the preserved messages come after."""
+        self.preserved: list[Node] = []
+        """Lines from before the boundary that stay in the context."""
+
+
+class Node:
+    """A line of the parent chain that a request can contain, or a boundary."""
+
+    __slots__ = ("blanks", "compaction", "parent", "results", "turn", "unit", "uuid", "wanted")
+
+    def __init__(self, uuid: str, parent: Node | None, unit: Unit | None = None) -> None:
+        self.uuid = uuid
+        self.parent = parent
+        self.unit = unit
+        self.turn: str | None = parent.turn if parent is not None else None
+        """Id of the turn that a request from here belongs to."""
+        self.results = False
+        """It holds tool results, or what came along with them."""
+        self.wanted: str | None = None
+        """Uuid of a parent that was not in the file when this line was read."""
+        self.compaction: Compaction | None = None
+        self.blanks: tuple[str, ...] = ()
+        """Tool use ids whose results a microcompaction blanks from here on."""
+
+
+class _Placed:
+    """A unit as it stands in the window last assembled."""
+
+    __slots__ = ("blocks", "start", "unit")
+
+    def __init__(self, unit: Unit, blocks: list[Block], start: int) -> None:
+        self.unit = unit
+        self.blocks = blocks
+        self.start = start
+
+
+class Advance(NamedTuple):
+    """What a request differs in from the one before in its thread."""
+
+    edits: list[Splice[Block]]
+    removed: list[Block]
+    """Placements of the window before whose items are not in this one."""
+    fresh: list[Entry]
+    """Items that may not have been in this thread before."""
+    blanked: list[Entry]
+    """Tool results that a microcompaction newly blanked."""
+    compaction: Compaction | None
+    """The compaction that the path newly begins with."""
+
+
+class Path:
+    """The path of a thread's last request, and the window it gave."""
+
+    def __init__(self, lookup: Callable[[str], Node | None], holder: Callable[[str], Unit | None]) -> None:
+        self._lookup = lookup
+        self._holder = holder
+        self._nodes: list[Node] = []
+        self._position: dict[Node, int] = {}
+        self._upto: list[int] = []
+        """Units on the path up to and with each node."""
+        self._placed: list[_Placed] = []
+        self._index: dict[Unit, int] = {}
+        self._size = 0
+        self._micro: list[tuple[int, tuple[str, ...]]] = []
+        """Microcompactions on the path: position and the tool use ids they blank."""
+        self._blanked: set[str] = set()
+        self._announced: set[Entry] = set()
+        """Entries whose blanked version was given out."""
+        self._dirty: set[Unit] = set()
+        self._compaction: Compaction | None = None
+
+    def blocks(self) -> list[Block]:
+        """Placements of the last request."""
+        return [block for placed in self._placed for block in placed.blocks]
+
+    def touch(self, unit: Unit) -> None:
+        """Say that a unit changed since the last request."""
+        if unit in self._index:
+            self._dirty.add(unit)
+
+    def advance(self, leaf: Node | None) -> Advance:
+        """Move to the path that ends in `leaf`, the parent of a new request."""
+        fresh_nodes, keep = self._climb(leaf)
+        if keep == len(self._nodes) and not self._dirty:
+            for node in fresh_nodes:
+                if node.blanks:
+                    break
+            else:
+                return self._append(fresh_nodes)
+        units_kept = self._upto[keep - 1] if keep else 0
+        self._truncate(keep)
+        old = self._placed[units_kept:]
+        for placed in old:
+            del self._index[placed.unit]
+        del self._placed[units_kept:]
+        fresh_units = self._extend(fresh_nodes, units_kept)
+        edits, removed, moved = self._respell(units_kept)
+        start = old[0].start if old else self._size
+        tail_old = [block for placed in old for block in placed.blocks]
+        tail_new = self._place(fresh_units)
+        edit = trimmed(start, tail_old, tail_new)
+        if edit is not None:
+            removed += tail_old[edit.at - start : edit.at - start + edit.removed]
+            edits.append(edit)
+        self._restart(moved)
+        inserted = {block.item for e in edits for block in e.inserted}
+        fresh = [entry for unit in [*fresh_units, *self._take_dirty()] for entry in unit.entries()]
+        return Advance(
+            joined(edits),
+            [block for block in removed if block.item not in inserted],
+            fresh,
+            self._newly_blank(fresh),
+            self._new_compaction(),
+        )
+
+    def _append(self, nodes: list[Node]) -> Advance:
+        """The path goes on from where the last request left it, as it nearly always does."""
+        start = at = self._size
+        blanked, placed = self._blanked, self._placed
+        new: list[Block] = []
+        fresh: list[Entry] = []
+        for unit in self._extend(nodes, len(placed)):
+            entries = unit.entries()
+            blocks = [entry.block(blanked) for entry in entries]
+            placed.append(_Placed(unit, blocks, at))
+            at += len(blocks)
+            new += blocks
+            fresh += entries
+        self._size = at
+        edits = [Splice(start, 0, new)] if new else []
+        return Advance(edits, [], fresh, self._newly_blank(fresh), self._new_compaction())
+
+    def _climb(self, leaf: Node | None) -> tuple[list[Node], int]:
+        """The nodes to append (root first), and how many of the present path stay."""
+        fresh: list[Node] = []
+        seen: set[Node] = set()
+        position = self._position
+        node = leaf
+        while node is not None and node not in seen:
+            at = position.get(node)
+            if at is not None:
+                fresh.reverse()
+                return fresh, at + 1
+            fresh.append(node)
+            seen.add(node)
+            if node.wanted is not None:
+                found = self._lookup(node.wanted)
+                if found is not None:
+                    node.parent, node.wanted = found, None
+            node = node.parent
+        fresh.reverse()
+        return fresh, 0
+
+    def _truncate(self, keep: int) -> None:
+        for node in self._nodes[keep:]:
+            del self._position[node]
+        del self._nodes[keep:]
+        del self._upto[keep:]
+        lost = [ids for at, ids in self._micro if at >= keep]
+        if lost:
+            self._micro = [(at, ids) for at, ids in self._micro if at < keep]
+            self._blanked = {tool for _, ids in self._micro for tool in ids}
+            for ids in lost:
+                self._touch_tools(ids)
+
+    def _touch_tools(self, ids: tuple[str, ...]) -> None:
+        for tool in ids:
+            unit = self._holder(tool)
+            if unit is not None:
+                self.touch(unit)
+
+    def _extend(self, nodes: list[Node], count: int) -> list[Unit]:
+        """Append nodes; gives the units that come with them."""
+        units: list[Unit] = []
+        path, position, index, upto = self._nodes, self._position, self._index, self._upto
+        for node in nodes:
+            if node.blanks:
+                self._micro.append((len(path), node.blanks))
+                self._blanked.update(node.blanks)
+                self._touch_tools(node.blanks)
+            unit = node.unit
+            if unit is not None and unit not in index:
+                index[unit] = count
+                count += 1
+                units.append(unit)
+            position[node] = len(path)
+            path.append(node)
+            upto.append(count)
+        return units
+
+    def _respell(self, kept: int) -> tuple[list[Splice[Block]], list[Block], int]:
+        """Edits for the units that stay but are not what they were, and from which unit on starts moved."""
+        edits: list[Splice[Block]] = []
+        removed: list[Block] = []
+        moved = kept
+        for index in sorted(self._index[unit] for unit in self._dirty if unit in self._index):
+            if index >= kept:
+                continue
+            placed = self._placed[index]
+            blocks = placed.unit.blocks(self._blanked)
+            edit = trimmed(placed.start, placed.blocks, blocks)
+            if edit is not None:
+                at = edit.at - placed.start
+                removed += placed.blocks[at : at + edit.removed]
+                edits.append(edit)
+                placed.blocks = blocks
+                moved = min(moved, index + 1)
+        return edits, removed, moved
+
+    def _place(self, units: list[Unit]) -> list[Block]:
+        new: list[Block] = []
+        for unit in units:
+            blocks = unit.blocks(self._blanked)
+            self._placed.append(_Placed(unit, blocks, 0))
+            new += blocks
+        return new
+
+    def _restart(self, first: int) -> None:
+        """Work out again where units start, from the first that may have moved."""
+        at = self._placed[first - 1].start + len(self._placed[first - 1].blocks) if first else 0
+        for placed in self._placed[first:]:
+            placed.start = at
+            at += len(placed.blocks)
+        self._size = at
+
+    def _take_dirty(self) -> list[Unit]:
+        dirty = [unit for unit in self._dirty if unit in self._index]
+        self._dirty.clear()
+        return sorted(dirty, key=self._index.__getitem__)
+
+    def _newly_blank(self, entries: list[Entry]) -> list[Entry]:
+        """Those of the entries that are placed blanked for the first time."""
+        if not self._blanked:
+            return []
+        found = [e for e in entries if e.tool in self._blanked and e not in self._announced]
+        self._announced.update(found)
+        return found
+
+    def _new_compaction(self) -> Compaction | None:
+        first = self._nodes[0].compaction if self._nodes else None
+        if first is self._compaction:
+            return None
+        self._compaction = first
+        return first

@@ -1,0 +1,520 @@
+"""Reads the lines of a session, and of its sub-agents' files, and gives the events of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from ctxctl.importers.claude_code import blocks, main_transcripts, prompts
+from ctxctl.importers.claude_code.blocks import Entry
+from ctxctl.importers.claude_code.carried import Carried, carried
+from ctxctl.importers.claude_code.chain import Node, Unit
+from ctxctl.importers.claude_code.requests import RECORDED, WORDED, Requests, is_since
+from ctxctl.importers.claude_code.routing import Agents, Compactions, Graph, Progress, Routing, impossible
+from ctxctl.importers.claude_code.sent import attachment
+from ctxctl.importers.claude_code.steps import Steps
+from ctxctl.importers.claude_code.threads import Origin, Thread
+from ctxctl.ingest.build import Maker, Place
+from ctxctl.ingest.folder import Folder, Importer, several
+from ctxctl.ingest.lines import Json, Line, Report, values
+from ctxctl.ingest.parts import string
+from ctxctl.ingest.understood import of
+from ctxctl.model.problem import Problem
+from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.trace.source import Source
+
+NAME: Final = "claude-code"
+_NOTHING: Final = Carried()
+_SUMMARY = prompts.Reading("thread_summary", "compact-summary", False)
+
+
+class Session:
+    """One import: the opened file, and the files of the sub-agents that it started."""
+
+    def __init__(self, report: Report, carried: Carried = _NOTHING) -> None:
+        self._send = report
+        self._account = of(report)
+        self._carried = carried.calls
+        """Ids of messages that another transcript bills: history that this one was given."""
+        self._natives: dict[str, Line] = {}
+        """Sessions that API calls name, by the first line that does."""
+        self._out: list[Json] = []
+        self._make = Maker(NAME, "cc-")
+        self._steps = Steps(self._make, self._out)
+        self._graph = Graph(self._report)
+        self._routing = Routing(self._graph, carried.session)
+        self._compactions = Compactions(self._graph, self._make)
+        self._agents = Agents(self._report)
+        self._progress = Progress(self._graph, self._make)
+        self._line = Line(0, 0, b"")
+        self._handlers: dict[str, Callable[[Json, str], None]] = {
+            "user": self._user,
+            "assistant": self._assistant,
+            "attachment": self._attachment,
+            "system": self._system,
+        }
+        self._records: dict[str, Callable[[Json], None]] = {
+            "api-request-shape": lambda value: self._log(value).shape(value, self._line.number),
+            "api-request-blob": lambda value: self._log(value).blob(value, self._line.number),
+            "api-request": self._request,
+        }
+        self._client: str | None = None
+        """The version that was looked at last."""
+        self._is_recorded = False
+        """The client writes records of its requests."""
+        self._is_worded = False
+        """It records how each attachment was worded, and in which role."""
+        self._made: list[list[Entry]] = []
+        """The items of each block of the line that is being read."""
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """Everything that the opened file, and what belongs to it, says."""
+        self._agents.around(source)
+        yield from self._file(source)
+        while (agent := self._agents.leftover(self._routing.session, self._graph.nodes)) is not None:
+            yield from self._agent(agent, Origin(MAIN_THREAD))
+        for thread in self._routing.threads.values():
+            self._steps.finish(thread)
+        self._graph.report_missing()
+        self._report_natives()
+        self._report_requests()
+        if not self._make.count:
+            self._out.append(self._nothing(source))
+        yield from self._out
+        self._out.clear()
+
+    def _report(self, problem: Problem) -> None:
+        """Pass a problem on; one in a sub-agent's file names the file."""
+        if self._make.file is not None:
+            message = f"{self._make.file}: {problem.message}"
+            problem = Problem(problem.line, problem.byte, problem.slug, message)
+        self._send(problem)
+
+    def _report_natives(self) -> None:
+        """Say that lines carry another session's id than the one that goes on: history carried in."""
+        *others, own = self._natives or [""]
+        for name in others:
+            line = self._natives[name]
+            message = f"API calls from here on name session {name}, later ones {own}: they were carried over"
+            self._report(Problem(line.number, line.offset, "carried-history", message))
+
+    def _report_requests(self) -> None:
+        """Say which records of requests the file's lines do not bear out."""
+        logs = [thread.requests for thread in self._routing.threads.values() if thread.requests is not None]
+        changed, unread = sum(log.changed for log in logs), sum(log.unread for log in logs)
+        if changed:
+            several = "a message is" if changed == 1 else f"{changed:,} messages are"
+            message = (
+                f"{several} not what the records of the requests have the digest of: the file was changed"
+            )
+            message += " since; told by the order of its lines"
+            self._report(Problem(0, 0, "changed-messages", message))
+        if unread:
+            several = "a request names" if unread == 1 else f"{unread:,} requests name"
+            message = f"{several} messages that are not in the file: the window is told by its lines"
+            self._report(Problem(0, 0, "request-not-read", message))
+
+    def _nothing(self, source: Source) -> Json:
+        """The one event of a transcript that holds no message."""
+        data = {"format": NAME, "file": source.name.rpartition("/")[2]}
+        return self._make.event("ctxctl.source.opened", data, Place(self._routing.session))
+
+    def _file(self, source: Source) -> Iterator[Json]:
+        out = self._out
+        self._look(source)
+        for line, value in values(source, self._report, self._progress.taken):
+            if not isinstance(value, dict):
+                self._report(Problem(line.number, line.offset, "not-a-record", "not a JSON object; skipped"))
+                continue
+            self._line = self._graph.line = line
+            self._record(value)
+            while self._agents.wanted:
+                name, origin = self._agents.wanted.pop(0)
+                agent = self._agents.take(name)
+                if agent is not None:
+                    yield from out
+                    out.clear()
+                    yield from self._agent(agent, origin)
+            if out:
+                yield from out
+                out.clear()
+
+    def _look(self, source: Source) -> None:
+        """Say that the parents of a file cannot be right, and take its lines in order then."""
+        number = impossible(source)
+        self._graph.is_ordered = number > 0
+        if number:
+            message = (
+                "answers behind tool results name the prompt as their parent, and nothing else: those are"
+            )
+            message += " no parents, and each line is taken to follow the one before it"
+            self._report(Problem(number, 0, "impossible-parents", message))
+
+    def _agent(self, source: Source, origin: Origin) -> Iterator[Json]:
+        """A sub-agent's file, read in the middle of another one."""
+        make, routing = self._make, self._routing
+        outer = make.file, make.time, routing.file, self._line
+        is_ordered = self._graph.is_ordered
+        make.file = self._agents.relative(source)
+        routing.file = (make.file, origin)
+        with source:
+            yield from self._file(source)
+        for thread in routing.threads.values():
+            if thread.origin is origin:
+                self._steps.finish(thread)
+                self._steps.over(thread)
+        yield from self._out
+        self._out.clear()
+        make.file, time, routing.file, self._line = outer
+        make.at(time)
+        self._graph.line, self._graph.is_ordered = self._line, is_ordered
+
+    # -- one line ---------------------------------------------------------------------------------------
+
+    def _record(self, value: Json) -> None:
+        self._make.at(value.get("timestamp"))
+        self._make.by(value.get("version"))
+        uuid = value.get("uuid")
+        if not isinstance(uuid, str):
+            uuid = ""
+        kind = value.get("type")
+        line = self._line
+        self._account.met(kind, line.number, line.offset, len(line.data), self._make.file)
+        handler = self._handlers.get(kind) if isinstance(kind, str) else None
+        if self._make.client is not self._client:
+            self._client = self._make.client
+            self._is_recorded = self._is_recorded or is_since(self._client, RECORDED)
+            self._is_worded = is_since(self._client, WORDED)
+        if handler is not None and (uuid or isinstance(value.get("message"), dict)):
+            self._made = []
+            handler(value, uuid or f"line-{self._line.number}")
+            if self._is_recorded and kind in ("user", "assistant") and isinstance(value.get("message"), dict):
+                self._note(value, uuid)
+        elif isinstance(kind, str) and kind in self._records:
+            self._is_recorded = True
+            self._records[kind](value)
+        elif uuid:
+            self._pass(value, uuid)
+
+    def _thread(self, value: Json, uuid: str) -> Thread:
+        """The thread of a line, ready for records of its requests where there may be some."""
+        thread = self._routing.thread(value, uuid)
+        if self._is_recorded:
+            thread.records()
+        return thread
+
+    def _asking(self, value: Json) -> Thread:
+        """The thread of a request's record, which says of a sub-agent's only whose it is."""
+        return self._routing.thread({**value, "isSidechain": string(value.get("agentId")) is not None}, "")
+
+    def _log(self, value: Json) -> Requests:
+        return self._asking(value).records()
+
+    def _request(self, value: Json) -> None:
+        thread = self._asking(value)
+        turn = thread.last.turn if thread.last is not None else None
+        thread.records().request(value, self._line.number, self._make.time, turn)
+
+    def _note(self, value: Json, uuid: str) -> None:
+        """Take a message into account that a request may name by its digest."""
+        message: Json = value["message"]
+        made = self._made
+        count = len(blocks.blocks_of(message.get("content")))
+        if len(made) != count:
+            # Told all at once, or carried by no request.
+            made = [[entry for entries in made for entry in entries], *([] for _ in range(count - 1))]
+        self._routing.thread(value, uuid).records().runs.note(message, made)
+
+    def _pass(self, value: Json, uuid: str) -> None:
+        """A line that no request carries: it only hands on its parent."""
+        nodes = self._graph.nodes
+        if uuid in nodes:
+            return
+        above = value.get("parentUuid", "")
+        if above is None:
+            nodes[uuid] = None
+        elif isinstance(above, str) and (node := nodes.get(above)) is not None:
+            nodes[uuid] = self._graph.after.get(node, node)
+        else:
+            nodes[uuid] = self._graph.parent(value, self._routing.thread(value, uuid))
+
+    def _fresh(self, uuid: str, entries: list[Entry]) -> str | None:
+        """The uuid to use for a line; None if it only repeats an earlier one.  Both are reported."""
+        if uuid not in self._graph.nodes:
+            return uuid
+        node = self._graph.nodes[uuid]
+        unit = node.unit if node is not None else None
+        seen = {(e.kind, e.version) for e in unit.head + unit.tail} if unit is not None else set()
+        again = all((e.kind, e.version) in seen for e in entries)
+        message = f"uuid {uuid} was used before" + ("; the line repeats it and is ignored" if again else "")
+        self._report(Problem(self._line.number, self._line.offset, "duplicate-uuid", message))
+        return None if again else f"{uuid}~{self._line.number}"
+
+    # -- user lines -------------------------------------------------------------------------------------
+
+    def _user(self, value: Json, uuid: str) -> None:
+        message = value.get("message")
+        content = message.get("content") if isinstance(message, dict) else message
+        if value.get("isCompactSummary") is True:
+            self._summary(value, uuid, content)
+            return
+        if value.get("isVisibleInTranscriptOnly") is True:
+            self._pass(value, uuid)
+            return
+        thread = self._thread(value, uuid)
+        results, others = self._user_entries(value, uuid, thread, content)
+        fresh = self._fresh(uuid, results + others)
+        if fresh is None:
+            return
+        node = Node(fresh, self._graph.parent(value, thread))
+        if results:
+            self._results(value, thread, node, results, others)
+        elif others:
+            node.unit = self._beside(value, thread, node) or Unit(fresh)
+            thread.add(node.unit, others, self._make.time, tail=True)
+            if _sets_off(value, others):
+                node.turn = fresh
+        self._graph.add(value, thread, node)
+
+    def _user_entries(
+        self, value: Json, uuid: str, thread: Thread, content: Any
+    ) -> tuple[list[Entry], list[Entry]]:
+        """The items of a user line: tool results, and everything else."""
+        reading = prompts.META if value.get("isMeta") is True else None
+        results: list[Entry] = []
+        others: list[Entry] = []
+        line = self._line.number
+        for index, block in enumerate(content if isinstance(content, list) else blocks.blocks_of(content)):
+            item = uuid if index == 0 else blocks.part(uuid, index)
+            made: list[Entry] = []
+            if isinstance(block, dict) and block.get("type") == "tool_result":
+                tool = block.get("tool_use_id")
+                title = thread.titles.get(tool) if isinstance(tool, str) else None
+                for entry in blocks.result(block, item, line, title):
+                    entry.native = uuid
+                    results.append(entry)
+                    made.append(entry)
+                self._made.append(made)
+                continue
+            other = blocks.user(block, item, line, reading)
+            if other is not None:
+                other.native = uuid
+                others.append(other)
+                made.append(other)
+            self._made.append(made)
+        return results, others
+
+    def _results(
+        self, value: Json, thread: Thread, node: Node, results: list[Entry], others: list[Entry]
+    ) -> None:
+        """Tool results go with the message that made the calls; what came along goes with them."""
+        own: Unit | None = None
+        for entry in results:
+            unit = thread.tools.get(entry.tool) if entry.tool is not None else None
+            if unit is None:
+                unit = own = own or Unit(node.uuid)
+                if entry.tool is not None:
+                    self._graph.holds(thread, entry.tool, unit)
+            thread.add(unit, [entry], self._make.time, tail=True)
+            node.unit = node.unit or unit
+            if entry.tool is not None:
+                self._finished(value, thread, entry.tool)
+        if node.unit is not None:
+            thread.add(node.unit, others, self._make.time, tail=True)
+        node.results = True
+
+    def _finished(self, value: Json, thread: Thread, tool: str) -> None:
+        """Have a sub-agent's file read where its result comes in."""
+        task = self._routing.tasks.pop(tool, None)
+        native = value.get("toolUseResult")
+        agent = string(native.get("agentId")) if isinstance(native, dict) else None
+        unit = thread.tools.get(tool)
+        if unit is not None and unit.key in self._carried:
+            if agent is not None:
+                self._agents.pass_over(agent)
+        elif agent is not None and isinstance(native, dict):
+            kind = string(native.get("agentType")) or (task.agent if task is not None else None)
+            self._agents.wanted.append((agent, Origin(thread.name, tool, kind)))
+
+    def _beside(self, value: Json, thread: Thread, node: Node) -> Unit | None:
+        """The unit that a reminder belongs to which came along with a tool result."""
+        parent = node.parent
+        if parent is None or not parent.results or self._graph.owner[parent] is not thread:
+            return None
+        if value.get("type") != "attachment" and string(value.get("sourceToolUseID")) is None:
+            return None
+        node.results = True
+        return parent.unit
+
+    def _summary(self, value: Json, uuid: str, content: Any) -> None:
+        """A compaction's summary; without a boundary before it, it is the boundary itself."""
+        entries = [
+            entry
+            for index, block in enumerate(blocks.blocks_of(content))
+            if (entry := blocks.user(block, blocks.part(uuid, index), self._line.number, _SUMMARY))
+        ]
+        fresh = self._fresh(uuid, entries)
+        if fresh is None:
+            return
+        thread = self._thread(value, uuid)
+        self._made = [[entry] for entry in entries]
+        self._compactions.summary(value, thread, fresh, entries)
+
+    # -- the rest ---------------------------------------------------------------------------------------
+
+    def _assistant(self, value: Json, uuid: str) -> None:
+        message = value.get("message")
+        if not isinstance(message, dict) or value.get("isApiErrorMessage") is True:
+            # An error text is shown to the person; the next request leaves it out.
+            self._failed(value, uuid)
+            return
+        thread = self._thread(value, uuid)
+        entries = blocks.assistant(message.get("content"), uuid, self._line.number)
+        fresh = self._fresh(uuid, entries)
+        if fresh is None:
+            return
+        self._made = [[entry] for entry in entries]
+        graph = self._graph
+        superseded = value.get("supersedesUuids")
+        if superseded is not None:
+            graph.retract(superseded)
+        parent = graph.parent(value, thread, wants=True)
+        unit = self._message(value, message, thread, fresh, parent)
+        for entry in thread.add(unit, entries, self._make.time, tail=False):
+            if entry.kind == "tool_call":
+                graph.holds(thread, entry.item, unit)
+                thread.titles[entry.item] = entry.title
+                self._routing.note_task(thread, entry.item, message["content"])
+        graph.add(value, thread, Node(fresh, parent, unit))
+
+    def _message(self, value: Json, message: Json, thread: Thread, uuid: str, parent: Node | None) -> Unit:
+        """The unit of an assistant line; a new one is a new API call, unless it was made up locally."""
+        key = message.get("id")
+        if not isinstance(key, str) or not key:
+            key = string(value.get("requestId")) or uuid
+        unit = thread.messages.get(key)
+        if unit is None:
+            unit = thread.messages[key] = Unit(key)
+            if key in self._carried:
+                thread.carried = True
+            elif message.get("model") != "<synthetic>":
+                request = string(value.get("requestId"))
+                asked = thread.requests.answered(value.get("requestRef")) if thread.requests else None
+                self._steps.open(thread, unit, parent, message, request, self._line.number, asked)
+                native = string(value.get("sessionId"))
+                if native is not None and thread.name == MAIN_THREAD:
+                    first = self._natives.pop(native, self._line)
+                    self._natives[native] = first
+        elif thread.call is not None and thread.call.unit is unit:
+            thread.call.merge(message)
+        return unit
+
+    def _attachment(self, value: Json, uuid: str) -> None:
+        entries = attachment(value, uuid, self._line.number, is_worded=self._is_worded)
+        if not entries:
+            shown = value.get("attachment")
+            if isinstance(shown, dict) and shown.get("type") == "prompt_snapshot":
+                self._routing.thread(value, uuid).records().snapshot(shown)
+            self._pass(value, uuid)
+        else:
+            self._beside_messages(value, uuid, entries)
+
+    def _beside_messages(self, value: Json, uuid: str, entries: list[Entry]) -> None:
+        """A line that is no message, and what of it requests carry."""
+        thread = self._thread(value, uuid)
+        fresh = self._fresh(uuid, entries)
+        if fresh is None:
+            return
+        node = Node(fresh, self._graph.parent(value, thread))
+        beside = self._beside(value, thread, node)
+        prompt = self._prompted(thread, node, entries) if beside is None else None
+        node.unit = beside or prompt or Unit(fresh)
+        # What is worded as the user's stands in front of the prompt that it came with.
+        is_tail = prompt is None or entries[0].role != "user"
+        thread.add(node.unit, entries, self._make.time, tail=is_tail)
+        self._graph.add(value, thread, node)
+
+    def _prompted(self, thread: Thread, node: Node, entries: list[Entry]) -> Unit | None:
+        """The unit of the prompt that worded attachments came with."""
+        parent = node.parent
+        if parent is None or parent.unit is None or parent.results or not entries[0].is_rendered:
+            return None
+        if self._graph.owner[parent] is not thread:
+            return None
+        prompts = any(entry.kind == "user_message" for entry in parent.unit.tail)
+        return parent.unit if prompts else None
+
+    def _failed(self, value: Json, uuid: str) -> None:
+        """A line that tells why a request got no answer; no request carries it."""
+        if self._is_recorded:
+            requests = self._routing.thread(value, uuid).requests
+            if requests is not None:
+                requests.failed(value)
+        self._pass(value, uuid)
+
+    def _system(self, value: Json, uuid: str) -> None:
+        subtype = value.get("subtype")
+        self._graph.retract(value.get("retractedMessageUuids"))
+        known = uuid in self._graph.nodes
+        if subtype == "compact_boundary" and not known:
+            thread = self._routing.thread(value, uuid)
+            self._compactions.boundary(value, thread, uuid)
+            if thread.requests is not None:
+                thread.requests.runs.begin()
+        elif subtype == "api_error":
+            self._failed(value, uuid)
+        elif subtype == "microcompact_boundary" and not known:
+            self._compactions.micro(value, self._routing.thread(value, uuid), uuid)
+        elif subtype == "local_command" and isinstance(value.get("content"), str):
+            # The only notices that requests carry: what a local command was and what it printed.
+            entry = blocks.user(value["content"], uuid, self._line.number, None)
+            if entry is None:
+                self._pass(value, uuid)
+                return
+            entry.native = uuid
+            self._beside_messages(value, uuid, [entry])
+        else:
+            self._pass(value, uuid)
+
+
+def _sets_off(value: Json, entries: list[Entry]) -> bool:
+    """Whether a line without tool results is what somebody asked for, by the reading of each of its texts."""
+    origin = value.get("origin")
+    if isinstance(origin, dict) and origin.get("kind") not in (None, "human"):
+        return False
+    if value.get("isMeta") is True or value.get("toolUseResult") is not None:
+        return False
+    texts = [entry for entry in entries if entry.kind != "image"]
+    return any(entry.kind == "user_message" for entry in texts) or not texts
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The session's steps as `context_event` records; bounded by the session, linear in the file."""
+    return Session(report).events(source)
+
+
+def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
+    """Each session in the order of the files' names; its sub-agents' files are read along with it.
+
+    An API call that stands in several of them is one request, of the file that has it first.
+    """
+    mains = main_transcripts(folder)
+    readers = beside(folder, mains, report)
+    yield from several(folder, [(name, readers[name]) for name in mains], report)
+
+
+def beside(folder: Folder, names: list[str], report: Report) -> dict[str, Importer]:
+    """By file, what reads it as one of these: none bills what another one does."""
+    elsewhere = carried(folder, names, report)
+    return {name: _Beside(elsewhere.get(name, _NOTHING)) for name in names}
+
+
+class _Beside:
+    """Reads one of several transcripts, without requests for what another file bills."""
+
+    def __init__(self, copied: Carried) -> None:
+        self._copied = copied
+
+    def events(self, source: Source, report: Report) -> Iterator[Json]:
+        """The session's events."""
+        return Session(report, self._copied).events(source)

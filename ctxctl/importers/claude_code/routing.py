@@ -1,0 +1,473 @@
+"""Which session and thread a line belongs to.
+
+The parent chain of a session's lines, over all of its files.
+
+`progress` lines (2.1.12 to 2.1.81), by their bytes: no request carries them, and there are many.
+
+What they hold is told again by other lines (a sub-agent's messages by its own file); all that counts is that
+a later line may name one as its parent.
+
+Whether the parents of a transcript's lines can be what they say.
+
+Other programs write lines of the same shape whose parents are none: every line names the prompt.  A walk over
+them would show requests that carry nothing but it.
+
+Compactions: boundaries, summaries, and the messages that newer versions keep behind them.
+
+The files of a session's sub-agents: `agent-<id>.jsonl` beside it, or under `<session>/subagents/`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from ctxctl.errors import CtxctlError
+from ctxctl.importers.claude_code import blocks
+from ctxctl.importers.claude_code.blocks import Entry, blocks_of
+from ctxctl.importers.claude_code.chain import Compaction, Node, Unit
+from ctxctl.importers.claude_code.threads import Origin, Thread
+from ctxctl.ingest.build import Maker
+from ctxctl.ingest.lines import Json, Line, Report
+from ctxctl.ingest.parts import mapping, string
+from ctxctl.model.problem import Problem
+from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.trace.source import Source, open_source
+
+_TASK_TOOLS = frozenset({"Task", "Agent"})
+
+
+class Task(NamedTuple):
+    """An open call that starts a sub-agent."""
+
+    thread: str
+    prompt: str
+    agent: str | None
+
+
+class Routing:
+    """Finds the thread that each line of a transcript belongs to."""
+
+    def __init__(self, graph: Graph, own: str | None = None) -> None:
+        self._graph = graph
+        self._own = own
+        """The session of every line, whatever it says: known where a file begins with another's lines."""
+        self.threads: dict[tuple[str | None, str], Thread] = {}
+        self.session: str | None = None
+        """The session that is being read."""
+        self.file: tuple[str, Origin] | None = None
+        """The sub-agent's file that is being read: its name, and where the sub-agent was started."""
+        self.tasks: dict[str, Task] = {}
+        """Open calls that start a sub-agent, by tool use id."""
+        self._joined: dict[str, str | None] = {}
+        """Native session ids, and the session whose conversation each carries on."""
+
+    def thread(self, value: Json, uuid: str) -> Thread:
+        """The thread of a line; a new one where the line begins a sub-agent's conversation."""
+        parent = value.get("parentUuid")
+        above = self._graph.nodes.get(parent) if isinstance(parent, str) else None
+        owner = self._graph.owner.get(above) if above is not None else None
+        session = self._session(value, owner)
+        if owner is not None and self.file is None and value.get("isSidechain") is not True:
+            return self.threads.get((session, MAIN_THREAD)) or self._open(session, MAIN_THREAD, None)
+        agent = string(value.get("agentId"))
+        if self.file is not None:
+            name, origin = self.file
+            if agent is not None:
+                return self._open(session, f"agent-{agent}", origin)
+            return self._open(session, name.rpartition("/")[2].removesuffix(".jsonl"), origin)
+        if value.get("isSidechain") is not True:
+            return self._open(session, MAIN_THREAD, None)
+        if agent is not None:
+            return self._open(session, f"agent-{agent}", None)
+        if owner is not None and owner.name != MAIN_THREAD:
+            return owner
+        return self._sidechain(value, session, uuid)
+
+    def _sidechain(self, value: Json, session: str | None, uuid: str) -> Thread:
+        """An inline conversation of a sub-agent (1.0.x), named for its first line."""
+        message = value.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        texts = [b.get("text") for b in blocks.blocks_of(content) if isinstance(b, dict)]
+        origin = Origin(MAIN_THREAD)
+        for tool, task in self.tasks.items():
+            if task.prompt in texts:
+                origin = Origin(task.thread, tool, task.agent)
+        return self._open(session, f"sidechain-{uuid[:8]}", origin)
+
+    def _open(self, session: str | None, name: str, origin: Origin | None) -> Thread:
+        thread = self.threads.get((session, name))
+        if thread is None:
+            graph = self._graph
+            thread = Thread(session, name, origin, graph.nodes.get, graph.tools.get)
+            self.threads[session, name] = thread
+        return thread
+
+    def _session(self, value: Json, owner: Thread | None) -> str | None:
+        """A conversation keeps the session it began in, also where a later session carries it on."""
+        if self._own is not None:
+            self.session = self._own
+            return self._own
+        native = value.get("sessionId")
+        if not isinstance(native, str) or not native:
+            native = string(value.get("session_id"))
+        if owner is not None:
+            if native is not None and native not in self._joined:
+                self._joined[native] = owner.session
+            return owner.session
+        if self.file is not None or native is None:
+            return self.session
+        self.session = self._joined.setdefault(native, native)
+        return self.session
+
+    def note_task(self, thread: Thread, tool: str, content: list[Any]) -> None:
+        """Remember a call of a message if it starts a sub-agent."""
+        for block in content:
+            if isinstance(block, dict) and block.get("id") == tool and block.get("name") in _TASK_TOOLS:
+                arguments = block.get("input")
+                if isinstance(arguments, dict):
+                    prompt = string(arguments.get("prompt")) or ""
+                    self.tasks[tool] = Task(thread.name, prompt, string(arguments.get("subagent_type")))
+
+
+class Graph:
+    """All lines by uuid, what follows what, and where tool calls are."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self.line = Line(0, 0, b"")
+        """The line that is being read."""
+        self.nodes: dict[str, Node | None] = {}
+        """By uuid; a line that no request carries stands for its parent, None for the root."""
+        self.owner: dict[Node, Thread] = {}
+        self.tools: dict[str, Unit] = {}
+        """Units by tool use id, of any thread."""
+        self.after: dict[Node, Node] = {}
+        """Anchors of compactions: what follows one really follows the messages preserved behind it."""
+        self.is_ordered = False
+        """The parents of the file that is being read are none: its lines follow each other."""
+        self._missing: dict[str, Line] = {}
+
+    def parent(self, value: Json, thread: Thread, *, wants: bool = False) -> Node | None:
+        """The node that a line follows; `wants`: a root is no answer (before an API call there is a prompt).
+
+        Where the parent is not in the file, the line before in its thread stands in.
+        """
+        uuid = value.get("parentUuid")
+        if self.is_ordered:
+            return thread.last
+        if not isinstance(uuid, str):
+            return thread.last if wants or "parentUuid" not in value else None
+        if uuid in self.nodes:
+            node = self.nodes[uuid]
+            if node is None:
+                return thread.last if wants else None
+            return self.after.get(node, node)
+        self._missing.setdefault(uuid, self.line)
+        return thread.last
+
+    def add(self, value: Json, thread: Thread, node: Node) -> None:
+        """Put a line into the chain."""
+        nodes = self.nodes
+        wanted = value.get("parentUuid")
+        if isinstance(wanted, str) and wanted not in nodes and not self.is_ordered:
+            node.wanted = wanted
+        nodes[node.uuid] = node
+        native = value.get("uuid")
+        if isinstance(native, str) and native != node.uuid:
+            nodes[native] = node
+        self.owner[node] = thread
+        thread.last = node
+
+    def holds(self, thread: Thread, tool: str, unit: Unit) -> None:
+        """Say which unit a tool call is in, so that its result is put there."""
+        thread.tools[tool] = self.tools[tool] = unit
+
+    def retract(self, uuids: Any) -> None:
+        """Take lines out of the context that the runtime says it took back."""
+        for uuid in uuids if isinstance(uuids, list) else ():
+            node = self.nodes.get(uuid) if isinstance(uuid, str) else None
+            if node is None or node.unit is None:
+                continue
+            thread = self.owner[node]
+            for entry in node.unit.head + node.unit.tail:
+                if entry.native == uuid and not entry.retracted:
+                    entry.retracted = True
+                    thread.retracted.append(entry)
+                    thread.path.touch(node.unit)
+
+    def report_missing(self) -> None:
+        """Report the parents that never came."""
+        for uuid, line in self._missing.items():
+            if uuid not in self.nodes:
+                message = f"parent {uuid} is not in the file; the line is taken to follow the one before it"
+                self._report(Problem(line.number, line.offset, "missing-parent", message))
+
+
+_HEAD: Final = re.compile(
+    rb'\{"parentUuid":(?:"([^"\\]{1,64})"|null),"isSidechain":[^{]*+(?<="type":"progress","data":)\{'
+)
+_TAIL: Final = 129
+"""Bytes that the end takes at most."""
+_USUAL: Final = 85
+"""Bytes that it takes with an id of 36 digits and a time with milliseconds."""
+_ENDS: Final = re.compile(
+    rb'"(?:uuid":"([^"\\]{1,64})","timestamp":"([^"\\]{1,40})|timestamp":"([^"\\]{1,40})","uuid":"([^"\\]{1,64}))"\}\Z'
+)
+
+
+class Progress:
+    """Takes such lines into the chain without parsing them."""
+
+    def __init__(self, graph: Graph, make: Maker) -> None:
+        self._graph = graph
+        self._make = make
+
+    def taken(self, data: bytes) -> bool:
+        """Whether a line is one of them and was taken; any doubt leaves it to be parsed."""
+        head = _HEAD.match(data)
+        if head is None:
+            return False
+        size = len(data)
+        ends = _ENDS.match(data, max(0, size - _USUAL)) or _ENDS.search(data, max(0, size - _TAIL))
+        # A second record may be glued to it.
+        if ends is None or data.find(b'"parentUuid":', head.end()) >= 0:
+            return False
+        nodes, above = self._graph.nodes, head.group(1)
+        uuid = (ends.group(1) or ends.group(4)).decode("utf-8", "replace")
+        if uuid in nodes:
+            node = nodes[uuid]
+        elif above is None:
+            node = None
+        else:
+            node = nodes.get(above.decode("utf-8", "replace"))
+            if node is None:
+                return False
+            node = self._graph.after.get(node, node)
+        nodes[uuid] = node
+        self._make.at((ends.group(2) or ends.group(3)).decode("utf-8", "replace"))
+        return True
+
+
+_HEAD_BYTES: Final = 512 * 1024
+_LINES: Final = 400
+_ANSWERS: Final = 2
+"""Answers behind results that must be wrong, at least."""
+
+
+def impossible(source: Source) -> int:
+    """The first line of a file whose parents cannot be right; 0 where nothing speaks against them.
+
+    They cannot where every line of every answer follows a prompt, though tools answered behind it: an answer
+    behind a result follows that result, what came along with it, or a later prompt.
+    """
+    prompts: set[str] = set()
+    answers: set[str] = set()
+    first = 0
+    before: set[str] = set()
+    """Prompts in front of the last result."""
+    for number, value in _messages(source):
+        uuid, parent = string(value.get("uuid")), value.get("parentUuid")
+        if value["type"] == "assistant":
+            if parent is not None and parent not in prompts:
+                return 0
+            if before and (parent is None or parent in before):
+                first = first or number
+                answers.add(str(value["message"].get("id")))
+            continue
+        results = any(
+            isinstance(block, dict) and block.get("type") == "tool_result"
+            for block in blocks_of(value["message"].get("content"))
+        )
+        if results:
+            before |= prompts
+        elif uuid is not None:
+            prompts.add(uuid)
+    return first if len(answers) >= _ANSWERS else 0
+
+
+def _messages(source: Source) -> Iterator[tuple[int, Json]]:
+    """The first messages of the main conversation, with their lines."""
+    head = source.read(0, _HEAD_BYTES)
+    rows = head.split(b"\n", _LINES)[:_LINES]
+    for number, row in enumerate(rows, 1):
+        if b'"parentUuid"' not in row:
+            continue
+        try:
+            value = orjson.loads(row)
+        except orjson.JSONDecodeError:
+            continue
+        if not isinstance(value, dict) or value.get("type") not in ("user", "assistant"):
+            continue
+        if isinstance(value.get("message"), dict) and value.get("isSidechain") is not True:
+            yield number, value
+
+
+class Compactions:
+    """Puts compactions into the chain."""
+
+    def __init__(self, graph: Graph, make: Maker) -> None:
+        self._graph = graph
+        self._make = make
+
+    def boundary(self, value: Json, thread: Thread, uuid: str) -> None:
+        """A `compact_boundary`: a root; what follows it is all that requests carry from here on."""
+        meta = mapping(value.get("compactMetadata"))
+        node = Node(uuid, None)
+        node.compaction = compaction = self._begin(thread, uuid, meta)
+        anchor, compaction.preserved = self._preserved(meta)
+        self._graph.add({}, thread, node)
+        if isinstance(anchor, str) and anchor in self._graph.nodes:
+            # Otherwise they come behind the summary, which is still to be read.
+            self._keep(compaction, node)
+
+    def summary(self, value: Json, thread: Thread, uuid: str, entries: list[Entry]) -> None:
+        """A summary; one without a boundary in front is a boundary itself (1.0.x)."""
+        above = value.get("parentUuid")
+        boundary = self._graph.nodes.get(above) if isinstance(above, str) else None
+        compaction = boundary.compaction if boundary is not None else None
+        parent = self._graph.parent(value, thread) if compaction is not None else None
+        node = Node(uuid, parent, Unit(uuid))
+        if compaction is None:
+            compaction = node.compaction = self._begin(thread, uuid, {})
+        if entries:
+            compaction.summary = entries[0]
+        assert node.unit is not None
+        thread.add(node.unit, entries, self._make.time, tail=True)
+        self._graph.add({"uuid": uuid}, thread, node)
+        self._keep(compaction, node)
+
+    def micro(self, value: Json, thread: Thread, uuid: str) -> None:
+        """A `microcompact_boundary`: from here on requests carry some tool results blanked."""
+        meta = value.get("microcompactMetadata")
+        ids = meta.get("compactedToolIds") if isinstance(meta, dict) else None
+        node = Node(uuid, self._graph.parent(value, thread))
+        if isinstance(ids, list):
+            node.blanks = tuple(tool for tool in ids if isinstance(tool, str))
+        self._graph.add(value, thread, node)
+
+    def _begin(self, thread: Thread, uuid: str, meta: Json) -> Compaction:
+        made = Compaction(uuid, meta, self._graph.line.number)
+        made.pending = {entry.item: entry.block(set()).ref for entry in thread.pending}
+        return made
+
+    def _preserved(self, meta: Json) -> tuple[Any, list[Node]]:
+        """The uuid that preserved messages come after, and their lines in order (2.1.177 on)."""
+        kept, segment = meta.get("preservedMessages"), meta.get("preservedSegment")
+        nodes = self._graph.nodes
+        if isinstance(kept, dict):
+            uuids = kept.get("uuids")
+            named = [nodes.get(u) for u in uuids if isinstance(u, str)] if isinstance(uuids, list) else []
+            return kept.get("anchorUuid"), [node for node in named if node is not None]
+        if not isinstance(segment, dict):
+            return None, []
+        head, tail = segment.get("headUuid"), segment.get("tailUuid")
+        first = nodes.get(head) if isinstance(head, str) else None
+        node = nodes.get(tail) if isinstance(tail, str) else None
+        found: list[Node] = []
+        while first is not None and node is not None and node is not first:
+            found.append(node)
+            node = node.parent
+        if first is None or node is not first:
+            return None, []
+        return segment.get("anchorUuid"), [first, *reversed(found)]
+
+    def _keep(self, compaction: Compaction, anchor: Node) -> None:
+        """Put the preserved messages behind their anchor, and what followed it behind them."""
+        graph, last = self._graph, anchor
+        for node in compaction.preserved:
+            clone = Node(node.uuid, last, node.unit)
+            clone.turn = node.turn
+            clone.results = node.results
+            graph.owner[clone] = graph.owner[anchor]
+            graph.nodes[node.uuid] = last = clone
+        compaction.preserved = []
+        if last is not anchor:
+            graph.after[anchor] = last
+            graph.owner[anchor].last = last
+
+
+_AGENT_HEAD = 256 * 1024
+
+
+class Agents:
+    """Finds sub-agents' files and hands each out once."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._own: dict[str, Path] = {}
+        """Files under the session's own directory, by agent id."""
+        self._beside: dict[str, Path] = {}
+        """Files next to it, which may be other sessions'."""
+        self._root: Path | None = None
+        self.wanted: list[tuple[str, Origin]] = []
+        """Agents whose result was read and whose file is to be read next."""
+
+    def around(self, source: Source) -> None:
+        """Look around the opened file; a stream, and a sub-agent's own file, has nothing around it."""
+        path = source.path
+        if path is None or path.name.startswith("agent-"):
+            return
+        self._root = path.parent
+        try:
+            self._own = _agents(path.with_suffix("").joinpath("subagents").rglob("agent-*.jsonl"))
+            self._beside = _agents(path.parent.glob("agent-*.jsonl"))
+        except OSError as error:
+            message = f"the files of sub-agents cannot be listed: {error.strerror or error}"
+            self._report(Problem(0, 0, "sub-agents-not-read", message))
+
+    def take(self, agent: str) -> Source | None:
+        """The file of an agent, unless there is none or it was handed out before."""
+        path = self._own.pop(agent, None) or self._beside.pop(agent, None)
+        return self._opened(path) if path is not None else None
+
+    def pass_over(self, agent: str) -> None:
+        """An agent that another session started, which its history tells of."""
+        self._beside.pop(agent, None)
+
+    def leftover(self, session: str | None, known: Container[str]) -> Source | None:
+        """A file of this session that no result named: killed, asynchronous, or a compaction's own call."""
+        for agent in sorted(self._own):
+            return self.take(agent)
+        for agent in sorted(self._beside):
+            path = self._beside[agent]
+            if _belongs(path, session, known):
+                return self.take(agent)
+            del self._beside[agent]
+        return None
+
+    def relative(self, source: Source) -> str:
+        """A file's name as problems and events give it."""
+        path = source.path
+        if path is not None and self._root is not None and path.is_relative_to(self._root):
+            return path.relative_to(self._root).as_posix()
+        return source.name.rpartition("/")[2]
+
+    def _opened(self, path: Path) -> Source | None:
+        try:
+            return open_source(path)
+        except CtxctlError as error:
+            self._report(Problem(0, 0, error.slug, f"{path.name}: {error.message}"))
+            return None
+
+
+def _agents(paths: Iterable[Path]) -> dict[str, Path]:
+    return {path.stem.removeprefix("agent-"): path for path in sorted(paths) if path.is_file()}
+
+
+def _belongs(path: Path, session: str | None, known: Container[str]) -> bool:
+    """Whether the first line of a file is of this session, or follows one of its lines."""
+    try:
+        with path.open("rb") as file:
+            value: Json = orjson.loads(file.readline(_AGENT_HEAD))
+    except (OSError, orjson.JSONDecodeError):
+        return False
+    if not isinstance(value, dict):
+        return False
+    parent = string(value.get("parentUuid"))
+    ours = session is not None and value.get("sessionId") == session
+    return ours or (parent is not None and parent in known)

@@ -1,0 +1,213 @@
+"""One conversation of a session: main, or a sub-agent's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ctxctl.importers.claude_code.blocks import Entry
+from ctxctl.importers.claude_code.chain import Node, Path, Unit
+from ctxctl.importers.claude_code.requests import Requests
+from ctxctl.importers.claude_code.view import View
+from ctxctl.ingest.build import Place, Window
+from ctxctl.ingest.lines import Json
+from ctxctl.model.billed import fields_of
+from ctxctl.providers.usage import hour_writes, miss_cause
+
+_COUNTS = (
+    ("input_tokens", "input_tokens"),
+    ("cached_tokens", "cache_read_input_tokens"),
+    ("cache_write_tokens", "cache_creation_input_tokens"),
+)
+
+
+class Origin(NamedTuple):
+    """Where a sub-agent was started."""
+
+    thread: str
+    tool_call: str | None = None
+    agent: str | None = None
+    """Its type, where recorded (`Explore`)."""
+
+    def metadata(self) -> Json:
+        """For `metadata.ctxctl` of the thread's first assembly."""
+        made: Json = {"parent_thread": self.thread}
+        if self.tool_call is not None:
+            made["parent_tool_call"] = self.tool_call
+        if self.agent is not None:
+            made["agent_type"] = self.agent
+        return made
+
+
+class Call:
+    """One API call whose lines are still coming: the provider's numbers, merged."""
+
+    __slots__ = ("cause", "line", "model", "output", "place", "prompt", "terms", "tier", "time", "unit")
+
+    def __init__(self, unit: Unit, place: Place, line: int, time: str) -> None:
+        self.unit = unit
+        self.place = place
+        self.line = line
+        self.time = time
+        self.model: str | None = None
+        self.prompt: dict[str, int] = {}
+        self.output: int | None = None
+        self.tier: str | None = None
+        self.terms: Json = {}
+        """How it was served and what is billed apart, of the last line that says so."""
+        self.cause: str | None = None
+        """Why the cache was not read, as the API told the client."""
+
+    def merge(self, message: Json) -> None:
+        """Take over a line's usage: the prompt side once, of the output the largest."""
+        model = message.get("model")
+        if isinstance(model, str):
+            self.model = model
+        self.cause = miss_cause(message) or self.cause
+        usage = message.get("usage")
+        if not isinstance(usage, dict):
+            return
+        if not self.prompt:
+            self.prompt = {
+                name: count for name, key in _COUNTS if (count := _count(usage.get(key))) is not None
+            }
+            hour = hour_writes(usage)
+            if hour is not None and "cache_write_tokens" in self.prompt:
+                self.prompt["cache_write_1h_tokens"] = hour
+        output = _count(usage.get("output_tokens"))
+        if output is not None and (self.output is None or output > self.output):
+            self.output = output
+        tier = usage.get("service_tier")
+        if isinstance(tier, str):
+            self.tier = tier
+        self.terms |= fields_of(usage)
+
+    def usage(self) -> Json | None:
+        """The record of `ctxctl.usage.reported`; None where the lines hold no usage."""
+        if "input_tokens" not in self.prompt:
+            return None
+        cached = self.prompt.get("cached_tokens")
+        written = self.prompt.get("cache_write_tokens")
+        made: Json = {
+            "provider": "anthropic",
+            # The provider's own count leaves out what was read from or written to its cache.
+            "input_tokens": self.prompt["input_tokens"] + (cached or 0) + (written or 0),
+        }
+        for name, value in (
+            ("model", self.model),
+            ("cached_tokens", cached),
+            ("cache_write_tokens", written),
+            ("cache_write_1h_tokens", self.prompt.get("cache_write_1h_tokens")),
+            ("cache_miss_cause", self.cause),
+            ("output_tokens", self.output),
+        ):
+            if value is not None:
+                made[name] = value
+        made |= self.terms
+        if self.tier is not None:
+            made["metadata"] = {"native": {"service_tier": self.tier}}
+        return made
+
+
+def _count(value: Any) -> int | None:
+    """A token count, or None for what is not one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
+
+
+class Thread:
+    """What an importer knows of one conversation while it reads."""
+
+    def __init__(
+        self,
+        session: str | None,
+        name: str,
+        origin: Origin | None,
+        lookup: Callable[[str], Node | None],
+        elsewhere: Callable[[str], Unit | None],
+    ) -> None:
+        self.session = session
+        self.name = name
+        self.origin = origin
+        self.path = Path(lookup, lambda tool: self.tools[tool] if tool in self.tools else elsewhere(tool))
+        self.window = Window()
+        self.view = View(self.path)
+        self.requests: Requests | None = None
+        """The records of its requests, in versions that write such."""
+        self.messages: dict[str, Unit] = {}
+        """Units by message id."""
+        self.tools: dict[str, Unit] = {}
+        """Units by the tool use ids they hold."""
+        self.titles: dict[str, str | None] = {}
+        """Title of each tool call, which its result shares."""
+        self.pending: list[Entry] = []
+        """Items that no step has announced yet."""
+        self.retracted: list[Entry] = []
+        self.foreign: set[Entry] = set()
+        """Items of other threads that this one has announced as well."""
+        self.last: Node | None = None
+        """The line read last."""
+        self.call: Call | None = None
+        self.started = False
+        self.carried = False
+        """Some of its API calls are another transcript's."""
+        self._turn: str | None = None
+        self._native_turn: str | None = None
+        self._turns: dict[str, int] = {}
+
+    def records(self) -> Requests:
+        """The records of its requests; what lines hold is held against them from now on."""
+        if self.requests is None:
+            self.requests = Requests(self, self.pending)
+        return self.requests
+
+    def place(self, step: str | None = None) -> Place:
+        """Where an event of this thread belongs now."""
+        return Place(self.session, self.name, self._turn if step is not None else None, step)
+
+    def turn_to(self, turn: str | None) -> None:
+        """Enter the turn of the next step; None stays in the present one.
+
+        A turn that was left and is taken up again (a retry of an older prompt) is a turn of its own, named
+        for the same prompt.
+        """
+        if turn is None or turn == self._native_turn:
+            return
+        self._native_turn = turn
+        again = self._turns[turn] = self._turns.get(turn, 0) + 1
+        self._turn = turn if again == 1 else f"{turn}~{again}"
+
+    def add(self, unit: Unit, entries: list[Entry], time: str, *, tail: bool) -> list[Entry]:
+        """Add items to a unit and to what the next step announces; repeats of its own items are left out."""
+        target = unit.tail if tail else unit.head
+        added = []
+        for entry in entries:
+            for known in target:
+                if entry.version == known.version and _repeats(entry, known):
+                    break
+            else:
+                entry.home = self
+                entry.time = time
+                if self.requests is not None:
+                    self.requests.sent.note(entry)
+                target.append(entry)
+                self.pending.append(entry)
+                added.append(entry)
+        if added:
+            self.path.touch(unit)
+        return added
+
+
+def _repeats(entry: Entry, known: Entry) -> bool:
+    """Whether of two entries of one version one is a streamed duplicate of the other.
+
+    That is the same block on another line of the message, or the same result again.
+    """
+    if entry.kind != known.kind:
+        return False
+    if entry.item == known.item:
+        return True
+    return entry.kind in _WITHOUT_ID and entry.native != known.native
+
+
+_WITHOUT_ID = frozenset({"assistant_message", "reasoning"})
+"""Kinds of blocks that have no id of their own, so that a repeat is told by its text."""

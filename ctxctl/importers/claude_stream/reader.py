@@ -1,0 +1,258 @@
+"""The lines of a stream as steps: one for each id of the model's messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.importers.claude_code import blocks, prompts
+from ctxctl.importers.claude_stream.lane import Boundary, Lane, of_entries, user_entries
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.document import document
+from ctxctl.ingest.lines import Report
+from ctxctl.ingest.parts import count, shallow, string
+from ctxctl.ingest.run import Run
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+NAME: Final = "claude-stream-json"
+_SUMMARY: Final = prompts.Reading("thread_summary", "compact-summary", False)
+_SESSION: Final = re.compile(rb'"session_id"\s*:\s*"([0-9A-Za-z_-]{1,128})"')
+_WINDOW: Final = re.compile(rb'"([^"\\\s]{1,128})"\s*:\s*\{[^{}]*"contextWindow"\s*:\s*(\d{1,12})')
+_HEAD: Final = 64 * 1024
+_TAIL: Final = 256 * 1024
+_TOLD: Final = ("model", "claude_code_version", "cwd", "tools", "mcp_servers", "permissionMode")
+_TASKS: Final = frozenset({"Task", "Agent"})
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The stream's events."""
+    run = Run(NAME, report)
+    stream = Stream(run)
+    head = source.read(0, _HEAD)
+    named = _SESSION.search(head)
+    run.session = named.group(1).decode() if named is not None else None
+    stream.look_ahead(source)
+    for record in _records(source, run, head):
+        stream.take(record)
+        yield from run.drain()
+    yield from stream.finish()
+
+
+def _records(source: Source, run: Run, head: bytes) -> Iterator[Json]:
+    if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+        yield from run.records(source)
+        return
+    found = document(source, run.report)
+    for record in found if isinstance(found, list) else []:
+        if isinstance(record, dict):
+            yield record
+        else:
+            run.problem("not-a-record", "not a JSON object; skipped")
+
+
+class Stream:
+    """The messages of one or several runs.
+
+    Args:
+        run: The import.
+        repeats: Prompts are told only where the stream repeats them; False where they are known as sent.
+    """
+
+    def __init__(self, run: Run, *, repeats: bool = True) -> None:
+        self._run = run
+        self._repeats = repeats
+        self.windows: dict[str, int] = {}
+        """Size of the context window, by model."""
+        self._lanes: dict[tuple[str | None, str | None], Lane] = {}
+        self._kinds: dict[str, str | None] = {}
+        """Type of the sub-agent that a call began."""
+        self._seen: dict[str, list[str | None]] = {}
+        """Uuids of lines, and the versions of what a user line held beside results."""
+        self._turns = 0
+        self._fresh = False
+        """The present turn has had no request yet."""
+        self._turn: str | None = None
+        self._error: str | None = None
+        self._asked = False
+
+    def look_ahead(self, source: Source) -> None:
+        """Take over the sizes of the models' windows, which are told when a run is over."""
+        tail = source.read(max(0, source.size - _TAIL), _TAIL)
+        at = tail.rfind(b'"modelUsage"')
+        for name, size in _WINDOW.findall(tail, at) if at >= 0 else ():
+            self.windows[name.decode("utf-8", "replace")] = int(size)
+
+    def take(self, value: Json) -> None:
+        """Take the next line of the stream."""
+        value = _unwrapped(value)
+        run = self._run
+        run.make.at(value.get("timestamp"))
+        run.session = string(value.get("session_id")) or run.session
+        kind = value.get("type")
+        run.met(kind)
+        if kind in ("assistant", "user") and isinstance(value.get("message"), dict):
+            if kind == "assistant":
+                self._assistant(value, value["message"])
+            elif self._repeats or value.get("isReplay") is not True:
+                self.user(value, value["message"])
+        elif kind == "stream_event" and isinstance(value.get("event"), dict):
+            self._answering(value).streamed(value["event"], run.line.number)
+        elif kind == "system":
+            self._system(value)
+        elif kind == "result":
+            self._result(value)
+
+    def finish(self) -> Iterator[Json]:
+        """End what the stream left open."""
+        for lane in self._lanes.values():
+            lane.close()
+            lane.compact([])
+        if not self._asked:
+            reason = f"the run ended with: {self._error}" if self._error else "it holds no answer of a model"
+            self._run.problem("no-model-calls", f"no request to a model in it: {reason}")
+        yield from self._run.finish()
+
+    def turn(self, uuid: str | None) -> None:
+        """A prompt, or a run, sets off a turn; what comes before its first request belongs to the same."""
+        if self._fresh and self._turn is not None:
+            return
+        self._turns += 1
+        self._fresh = True
+        self._turn = uuid or f"turn-{self._turns}"
+
+    def user(self, value: Json, message: Json) -> None:
+        """A user message: results of calls, a prompt, or what Claude Code puts in."""
+        run, lane = self._run, self._lane(value)
+        line = run.line.number
+        native = string(value.get("uuid"))
+        before = self._seen.get(native) if native is not None else None
+        uuid = self._once(native)
+        base = uuid or ""
+        lane.flush()
+        content = message.get("content")
+        reading = prompts.META if value.get("isSynthetic") is True or value.get("isMeta") is True else None
+        if lane.boundary is not None and not _has_results(content):
+            _, others = user_entries(content, base, line, {}, _SUMMARY)
+            lane.compact(of_entries(others, keyed=uuid is not None))
+            return
+        results, others = user_entries(content, base, line, lane.titles, reading)
+        versions = [entry.version for entry in others]
+        if others and versions == before:
+            others = []
+        if native is not None and others:
+            self._seen[native] = versions
+        prompt = reading is None and not results and any(e.kind == "user_message" for e in others)
+        if prompt and value.get("parent_tool_use_id") is None:
+            self.turn(uuid)
+        lane.told(results + others, uuid)
+
+    def _once(self, uuid: str | None) -> str | None:
+        """The id to use for a line; one that was used before is reported, and becomes another."""
+        if uuid is None or uuid not in self._seen:
+            if uuid is not None:
+                self._seen[uuid] = []
+            return uuid
+        message = f"uuid {uuid} was used before; what the line repeats is left out"
+        self._run.problem("duplicate-uuid", message)
+        return f"{uuid}~{self._run.line.number}"
+
+    def _assistant(self, value: Json, message: Json) -> None:
+        if value.get("is_api_error_message") is True or value.get("isApiErrorMessage") is True:
+            # Shown to the person; the next request leaves it out.
+            self._error = _said(message) or string(value.get("error"))
+            return
+        base, line = self._once(string(value.get("uuid"))), self._run.line.number
+        uuids = value.get("supersedes_uuids")
+        if isinstance(uuids, list):
+            self._lane(value).retract(uuids)
+        if message.get("model") == "<synthetic>":
+            self._lane(value).local(message, base, line)
+            return
+        self._answering(value).message(message, base, line, string(value.get("request_id")))
+        content = message.get("content")
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, dict) and block.get("name") in _TASKS and isinstance(block.get("id"), str):
+                given = block.get("input")
+                kind = given.get("subagent_type") if isinstance(given, dict) else None
+                self._kinds[block["id"]] = string(kind)
+
+    def _answering(self, value: Json) -> Lane:
+        """The thread of an answer, in the turn that it belongs to."""
+        if self._turn is None:
+            self.turn(None)
+        lane = self._lane(value)
+        lane.conversation.turn = self._turn
+        self._asked, self._fresh = True, False
+        return lane
+
+    def _system(self, value: Json) -> None:
+        subtype = value.get("subtype")
+        if subtype == "init":
+            self._run.make.by(value.get("claude_code_version"))
+            told = {name: shallow(value[name]) for name in _TOLD if value.get(name) is not None}
+            self._run.emit(vocab.SOURCE_OPENED, {"format": self._run.name, **told})
+            self.turn(string(value.get("uuid")))
+        elif subtype == "compact_boundary":
+            lane = self._lane(value)
+            lane.close()
+            meta = value.get("compact_metadata")
+            uuid = string(value.get("uuid"))
+            lane.boundary = Boundary(uuid, meta if isinstance(meta, dict) else {}, self._run.line.number)
+        uuids = value.get("retracted_message_uuids")
+        if isinstance(uuids, list):
+            self._lane(value).retract(uuids)
+
+    def _result(self, value: Json) -> None:
+        """The end of a run.  Its totals are of calls that were billed above: they are not added to them."""
+        totals = value.get("usage")
+        for (_, call), lane in self._lanes.items():
+            if call is None:
+                lane.close(totals if isinstance(totals, dict) else None, value.get("total_cost_usd"))
+            else:
+                lane.close()
+        models = value.get("modelUsage")
+        for name, usage in models.items() if isinstance(models, dict) else ():
+            size = count(usage.get("contextWindow")) if isinstance(usage, dict) else None
+            if size:
+                self.windows[name] = size
+        if value.get("is_error") is True:
+            self._error = self._error or string(value.get("result")) or string(value.get("subtype"))
+        self._turn, self._fresh = None, False
+
+    def _lane(self, value: Json) -> Lane:
+        """The main thread, or that of the sub-agent which a call began."""
+        call = string(value.get("parent_tool_use_id"))
+        key = self._run.session, call
+        lane = self._lanes.get(key)
+        if lane is None:
+            if call is None:
+                conversation = self._run.thread(None)
+            else:
+                origin = {"parent_thread": vocab.MAIN_THREAD, "parent_tool_call": call}
+                kind = self._kinds.get(call)
+                if kind is not None:
+                    origin["agent_type"] = kind
+                conversation = self._run.thread(f"agent-{call}", origin=origin)
+            lane = self._lanes[key] = Lane(conversation, self.windows)
+        return lane
+
+
+def _unwrapped(value: Json) -> Json:
+    """A line whose fields stand under `message`, as it was printed."""
+    inner = value.get("message")
+    if not isinstance(inner, dict) or "subtype" in value or value.get("type") in ("assistant", "user"):
+        return value
+    return {**inner, **{name: field for name, field in value.items() if name != "message"}}
+
+
+def _has_results(content: Any) -> bool:
+    return isinstance(content, list) and any(
+        isinstance(block, dict) and block.get("type") == "tool_result" for block in content
+    )
+
+
+def _said(message: Json) -> str | None:
+    texts = [b.get("text") for b in blocks.blocks_of(message.get("content")) if isinstance(b, dict)]
+    return string(next((text for text in texts if isinstance(text, str)), None))

@@ -1,0 +1,123 @@
+"""The records of a claude-tap trace as HTTP calls, from JSON lines or from a compact bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.ingest.build import Json, canonical
+from ctxctl.ingest.document import document
+from ctxctl.ingest.lines import Report
+from ctxctl.ingest.parts import string
+from ctxctl.ingest.run import Run
+from ctxctl.providers.calls import encodings, websockets
+from ctxctl.providers.calls.http import Call, Calls
+from ctxctl.trace.source import Source
+
+NAME: Final = "claude-tap"
+BUNDLE: Final = b"__claude_tap_compact_trace__"
+_RECORD: Final = "__claude_tap_compact_record__"
+_BLOB: Final = "__claude_tap_blob_ref__"
+_HEAD: Final = 4096
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The trace's events; JSON lines are streamed, a bundle is read whole."""
+    run = Run(NAME, report)
+    calls = Calls(run)
+    records = _bundled(source, run) if BUNDLE in source.read(0, _HEAD) else run.records(source)
+    for record in records:
+        for call in _calls(record, run, calls):
+            calls.take(call)
+        yield from run.drain()
+    yield from calls.finish()
+
+
+def _calls(record: Json, run: Run, calls: Calls) -> Iterator[Call]:
+    request, response = record.get("request"), record.get("response")
+    if not isinstance(request, dict):
+        run.problem("unknown-record", "no request in it; skipped")
+        return
+    answer: Json = response if isinstance(response, dict) else {}
+    base = string(record.get("upstream_base_url")) or ""
+    call = Call(
+        url=base.rstrip("/") + (string(request.get("path")) or string(request.get("url")) or ""),
+        method=request.get("method", "POST"),
+        request=request.get("body"),
+        response=_body(answer),
+        status=answer.get("status"),
+        headers=answer.get("headers"),
+        line=run.line.number,
+        time=record.get("timestamp"),
+        native_id=string(record.get("request_id")) or string(record.get("id")),
+        session=calls.session_of(request.get("body")) or string(record.get("session_id")),
+        error=string(answer.get("error")) or (None if answer else "no response recorded"),
+    )
+    if record.get("transport") == "websocket" or request.get("method") == "WEBSOCKET":
+        yield from websockets.calls(call, request.get("ws_events"), answer.get("ws_events"))
+    else:
+        yield call
+
+
+def _body(answer: Json) -> Any:
+    """The body that was put together, else the stream's events as they were recorded."""
+    body = answer.get("body")
+    if body not in (None, "", {}):
+        return body
+    events = answer.get("sse_events")
+    if not isinstance(events, list):
+        return body
+    return "\n".join(_event(event) for event in events if isinstance(event, dict)) or None
+
+
+def _event(event: Json) -> str:
+    data = event.get("data")
+    name = event.get("event")
+    text = data if isinstance(data, str) else canonical(data)
+    head = f"event: {name}\n" if isinstance(name, str) and name != "message" else ""
+    return head + "".join(f"data: {line}\n" for line in text.split("\n"))
+
+
+# -- bundles ----------------------------------------------------------------------------------------------
+
+
+def _bundled(source: Source, run: Run) -> Iterator[Json]:
+    """The records of a `.ctap.json` bundle, their blobs put back."""
+    found = document(source, run.report)
+    records = found.get("records") if isinstance(found, dict) else None
+    blobs = found.get("blobs") if isinstance(found, dict) else None
+    for record in records if isinstance(records, list) else []:
+        if isinstance(record, dict) and _RECORD in record:
+            record = record.get("record")
+        if isinstance(record, dict):
+            yield _whole(record, blobs if isinstance(blobs, dict) else {}, run)
+        else:
+            run.problem("not-a-record", "not a JSON object; skipped")
+
+
+def _whole(record: Json, blobs: Json, run: Run) -> Json:
+    """A record with its references resolved where the writer puts them: in bodies and their lists."""
+    made = dict(record)
+    for side in ("request", "response"):
+        part = made.get(side)
+        body = encodings.opened(part.get("body")) if isinstance(part, dict) else None
+        if isinstance(part, dict) and isinstance(body, dict):
+            made[side] = {**part, "body": {key: _resolved(value, blobs, run) for key, value in body.items()}}
+    return made
+
+
+def _resolved(value: Any, blobs: Json, run: Run) -> Any:
+    if isinstance(value, list):
+        return [_blob(entry, blobs, run) for entry in value]
+    return _blob(value, blobs, run)
+
+
+def _blob(value: Any, blobs: Json, run: Run) -> Any:
+    reference = value.get(_BLOB) if isinstance(value, dict) and len(value) == 1 else None
+    if not isinstance(reference, dict):
+        return value
+    blob = blobs.get(str(reference.get("hash")))
+    if isinstance(blob, dict) and "payload" in blob:
+        return blob["payload"]
+    run.problem("missing-blob", "a part of a request is not in the bundle; it is left out")
+    return None

@@ -1,0 +1,200 @@
+"""One thread of a Copilot session: the requests of the main agent, or of a sub-agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.parts import Part, count
+from ctxctl.providers.usage import usage_record
+
+
+class Lane:
+    """A conversation and where its present request stands.
+
+    A request is what `assistant.turn_start` begins; versions without that event are read by the answer: it
+    ends the request, and everything before it was sent.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.model: str | None = None
+        self.reasoning: str | None = None
+        """Reasoning that was shown before its message came."""
+        self._head: Part | None = None
+        self._open = False
+        """A turn has started."""
+        self.between = False
+        """The last turn that was told to begin is over."""
+        self._asked = False
+        """Its request was made."""
+        self._answering = False
+        self._call: str | None = None
+        """What tells the present request from others."""
+        self._late: list[Part] = []
+        """Input that came while the model was answering; it is of the next request."""
+        self._calls: dict[str, int] = {}
+        """Place of each call in the present answer."""
+        self._results: list[tuple[int, str]] = []
+        """Of results that have come: the place of their call, and the first item of theirs."""
+        self._outputs: dict[str, int] = {}
+        self._bill: Json | None = None
+        self._next_bill: Json | None = None
+        self._line = 0
+
+    @property
+    def answering(self) -> bool:
+        """What comes is still the answer to the last request."""
+        return self._answering
+
+    @property
+    def has_bill(self) -> bool:
+        """What the last request was billed came with it."""
+        return self._bill is not None
+
+    @property
+    def start(self) -> int:
+        """Place the rows that stand before the history."""
+        return 1 if self._head is not None else 0
+
+    def system(self, part: Part) -> None:
+        """Set the system prompt from now on."""
+        if self._head is None:
+            self.conversation.splice(0, 0, [part])
+        elif self._head.mark != part.mark:
+            self.conversation.put(0, part)
+        self._head = part
+
+    def turn(self) -> None:
+        """Begin a request."""
+        self._catch_up()
+        self._open, self._asked, self._answering = True, False, False
+        self.between = False
+
+    def turn_end(self, line: int) -> None:
+        """It has ended, perhaps without an answer."""
+        if self._open and not self._asked:
+            self._request(None, line, derived=True)
+        self.between = self._open or self.between
+        self._open = self._answering = False
+        self._catch_up()
+
+    def abort(self) -> None:
+        """End the request that the person stopped."""
+        self._open = self._answering = False
+        self._catch_up()
+
+    def take(self, parts: list[Part]) -> None:
+        """Take input of the next request."""
+        if self._open and not self._asked:
+            self._late += parts
+        else:
+            self._answering = False
+            self.conversation.append(*parts)
+
+    def result(self, parts: list[Part], call: str | None) -> None:
+        """What a tool gave back: a request carries results in the order of their calls."""
+        self._answering = False
+        place = self._calls.get(call) if call is not None else None
+        at = self._before(place) if place is not None else None
+        if at is None:
+            self.conversation.append(*parts)
+        else:
+            self.conversation.splice(at, 0, parts)
+        if place is not None:
+            self._results.append((place, parts[0].item))
+
+    def _before(self, place: int) -> int | None:
+        """The row of the first result whose call is later; None where there is none."""
+        later = {item for other, item in self._results if other > place}
+        if not later:
+            return None
+        rows = self.conversation.rows
+        first = None
+        for at in range(len(rows) - 1, self.start - 1, -1):
+            if rows[at][0].item in later:
+                first = at
+                later.discard(rows[at][0].item)
+                if not later:
+                    break
+        return first
+
+    def called(self, calls: list[str]) -> None:
+        """The calls of the present answer, in its order."""
+        for call in calls:
+            self._calls.setdefault(call, len(self._calls))
+
+    def answer(self, parts: list[Part], call: str | None, step: str | None, line: int) -> None:
+        """A message of the model; `call` tells its request from others, `step` names it."""
+        other = call is not None and self._call is not None and call != self._call
+        if not self._answering or other:
+            if self._asked:
+                self._catch_up()
+            self._request(step, line)
+            self._call = call
+        self.conversation.append(*parts)
+
+    def more(self, parts: list[Part]) -> None:
+        """Something that belongs to the present answer."""
+        self.conversation.append(*parts)
+
+    def _request(self, step: str | None, line: int, **marks: Any) -> None:
+        self.settle()
+        self.conversation.request(step, line=line, model=self.model, native_id=step, **marks)
+        self._asked = self._answering = True
+        self._call = None
+        self._calls, self._results = {}, []
+        self._line = line
+        self._bill, self._next_bill = self._next_bill, None
+
+    def _catch_up(self) -> None:
+        if self._late:
+            self.conversation.append(*self._late)
+            self._late = []
+
+    # -- usage ----------------------------------------------------------------------------------------------
+
+    def wrote(self, message: str, tokens: Any) -> None:
+        """The output tokens of a message; pieces of one message report it once."""
+        found = count(tokens)
+        if found is not None:
+            self._outputs[message] = found
+
+    def billed(self, record: Json | None) -> None:
+        """What a request was billed, where the event is kept."""
+        if self._open and not self._asked:
+            self._next_bill = record
+        else:
+            self._bill = record
+
+    def settle(self) -> None:
+        """Report what is known of the last request's bill."""
+        record = self._bill
+        if record is None and self._outputs:
+            record = {"output_tokens": sum(self._outputs.values())}
+            if self.model is not None:
+                record["model"] = self.model
+        if record is not None and self.conversation.steps:
+            self.conversation.usage(record, line=self._line)
+        self._bill = None
+        self._outputs.clear()
+
+    def finish(self) -> None:
+        """End what the log left open."""
+        self.settle()
+        self._catch_up()
+
+
+def usage_of(data: Json, model: str | None) -> Json | None:
+    """The record of an `assistant.usage` event, or of one model's usage in `session.shutdown`."""
+    return usage_record(
+        input_tokens=data.get("inputTokens"),
+        output_tokens=data.get("outputTokens"),
+        cached=data.get("cacheReadTokens"),
+        cache_write=data.get("cacheWriteTokens"),
+        reasoning=data.get("reasoningTokens"),
+        model=model,
+        # Its `cost` counts premium requests, and no dollars.
+        bill={name: value for name, value in data.items() if name != "cost"},
+    )

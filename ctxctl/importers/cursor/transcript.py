@@ -1,0 +1,186 @@
+"""Agent transcripts: a line is a message; no ids, no times, no results of tools, no bills.
+
+What the editor puts around a person's words, and answers with redacted reasoning, as items.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.errors import UnreadableError
+from ctxctl.ingest import build
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.chat import blob
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.lines import Report
+from ctxctl.ingest.parts import Part, call_title, parsed, string
+from ctxctl.ingest.run import Run
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+
+def events(name: str, source: Source, report: Report) -> Iterator[Json]:
+    """One transcript by itself."""
+    run = Run(name, report)
+    run.emit(vocab.SOURCE_OPENED, {"format": name})
+    yield from _read(run, run.thread(), source)
+    yield from run.finish()
+
+
+def folder_events(name: str, folder: Folder, report: Report) -> Iterator[Json]:
+    """Every transcript below a directory; those in `subagents/` are threads of the agent above."""
+    run = Run(name, report)
+    paths = [path for path in folder.files if path.endswith(".jsonl")]
+    for path in sorted(paths, key=lambda p: (_owner(p, folder), "subagents" in p.split("/"), p)):
+        run.session = _owner(path, folder)
+        stem = path.rpartition("/")[2].removesuffix(".jsonl")
+        options: dict[str, Any] = {}
+        thread = None
+        if "subagents" in path.split("/"):
+            thread, options = stem, {"origin": {"parent_thread": vocab.MAIN_THREAD}}
+        run.make.file = path
+        run.emit(vocab.SOURCE_OPENED, {"format": name, "session": run.session})
+        try:
+            with folder.open(path) as source:
+                yield from _read(run, run.thread(thread, **options), source)
+        except UnreadableError as error:
+            run.problem(error.slug, error.message)
+        run.make.file = None
+    yield from run.finish()
+
+
+def _owner(path: str, folder: Folder) -> str:
+    """The session that a transcript belongs to: its agent's id."""
+    steps = path.split("/")
+    if "subagents" in steps:
+        at = steps.index("subagents")
+        return steps[at - 1] if at else folder.path.resolve().name
+    return steps[-1].removesuffix(".jsonl")
+
+
+def _read(run: Run, window: Conversation, source: Source) -> Iterator[Json]:
+    turns = 0
+    for record in run.records(source):
+        run.make.at(record.get("timestamp"))
+        role, message = record.get("role"), record.get("message")
+        if role not in ("user", "assistant") or not isinstance(message, dict):
+            continue
+        line = run.line.number
+        parts = content(role, message.get("content"), line)
+        if role == "assistant":
+            window.request(line=line, derived=True)
+        elif any(part.kind == "user_message" for part in parts):
+            turns += 1
+            window.turn = f"turn-{turns}"
+        window.append(*parts)
+        yield from run.drain()
+
+
+_REDACTED: Final = "[REDACTED]"
+_OPEN: Final = re.compile(r"<([a-z_-]{2,40})>")
+_TYPED: Final = re.compile(r"^<user_query>", re.MULTILINE)
+_FILES: Final = ("image_files", "attached_files", "open_and_recently_viewed_files", "uploaded_documents")
+
+
+def asked(text: str, line: int = 0) -> list[Part]:
+    """A message of the user: the blocks in front of what the person typed are items of their own.
+
+    Where `<user_query>` says what was typed, lines between those blocks (`[Image]`, which stands for an
+    attached image) are the editor's as well; without it the first line that is no block is the person's.
+    """
+    parts: list[Part] = []
+    typed = _TYPED.search(text)
+    at = 0
+    while at < len(text):
+        opened, end = _OPEN.match(text, at), _block_end(text, at)
+        if opened is not None and end is not None:
+            tag = opened.group(1)
+            kind = "external_resource" if tag in _FILES else "runtime_state"
+            parts.append(Part(kind, text[at:end], "user", source=tag, title=tag, line=line))
+        elif typed is not None and at < typed.start():
+            end = text.index("\n", at) + 1
+            parts.append(Part("custom", text[at:end], "user", title=text[at:end].strip(), line=line))
+        else:
+            parts.append(Part("user_message", text[at:], "user", line=line))
+            break
+        at = end
+    return parts
+
+
+def _block_end(text: str, at: int) -> int | None:
+    """Where the block ends that begins here, with the space behind it; None if none of the editor's does."""
+    opened = _OPEN.match(text, at)
+    if opened is None or opened.group(1) == "user_query":
+        return None
+    closing = f"</{opened.group(1)}>"
+    end = text.find(closing, opened.end())
+    if end < 0:
+        return None
+    end += len(closing)
+    return end + len(text[end:]) - len(text[end:].lstrip(" \t\r\n"))
+
+
+def answered(text: str, line: int = 0) -> list[Part]:
+    """An answer's text; reasoning that was redacted shows as a part without text."""
+    own = text.removesuffix(_REDACTED)
+    parts = [Part("assistant_message", own, "assistant", line=line)] if own.strip() else []
+    if own != text:
+        parts.append(Part("reasoning", None, "assistant", line=line))
+    return parts
+
+
+def call(block: Json, line: int = 0) -> Part:
+    """A tool call, in the spellings of transcripts, hooks and databases."""
+    name = string(block.get("name")) or string(block.get("toolName")) or "tool"
+    spelled = ("input", "args", "rawArgs", "params")
+    given: Any = next((block[name] for name in spelled if block.get(name) is not None), {})
+    arguments = parsed(given)
+    native = string(block.get("id")) or string(block.get("toolCallId"))
+    text = f"{name} {build.canonical(arguments)}"
+    key = native.split("\n")[0] if native is not None else None
+    return Part("tool_call", text, "assistant", key=key, title=call_title(name, arguments), line=line)
+
+
+def content(role: str, value: Any, line: int = 0) -> list[Part]:
+    """The parts of a message: text, or a list of blocks."""
+    blocks = value if isinstance(value, list) else [{"type": "text", "text": value}]
+    made: list[Part] = []
+    for block in blocks:
+        if isinstance(block, str):
+            block = {"type": "text", "text": block}
+        if isinstance(block, dict):
+            made += _block(role, block, line)
+    return made
+
+
+def _block(role: str, block: Json, line: int) -> list[Part]:
+    kind, text = str(block.get("type")), block.get("text")
+    if kind in ("tool_use", "tool-call"):
+        return [call(block, line)]
+    if kind in ("tool_result", "tool-result"):
+        return [_result(block, line)]
+    if kind in ("reasoning", "thinking"):
+        shown = string(text) or string(block.get("thinking"))
+        return [Part("reasoning", shown, "assistant", line=line)]
+    if kind == "redacted-reasoning":
+        return [Part("reasoning", None, "assistant", line=line)]
+    if kind in ("image", "file"):
+        return [blob(block, kind, role, {"line": line})]
+    if not isinstance(text, str):
+        return [Part("custom", build.canonical(block), role, line=line)] if "text" not in block else []
+    if role == "assistant":
+        return answered(text, line)
+    if role == "system":
+        return [Part("system_prompt", text, "system", line=line)]
+    return asked(text, line)
+
+
+def _result(block: Json, line: int) -> Part:
+    native = string(block.get("toolCallId")) or string(block.get("tool_use_id"))
+    value = block.get("result", block.get("content"))
+    text = value if isinstance(value, str) else build.canonical(value)
+    key = f"{native.split(chr(10))[0]}/result" if native is not None else None
+    return Part("tool_result", text, "tool", key=key, title=string(block.get("toolName")), line=line)

@@ -1,0 +1,409 @@
+"""A sample's requests: from its model events, or where a log holds none, from its messages.
+
+Puts back what a log took out of its events: long texts, and messages that several events share.
+
+Which conversation a model event belongs to: the spans that it stands in, and its first message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ctxctl.ingest import build
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.chat import Chat, tools
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.parts import Part, listed, mapping, string
+from ctxctl.providers.usage import usage_record
+
+if TYPE_CHECKING:
+    from ctxctl.ingest.run import Run
+from typing import Final, NamedTuple
+
+
+class Sample:
+    """One epoch of one sample: a session."""
+
+    def __init__(self, run: Run, sample: Json, model: str | None) -> None:
+        self._run = run
+        self._sample = sample
+        self._model = model
+        self._pools = Pools(sample)
+        self._openings: dict[tuple[str | None, str], str | None] = {}
+        """Thread by its spans' name and its first message."""
+        self._homes: dict[str | None, int] = {}
+        """How many conversations began in a home."""
+        self._wire = True
+        """The log holds each request as it went over the wire."""
+        self._compacted: dict[str | None, Json] = {}
+        """A compaction that the next request of a home shows."""
+
+    def events(self) -> Iterator[Json]:
+        """The sample's events."""
+        asked = 0
+        found = events_of(self._sample)
+        self._wire = all(map(_has_body, Spans().walk(found)))
+        for event, path in Spans().walk(found):
+            kind = event.get("event")
+            self._run.met(kind)
+            self._run.make.at(event.get("timestamp"))
+            if kind == "model":
+                asked += 1
+                self._request(event, home(path, string(event.get("role"))), path)
+                yield from self._run.drain()
+            elif kind == "compaction":
+                self._compacted[home(path, string(event.get("role"))).name] = event
+        if not asked:
+            yield from self._from_messages()
+
+    # -- model events -------------------------------------------------------------------------------------
+
+    def _request(self, event: Json, where: Home, path: tuple[Span, ...]) -> None:
+        messages = [m for m in self._pools.input(event) if isinstance(m, dict)]
+        compaction = self._compacted.pop(where.name, None)
+        thread = self._thread(where, messages, path, compacted=compaction is not None)
+        body = self._pools.request(event) if self._wire else None
+        parts, dialect = _cut(body, event, messages, self._pools)
+        before = [(block.item, block.ref) for block, _ in thread.rows]
+        thread.replace(parts, fresh=compaction is not None)
+        if compaction is not None:
+            _tell(thread, before, parts, compaction)
+        thread.turn = _turn(messages)
+        output = mapping(self._pools.texts(event.get("output")))
+        model = string(output.get("model")) or string(event.get("model")) or self._model
+        response = self._response(event)
+        native_id = string(response.get("id")) if response is not None else None
+        ident = string(event.get("uuid"))
+        thread.request(ident, model=model, native_id=native_id)
+        if event.get("cache") != "read":
+            thread.usage(bill(_with_cache(output.get("usage"), response), model))
+        answer = dialect.reply(response) if dialect is not None and response is not None else None
+        thread.append(*(_answer(output) if answer is None else answer))
+
+    def _response(self, event: Json) -> Json | None:
+        call = event.get("call")
+        response = self._pools.texts(call.get("response")) if isinstance(call, dict) else None
+        return response if isinstance(response, dict) else None
+
+    def _thread(
+        self, where: Home, messages: list[Json], path: tuple[Span, ...], *, compacted: bool
+    ) -> Conversation:
+        """The conversation of a request; one that begins with another message is one of its own."""
+        opening = next((m for m in messages if m.get("role") not in ("system", "developer")), None)
+        sign = "" if opening is None else build.digest_of(build.canonical(opening.get("content")))
+        key = where.name, sign
+        if key not in self._openings:
+            number = self._homes.get(where.name, 0) + (not compacted or where.name not in self._homes)
+            self._homes[where.name] = number
+            self._openings[key] = where.name if number == 1 else f"{where.name or 'side'}-{number}"
+        name = self._openings[key]
+        origin: Json = {}
+        if name is not None:
+            origin = {
+                "parent_thread": "main",
+                "agent_type": where.kind or (path[-1].name if path else "side"),
+            }
+        return self._run.thread(name, origin=origin)
+
+    # -- logs without events ------------------------------------------------------------------------------
+
+    def _from_messages(self) -> Iterator[Json]:
+        """Each assistant message was the answer to what stands before it."""
+        messages = [m for m in self._pools.conversation(self._sample) if isinstance(m, dict)]
+        output = mapping(self._sample.get("output"))
+        answers = sum(1 for m in messages if _generated(m))
+        thread = self._run.thread()
+        chat = Chat()
+        for at, message in enumerate(messages):
+            if _generated(message):
+                thread.turn = _turn(messages[:at])
+                thread.request(model=string(message.get("model")) or self._model, derived=True)
+                if answers == 1:
+                    thread.usage(bill(output.get("usage"), string(output.get("model")) or self._model))
+                yield from self._run.drain()
+            thread.append(*_message(chat, message, at))
+
+
+def _has_body(placed: tuple[Json, tuple[Span, ...]]) -> bool:
+    """Whether an event is no request, or holds its body; by default Inspect keeps those that failed only."""
+    event = placed[0]
+    call = event.get("call")
+    return event.get("event") != "model" or (isinstance(call, dict) and isinstance(call.get("request"), dict))
+
+
+def _generated(message: Json) -> bool:
+    return message.get("role") == "assistant" and message.get("source") != "input"
+
+
+def _cut(body: Json | None, event: Json, messages: list[Json], pools: Pools) -> tuple[list[Part], Any]:
+    """The window of a model event, and the dialect of its body if there is one that is known."""
+    if body is not None:
+        from ctxctl.providers import dialects
+
+        dialect = dialects.of_body(body)
+        if dialect is not None:
+            return dialect.cut(body), dialect
+    chat = Chat()
+    parts = tools(pools.texts(event.get("tools")))
+    for at, message in enumerate(messages):
+        parts += _message(chat, message, at)
+    return parts, None
+
+
+def _message(chat: Chat, message: Json, at: int) -> list[Part]:
+    """A message of Inspect's own shape; its id is its identity."""
+    error = message.get("error")
+    if message.get("role") == "tool" and isinstance(error, dict) and not message.get("content"):
+        message = {**message, "content": error.get("message")}
+    if message.get("role") == "tool" and string(message.get("name")) is None:
+        message = {**message, "name": message.get("function")}
+    parts = chat.cut(message)
+    ident = string(message.get("id")) if message.get("role") != "tool" else None
+    unnamed = 0
+    for part in parts:
+        if part.item:
+            continue
+        if ident is not None:
+            part.item = ident if not unnamed else f"{ident}/{unnamed}"
+        else:
+            part.place = f"message-{at}" if not unnamed else f"message-{at}/{unnamed}"
+        unnamed += 1
+        if part.kind == "user_message" and _is_summary(message):
+            part.kind = "thread_summary"
+    return parts
+
+
+def _is_summary(message: Json) -> bool:
+    metadata = message.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("summary") is True
+
+
+def _answer(output: Json) -> list[Part]:
+    choices = output.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return _message(Chat(), message, -1) if isinstance(message, dict) else []
+
+
+def _turn(messages: list[Json]) -> str | None:
+    """The last prompt of the user names the turn."""
+    prompts = [m for m in messages if m.get("role") == "user" and not _is_summary(m)]
+    if not prompts:
+        return None
+    return string(prompts[-1].get("id")) or f"turn-{len(prompts)}"
+
+
+def _tell(thread: Conversation, before: list[tuple[str, str]], parts: list[Part], event: Json) -> None:
+    """A compaction event: what left is what the request before had and this one has not."""
+    now, held = {part.item for part in parts}, {item for item, _ in before}
+    gone = [ref for item, ref in before if item not in now]
+    summaries = [part for part in parts if part.kind == "thread_summary"]
+    # An earlier summary may stand in front of the new one.
+    summary = next((part for part in summaries if part.item not in held), summaries[0] if summaries else None)
+    thread.compacted(
+        gone,
+        summary.block().ref if summary is not None else None,
+        compaction_id=string(event.get("uuid")),
+        trigger=string(event.get("type")),
+        metadata={"native": {n: event[n] for n in ("tokens_before", "tokens_after") if n in event}},
+    )
+
+
+def _with_cache(usage: Any, response: Json | None) -> Any:
+    """A usage with the cached tokens of the provider's own answer, where Inspect did not take them over."""
+    told = response.get("usage") if response is not None else None
+    details = told.get("prompt_tokens_details") if isinstance(told, dict) else None
+    read = details.get("cached_tokens") if isinstance(details, dict) else None
+    if not isinstance(usage, dict) or "input_tokens_cache_read" in usage or read is None:
+        return usage
+    return {**usage, "input_tokens_cache_read": read}
+
+
+def bill(usage: Any, model: str | None) -> Json | None:
+    """A model's usage; whether its input holds the cached tokens is told by its own total."""
+    if not isinstance(usage, dict):
+        return None
+    read, write = usage.get("input_tokens_cache_read"), usage.get("input_tokens_cache_write")
+    counts = [usage.get("input_tokens"), usage.get("output_tokens"), read, write]
+    added = sum(n for n in counts if isinstance(n, int))
+    cached = sum(n for n in (read, write) if isinstance(n, int))
+    return usage_record(
+        input_tokens=usage.get("input_tokens"),
+        output_tokens=usage.get("output_tokens"),
+        cached=read,
+        cache_write=write,
+        reasoning=usage.get("reasoning_tokens"),
+        excludes_cache=cached > 0 and usage.get("total_tokens") == added,
+        model=model,
+        bill=usage,
+    )
+
+
+_SCHEMES: Final = ("attachment://", "tc://")
+"""Of addresses of texts; `tc` is what logs of 2024 have, also where a newer version has rewritten them."""
+_MAX_DEPTH: Final = 100
+
+
+class Pools:
+    """What a sample holds apart from its events."""
+
+    def __init__(self, sample: Json) -> None:
+        self._texts: Json = {**mapping(mapping(sample.get("transcript")).get("content"))}
+        self._texts |= mapping(sample.get("attachments"))
+        data = mapping(sample.get("events_data"))
+        pooled = listed(data.get("messages")) or listed(sample.get("message_pool"))
+        self._messages = [self.texts(message) for message in pooled]
+        pooled = listed(data.get("calls")) or listed(sample.get("call_pool"))
+        self._calls = [self.texts(message) for message in pooled]
+
+    def texts(self, value: Any, depth: int = 0) -> Any:
+        """A value with its attachments in place; one that is lost stays as its address."""
+        if isinstance(value, str):
+            if value.startswith(_SCHEMES):
+                found = self._texts.get(value.partition("://")[2])
+                return found if isinstance(found, str) else value
+            return value
+        if depth > _MAX_DEPTH:
+            return value
+        if isinstance(value, dict):
+            return {name: self.texts(field, depth + 1) for name, field in value.items()}
+        if isinstance(value, list):
+            return [self.texts(one, depth + 1) for one in value]
+        return value
+
+    def input(self, event: Json) -> list[Any]:
+        """The messages of a model event."""
+        found = listed(event.get("input"))
+        if not found and self._messages:
+            return _ranges(event.get("input_refs"), self._messages)
+        return listed(self.texts(found))
+
+    def conversation(self, sample: Json) -> list[Any]:
+        """The sample's own messages: as they stand, or by their places in the pool."""
+        found = listed(sample.get("messages"))
+        return listed(self.texts(found)) if found else _ranges(sample.get("message_refs"), self._messages)
+
+    def request(self, event: Json) -> Json | None:
+        """The request as it went over the wire, where the log holds it."""
+        call = event.get("call")
+        request = call.get("request") if isinstance(call, dict) else None
+        if not isinstance(call, dict) or not isinstance(request, dict):
+            return None
+        resolved = self.texts(request)
+        if call.get("call_refs") is not None:
+            key = call.get("call_key")
+            resolved[key if isinstance(key, str) else "messages"] = _ranges(call["call_refs"], self._calls)
+        return resolved if isinstance(resolved, dict) else None
+
+
+def _ranges(refs: Any, pool: list[Any]) -> list[Any]:
+    """The items of a pool that `[start, end)` pairs name; no request repeats more than the pool holds."""
+    found: list[Any] = []
+    for ref in listed(refs):
+        start, end = ref if isinstance(ref, list) and len(ref) == 2 else (0, 0)
+        if isinstance(start, int) and isinstance(end, int) and 0 <= start < end:
+            found += pool[start:end]
+        if len(found) > 2 * len(pool):
+            break
+    return found
+
+
+def events_of(sample: Json) -> Any:
+    """A sample's events; logs of 2024 have them in its transcript."""
+    return sample.get("events") or mapping(sample.get("transcript")).get("events")
+
+
+_MAX_SPAN_DEPTH: Final = 50
+_AGENTS: Final = ("agent", "subtask", "fork", "handoff")
+
+
+class Span(NamedTuple):
+    """An open span."""
+
+    ident: str
+    kind: str
+    name: str
+    parent: str | None
+
+
+class Spans:
+    """The spans of a sample, and those of older logs, whose steps nest by order."""
+
+    def __init__(self) -> None:
+        self._spans: dict[str, Span] = {}
+        self._steps: list[Span] = []
+
+    def walk(self, events: Any, depth: int = 0) -> Iterator[tuple[Json, tuple[Span, ...]]]:
+        """Each event that is no span, with the spans that it is in, outermost first."""
+        for event in events if isinstance(events, list) else ():
+            if not isinstance(event, dict) or self._mark(event):
+                continue
+            yield event, self._path(event)
+            inner = event.get("events")
+            if isinstance(inner, list) and inner and depth < _MAX_SPAN_DEPTH:
+                # Older logs keep what a tool or a subtask did inside its event.
+                kind = string(event.get("event")) or "tool"
+                name = string(event.get("name")) or string(event.get("function")) or kind
+                span = Span(string(event.get("id")) or name, "subtask", name, None)
+                self._steps.append(span)
+                yield from self.walk(inner, depth + 1)
+                self._steps.remove(span)
+
+    def _mark(self, event: Json) -> bool:
+        kind = event.get("event")
+        if kind == "span_begin":
+            ident = string(event.get("id"))
+            if ident is not None:
+                fields = string(event.get("type")) or "", string(event.get("name")) or ""
+                self._spans[ident] = Span(ident, *fields, string(event.get("parent_id")))
+            return True
+        if kind == "step":
+            fields = string(event.get("type")) or "", string(event.get("name")) or ""
+            if event.get("action") == "begin":
+                self._steps.append(Span(f"{fields[1]}-{len(self._steps)}", *fields, None))
+            elif self._steps:
+                self._steps.pop()
+            return True
+        return kind == "span_end"
+
+    def _path(self, event: Json) -> tuple[Span, ...]:
+        found: list[Span] = []
+        ident = string(event.get("span_id"))
+        while ident is not None and len(found) < _MAX_SPAN_DEPTH:
+            span = self._spans.get(ident)
+            if span is None or span in found:
+                break
+            found.append(span)
+            ident = span.parent
+        return (*self._steps, *reversed(found))
+
+
+class Home(NamedTuple):
+    """A conversation by its spans."""
+
+    name: str | None
+    """Thread name; None: the sample's own."""
+    kind: str | None
+    """What sort of agent it is."""
+
+
+def home(path: tuple[Span, ...], role: str | None) -> Home:
+    """A scorer's conversation, a sub-agent's, a model role's, or the sample's."""
+    for span in path:
+        if span.kind in ("scorer", "scorers") and span.name != "scorers":
+            return Home(f"scorer-{_safe(span.name)}", "scorer")
+    agents = [span for span in path if span.kind in _AGENTS]
+    if any(span.kind == "scorers" for span in path):
+        return Home("scorers", "scorer")
+    # The agent that solves the sample is itself a span; those inside it are its sub-agents.
+    inner = agents if agents and agents[0].kind != "agent" else agents[1:]
+    if inner:
+        return Home(f"{_safe(inner[-1].name)}-{inner[-1].ident[:8]}", inner[-1].name or inner[-1].kind)
+    if role is not None:
+        return Home(f"role-{_safe(role)}", role)
+    return Home(None, None)
+
+
+def _safe(name: str) -> str:
+    return name.replace("/", "_").replace(":", "_")[:60] or "unnamed"

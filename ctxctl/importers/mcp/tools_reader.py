@@ -1,0 +1,64 @@
+"""Tool definitions out of the shapes in which people keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ctxctl.ingest.build import Json, Place
+from ctxctl.ingest.document import document
+from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.lines import Report
+from ctxctl.ingest.run import Run
+from ctxctl.model import vocab
+from ctxctl.providers.mcp.parts import Server, instructions, servers, tool
+from ctxctl.trace.source import Source
+
+NAME = "mcp-tools"
+
+
+def dump(source: Source, report: Report) -> Iterator[Json]:
+    """One file."""
+    run = Run(NAME, report)
+    surface: list[str] = []
+    _take(run, list(servers(document(source, report), None)), surface)
+    return _finish(run, surface)
+
+
+def dumps(folder: Folder, report: Report) -> Iterator[Json]:
+    """Every dump in a directory; a server without a name is called after the folder that its file is in."""
+    run = Run(NAME, report)
+    surface: list[str] = []
+    for name in folder.files:
+        if not name.endswith((".json", ".snap")):
+            continue
+        above = name.split("/")[:-1]
+        run.make.file = name
+        with folder.open(name) as source:
+            server = next((part for part in reversed(above) if not part.startswith("__")), folder.path.name)
+            _take(run, list(servers(document(source, run.report), server)), surface)
+    run.make.file = None
+    return _finish(run, surface)
+
+
+def _take(run: Run, found: list[Server], surface: list[str]) -> None:
+    seen = set(surface)
+    for server in found:
+        parts = [instructions(server.name, server.instructions)] if server.instructions else []
+        parts += [tool(definition, server.name) for definition in server.tools]
+        for part in parts:
+            name, again = part.item, 1
+            while part.item in seen:
+                again += 1
+                part.item = f"{name}~{again}"
+            seen.add(part.item)
+            surface.append(part.item)
+            run.emit(vocab.ITEM_ADDED, part.record(derived_identity=False), Place(None, None, "dump", "dump"))
+
+
+def _finish(run: Run, surface: list[str]) -> Iterator[Json]:
+    if surface:
+        record = run.make.record(
+            surface_id="tools", scope="session", surface_kind="tool_surface", available_item_refs=surface
+        )
+        run.emit(vocab.SURFACE_CREATED, record, Place(None, None, "dump", "dump"))
+    yield from run.drain()

@@ -1,0 +1,220 @@
+"""opencode's `opencode.db`: sessions, messages and parts as rows of JSON.
+
+Messages that a person took back: opencode deletes them, and its table of events still tells of them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from heapq import merge
+from typing import Any, Final
+
+from ctxctl.importers.opencode.parts import Native
+from ctxctl.importers.opencode.session import Session, time_of
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.database import read, value
+from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.parts import count, string
+from ctxctl.ingest.run import Run
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+_MESSAGES = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
+_PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
+
+
+def events(name: str, source: Source, report: Report) -> Iterator[Json]:
+    """The events of a database: one session after the other, child sessions as threads of their parents'."""
+    run = Run(name, report)
+    run.line = Line(1, 0, b"")
+    return read(run, source, _sessions)
+
+
+def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
+    rows = [dict(row) for row in database.execute("SELECT * FROM session ORDER BY time_created, id")]
+    parents = {str(row["id"]): string(row.get("parent_id")) for row in rows}
+    calls: dict[str, str | None] = {}
+    """The tool call that began a session."""
+    ends = {_root(native, parents): native for native in parents}
+    """By root, the last of its sessions."""
+    for row in rows:
+        native = str(row["id"])
+        run.session = root = _root(native, parents)
+        run.make.by(row.get("version"))
+        if native == root:
+            told = {"format": run.name, "session": native, "version": string(row.get("version"))}
+            run.emit(vocab.SOURCE_OPENED, {key: one for key, one in told.items() if one is not None})
+        yield from _session(run, database, row, _origin(native, root, parents, calls), calls)
+        if ends[root] == native:
+            yield from run.end_session()
+    _count_others(run, database)
+
+
+def _count_others(run: Run, database: sqlite3.Connection) -> None:
+    """Tell of messages in the table of a version to come, which is not read."""
+    try:
+        for (data,) in database.execute("SELECT data FROM session_message"):
+            run.understood.unknown("session_message", size=len(data) if isinstance(data, str) else 0)
+    except sqlite3.OperationalError:
+        return
+
+
+def _session(
+    run: Run, database: sqlite3.Connection, row: Json, origin: Json, calls: dict[str, str | None]
+) -> Iterator[Json]:
+    native = str(row["id"])
+    session: Session | None = None
+    undone = of(database, native)
+    for info, parts in merged(_messages(run, database, native), undone):
+        for one in parts:
+            _remember(one.part, calls)
+        if session is None:
+            thread = native if native != run.session else None
+            conversation = run.thread(thread, origin={**origin, "agent_type": info.get("agent")})
+            began = count(row.get("time_created"))
+            session = Session(run, conversation, version=row.get("version"), began=began)
+        for gone in undone.before(str(info["id"])):
+            session.remove(gone)
+        session.message(info, parts)
+        yield from run.drain()
+
+
+def _messages(run: Run, database: sqlite3.Connection, native: str) -> Iterator[Whole]:
+    for row in database.execute(_MESSAGES, (native,)).fetchall():
+        info = value(row["data"])
+        if not isinstance(info, dict):
+            run.problem("not-a-record", "a message whose data are not JSON; skipped")
+            continue
+        parts = []
+        for one in database.execute(_PARTS, (row["id"],)):
+            part = value(one["data"])
+            if isinstance(part, dict):
+                parts.append(Native({**part, "id": str(one["id"])}, 1))
+        yield {**info, "id": str(row["id"])}, parts
+
+
+def _remember(part: Json, calls: dict[str, str | None]) -> None:
+    state = part.get("state")
+    meta = state.get("metadata") if isinstance(state, dict) else None
+    child = string(meta.get("sessionId")) if isinstance(meta, dict) else None
+    if child is not None:
+        calls[child] = string(part.get("callID"))
+
+
+def _root(native: str, parents: dict[str, str | None]) -> str:
+    seen = {native}
+    while (parent := parents.get(native)) is not None and parent not in seen:
+        native = parent
+        seen.add(parent)
+    return native
+
+
+def _origin(native: str, root: str, parents: dict[str, str | None], calls: dict[str, str | None]) -> Json:
+    parent = parents.get(native)
+    if native == root or parent is None:
+        return {}
+    return {
+        "parent_thread": vocab.MAIN_THREAD if parent == root else parent,
+        "parent_tool_call": calls.get(native),
+    }
+
+
+Whole = tuple[Json, list[Native]]
+"""A message and its parts."""
+
+_REMOVALS: Final = (
+    "SELECT seq, data FROM event WHERE aggregate_id = ? AND type LIKE 'message.removed%' ORDER BY seq"
+)
+_HISTORY: Final = (
+    "SELECT seq, type, data FROM event WHERE aggregate_id = ? AND "
+    "(type LIKE 'message.updated%' OR type LIKE 'message.part.%') ORDER BY seq"
+)
+
+
+class Undone:
+    """What was removed from a session, and when."""
+
+    def __init__(self) -> None:
+        self.messages: list[Whole] = []
+        """Those removed, as they were last; in order of time."""
+        self._gone: list[tuple[int, str]] = []
+        """Place among the events, and message."""
+        self._begun: dict[str, int] = {}
+        """By message: its first place among the events."""
+
+    def before(self, native: str) -> list[str]:
+        """The messages that were removed before this one was made; each is told once."""
+        begun = self._begun.get(native)
+        if begun is None or not self._gone:
+            return []
+        found = [gone for at, gone in self._gone if at < begun]
+        self._gone = [one for one in self._gone if one[0] >= begun]
+        return found
+
+    def take(self, seq: int, native: str) -> None:
+        """Take a removal."""
+        self._gone.append((seq, native))
+
+    def begin(self, seq: int, native: str) -> None:
+        """A message was told of."""
+        self._begun.setdefault(native, seq)
+
+
+def of(database: sqlite3.Connection, session: str) -> Undone:
+    """What was removed from a session; nothing in a database without a table of events."""
+    found = Undone()
+    try:
+        removals = database.execute(_REMOVALS, (session,)).fetchall()
+    except sqlite3.OperationalError:
+        return found
+    gone = set()
+    for row in removals:
+        native = _field(value(row["data"]), "messageID")
+        if native is not None and (seq := count(row["seq"])) is not None:
+            found.take(seq, native)
+            gone.add(native)
+    if gone:
+        _read(database, session, found, gone)
+    return found
+
+
+def merged(kept: Iterable[Whole], undone: Undone) -> Iterator[Whole]:
+    """The session's messages with those that were removed, in order of time."""
+    return merge(kept, undone.messages, key=_order) if undone.messages else iter(kept)
+
+
+def _read(database: sqlite3.Connection, session: str, found: Undone, gone: set[str]) -> None:
+    infos: dict[str, Json] = {}
+    parts: dict[str, dict[str, Json]] = {}
+    for row in database.execute(_HISTORY, (session,)):
+        data, kind = value(row["data"]), str(row["type"])
+        if not isinstance(data, dict):
+            continue
+        if kind.startswith("message.updated"):
+            info = data.get("info")
+            native = _field(info, "id")
+            if native is None or not isinstance(info, dict):
+                continue
+            found.begin(count(row["seq"]) or 0, native)
+            if native in gone:
+                infos[native] = info
+        elif kind.startswith("message.part.updated"):
+            part = data.get("part")
+            native, key = _field(part, "messageID"), _field(part, "id")
+            if native in gone and key is not None and isinstance(part, dict):
+                parts.setdefault(str(native), {})[key] = part
+    for native, info in infos.items():
+        own = parts.get(native, {})
+        found.messages.append(({**info, "id": native}, [Native(own[key], 1) for key in sorted(own)]))
+    found.messages.sort(key=_order)
+
+
+def _order(message: Whole) -> tuple[int, str]:
+    info = message[0]
+    return count(time_of(info, "created")) or 0, str(info["id"])
+
+
+def _field(value: Any, name: str) -> str | None:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, str) and found else None

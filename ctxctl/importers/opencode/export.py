@@ -1,0 +1,64 @@
+"""`opencode export`: one document with a session's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ctxctl.importers.opencode.parts import Native
+from ctxctl.importers.opencode.session import Session, time_of
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.document import document
+from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.parts import count, moment, string
+from ctxctl.ingest.run import Run
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+
+def events(name: str, source: Source, report: Report) -> Iterator[Json]:
+    """The events of an export."""
+    run = Run(name, report)
+    run.line = Line(1, 0, b"")
+    value = document(source, run.report)
+    info = value.get("info") if isinstance(value, dict) else None
+    info = info if isinstance(info, dict) else {}
+    messages = value.get("messages") if isinstance(value, dict) else value
+    messages = messages if isinstance(messages, list) else []
+    run.session = string(info.get("id")) or _session(messages)
+    run.make.at(moment(time_of(info, "created")))
+    run.make.by(info.get("version"))
+    told = {
+        "format": name,
+        "session": run.session,
+        "version": info.get("version"),
+        "title": info.get("title"),
+    }
+    told["parent_session"] = string(info.get("parentID"))
+    run.emit(vocab.SOURCE_OPENED, {key: value for key, value in told.items() if value is not None})
+    began = count(time_of(info, "created"))
+    session = Session(run, run.thread(), version=info.get("version"), began=began)
+    seen: set[str] = set()
+    for message in messages:
+        head = message.get("info") if isinstance(message, dict) else None
+        if not isinstance(head, dict):
+            run.problem("not-a-record", "a message without `info`; skipped")
+            continue
+        native = string(head.get("id"))
+        if native is not None and native in seen:
+            continue
+        seen.add(native or "")
+        parts = message.get("parts")
+        found = (
+            [Native(part, 1) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        )
+        session.message(head, found)
+        yield from run.drain()
+    yield from run.finish()
+
+
+def _session(messages: list[Json]) -> str | None:
+    for message in messages:
+        info = message.get("info") if isinstance(message, dict) else None
+        if isinstance(info, dict) and string(info.get("sessionID")) is not None:
+            return string(info.get("sessionID"))
+    return None

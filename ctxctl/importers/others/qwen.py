@@ -1,0 +1,139 @@
+"""Qwen Code's chats: Claude Code's envelope around Gemini's contents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.lines import Report
+from ctxctl.ingest.parts import Part, count, mapping, string
+from ctxctl.ingest.run import Run
+from ctxctl.model import vocab
+from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.gemini import Gemini
+from ctxctl.providers.usage import usage_record
+from ctxctl.trace.source import Source
+
+_DIALECT = Gemini()
+
+
+class Qwen:
+    """One session; a record whose parent is not the last one goes back to that parent."""
+
+    def __init__(self, name: str, report: Report) -> None:
+        self._run = Run(name, report)
+        self._window: Conversation | None = None
+        self._names = Names()
+        self._rows: dict[str, int] = {}
+        """By uuid: the size of the window after that record."""
+        self._last: str | None = None
+        self._results = 0
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The session's steps, as its lines come."""
+        for record in self._run.records(source):
+            self._run.make.at(record.get("timestamp"))
+            self._record(record)
+            yield from self._run.drain()
+        yield from self._run.finish()
+
+    def _record(self, record: Json) -> None:
+        native = string(record.get("uuid"))
+        if native is not None and native in self._rows:
+            return
+        if self._window is None:
+            self._run.session = string(record.get("sessionId"))
+            self._window = self._run.thread()
+            self._run.understood.version(record.get("version"), self._run.line.number)
+            told = {"format": self._run.name, "version": string(record.get("version")),
+                    "cwd": string(record.get("cwd"))}  # fmt: skip
+            self._run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if v is not None})
+        window = self._window
+        parent = string(record.get("parentUuid"))
+        if parent is not None and parent != self._last and parent in self._rows:
+            size = self._rows[parent]
+            if size < len(window.rows):
+                window.splice(size, len(window.rows) - size, cause="branched")
+        kind = record.get("type")
+        if kind == "assistant":
+            self._answer(window, record, native)
+        elif kind in ("user", "tool_result"):
+            parts = self._parts(record, native)
+            if kind == "user" and record.get("subtype") is None:
+                window.turn = native or window.turn
+            window.append(*parts)
+        elif kind == "system" and record.get("subtype") == "chat_compression":
+            self._compressed(window, record.get("systemPayload"))
+        if native is not None:
+            self._rows[native] = len(window.rows)
+            self._last = native
+
+    def _answer(self, window: Conversation, record: Json, native: str | None) -> None:
+        line = self._run.line.number
+        limit = count(record.get("contextWindowSize"))
+        if limit is not None:
+            window.tell(
+                vocab.BUDGET_APPLIED,
+                {"budget_id": "context-window", "target": "model", "max_tokens": limit},
+                line=line,
+            )
+        model = string(record.get("model"))
+        window.request(native, line=line, model=model, derived=True)
+        window.usage(_bill(record.get("usageMetadata"), model), line=line)
+        # Thoughts are shown and stored, and not sent back.
+        window.append(*(part for part in self._parts(record, native) if part.kind != "reasoning"))
+
+    def _parts(self, record: Json, native: str | None) -> list[Part]:
+        message = record.get("message")
+        if not isinstance(message, dict):
+            message = _result_of(record.get("toolCallResult"))
+        return self._cut(message, native) if message is not None else []
+
+    def _cut(self, content: Json, native: str | None) -> list[Part]:
+        parts = _DIALECT.message(content, 1, self._run.line.number, self._names)
+        for index, part in enumerate(parts):
+            part.wire = ""
+            if not part.item and part.source is None and native is not None:
+                part.item = native if index == 0 else f"{native}/{index}"
+        return [part for part in parts if part.text != ""]
+
+    def _compressed(self, window: Conversation, payload: Any) -> None:
+        payload = payload if isinstance(payload, dict) else {}
+        info = mapping(payload.get("info"))
+        native = {
+            n: v for n in ("originalTokenCount", "newTokenCount") if (v := count(info.get(n))) is not None
+        }
+        history = payload.get("compressedHistory")
+        line = self._run.line.number
+        if not isinstance(history, list):
+            window.compacted([], None, line=line, metadata={"native": native})
+            return
+        parts = [part for one in history if isinstance(one, dict) for part in self._cut(one, None)]
+        summary = next((part for part in parts if part.kind == "user_message"), None)
+        if summary is not None:
+            summary.kind = "thread_summary"
+        window.compact(parts, summary=summary, line=line, metadata={"native": native})
+        self._rows.clear()
+
+
+def _result_of(result: Any) -> Json | None:
+    """A tool's result of which only the display is stored."""
+    if not isinstance(result, dict) or "result" not in result:
+        return None
+    answer = {"id": result.get("callId"), "name": result.get("name"), "response": result["result"]}
+    return {"role": "user", "parts": [{"functionResponse": answer}]}
+
+
+def _bill(usage: Any, model: str | None) -> Json | None:
+    """Gemini's fields; whether the answer's count leaves thoughts out shows in the total."""
+    if not isinstance(usage, dict):
+        return None
+    given, made = count(usage.get("promptTokenCount")), count(usage.get("candidatesTokenCount"))
+    thoughts, total = count(usage.get("thoughtsTokenCount")), count(usage.get("totalTokenCount"))
+    apart = given is not None and made is not None and thoughts and total == given + made + thoughts
+    return usage_record(
+        input_tokens=given, output_tokens=(made or 0) + (thoughts or 0) if apart else made,
+        cached=usage.get("cachedContentTokenCount"), reasoning=thoughts, model=model, bill=usage,
+    )  # fmt: skip

@@ -1,0 +1,438 @@
+"""From the entries of a pi session to steps.
+
+The entries of a session as a tree, and the window that a place in it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ctxctl.importers.pi import TRAJECTORY, messages
+from ctxctl.importers.pi.system import Reader, System, reader_of
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.lines import Report
+from ctxctl.ingest.parts import Part, count, shallow, string
+from ctxctl.ingest.run import Run
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+_NAME = "pi"
+
+_COUNTS = ("input", "output", "cacheRead", "cacheWrite")
+
+
+class Session(Run):
+    """Reads one file; holds an entry for each line, and no text beyond the step that announced it."""
+
+    def __init__(self, name: str, report: Report) -> None:
+        super().__init__(name, report)
+        self._tree = Tree()
+        self._cutter = messages.Cutter()
+        self._at: Entry | None = None
+        """The entry whose window the conversation has."""
+        self._head: list[Part] = []
+        """Tools and system prompt, in front of the window."""
+        self._head_of: tuple[System | None, Reader] | None = None
+        self._reader: Reader | None = None
+        """Whom the last request went to, where the file has system messages."""
+        self._turns = 0
+        self._billed: list[tuple[int, ...]] = []
+        """What the requests since the last report of a whole run were billed."""
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The events of a session file."""
+        before = b""
+        for record in self.records(source):
+            if self.line.data == before and record.get("id") is None:
+                continue
+            before = self.line.data
+            self.take(record)
+            yield from self.drain()
+        yield from self.finish()
+
+    def take(self, record: Json) -> None:
+        """Take one entry, or the header."""
+        kind = record.get("type")
+        self.make.at(record.get("timestamp"))
+        if kind == "session":
+            self._open(record)
+        elif kind == "leaf":
+            self._lead(record)
+        elif kind is None and isinstance(record.get("role"), str):
+            self.message(record, None)
+        elif isinstance(kind, str) and not self._is_repeated(record):
+            self._entry(kind, record)
+
+    def message(self, message: Json, entry_id: str | None) -> None:
+        """A message of a stream, where each continues the one before."""
+        self._enter(entry_id, None, rooted=False, message=message)
+
+    def summary(self, record: Json) -> None:
+        """A compaction of a stream: what it kept is not told."""
+        self._compaction(record, None, None, rooted=False)
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation of the session's only thread."""
+        return self.thread()
+
+    def _open(self, record: Json) -> None:
+        self.session = string(record.get("id"))
+        self.understood.version(record.get("version"), self.line.number, self.line.offset)
+        self._tree = Tree()
+        self._at = None
+        self._head, self._head_of, self._reader = [], None, None
+        data = {
+            "format": self.name,
+            "version": record.get("version", 1),
+            "session": self.session,
+            "cwd": string(record.get("cwd")),
+            "parent_session": string(record.get("parentSession")) or string(record.get("branchedFrom")),
+        }
+        self.emit(vocab.SOURCE_OPENED, {name: value for name, value in data.items() if value is not None})
+
+    def _is_repeated(self, record: Json) -> bool:
+        native = string(record.get("id"))
+        return native is not None and native in self._tree.by_id
+
+    def _lead(self, record: Json) -> None:
+        """OpenClaw's `leaf`: the next request continues `targetId`, though its line is hung on another."""
+        target = record.get("targetId")
+        if target is not None and (not isinstance(target, str) or target not in self._tree.by_id):
+            self.problem("missing-parent", "a leaf names an entry that is not there; passed over")
+            return
+        self._tree.head = self._tree.lead(target, record.get("appendParentId"))
+        native = string(record.get("id"))
+        if native is not None:
+            self._tree.lead(target, native)
+
+    def _entry(self, kind: str, record: Json) -> None:
+        native, parent = string(record.get("id")), record.get("parentId")
+        rooted = "parentId" in record and parent is None
+        message = record.get("message")
+        if kind == "compaction":
+            self._compaction(record, native, parent, rooted=rooted)
+        elif kind == "message" and isinstance(message, dict):
+            self._enter(native, parent, rooted=rooted, message=message)
+        elif kind == "message":
+            self.problem("not-a-record", "a message entry without a message; skipped")
+        else:
+            parts: list[Part] = []
+            if kind == "context_edit":
+                self._edit(native, parent, record, rooted=rooted)
+                return
+            if kind == "custom_message":
+                parts = messages.custom(record, native)
+            elif kind == "branch_summary" and string(record.get("summary")) is not None:
+                parts = [
+                    Part("thread_summary", record["summary"], "user", key=native, title="branch summary")
+                ]
+            self._enter(native, parent, rooted=rooted, parts=parts)
+
+    def _enter(
+        self,
+        native: str | None,
+        parent: Any,
+        *,
+        rooted: bool,
+        message: Json | None = None,
+        parts: list[Part] | None = None,
+    ) -> None:
+        entry, late = self._tree.enter(native, parent, rooted=rooted)
+        self._go(entry.parent)
+        if message is not None:
+            role = entry.message = string(message.get("role"))
+            if role == "user":
+                self._turns += 1
+                self.conversation.turn = native or f"turn-{self._turns}"
+            elif role == "assistant":
+                self._answered(message, native)
+            if role == "system":
+                parts = self._system(entry, message)
+            else:
+                if role not in messages.ROLES:
+                    line = self.line
+                    self.understood.unknown(f"message/{role}", line.number, line.offset, len(line.data))
+                parts = self._cutter.cut(message, native, self.line.number)
+        entry.parts = parts or []
+        entry.started = entry.started or bool(entry.parts)
+        for part in entry.parts:
+            part.line = self.line.number
+        if entry.message == "assistant" and message is not None and entry.system is not None:
+            entry.reader, entry.said = reader_of(message), messages.aloud(entry.parts)
+        self.conversation.append(*entry.parts)
+        self._at = self._tree.head = entry
+        if late is not None:
+            self._go(late)
+            self._tree.head = late
+
+    def _system(self, entry: Entry, message: Json) -> list[Part]:
+        """A system message: it counts from the next request on."""
+        before, first = entry.system, not entry.started
+        entry.started = True
+        entry.system = System(message, before, first=first, line=self.line.number)
+        if not first:
+            entry.update = entry.system.update(entry.id or f"system-{self.line.number}")
+            if self._reader is not None and self._reader.in_place:
+                self._reader = None  # the window is put together anew
+        return []
+
+    def _edit(self, native: str | None, parent: Any, record: Json, *, rooted: bool) -> None:
+        """Another text in the place of an entry, or none."""
+        target, replacement = string(record.get("targetId")), record.get("replacement")
+        self._enter(native, parent, rooted=rooted)
+        entry = self._at
+        changed = self._tree.by_id.get(target) if target is not None else None
+        if entry is None or changed is None:
+            return
+        if isinstance(replacement, dict):
+            message = {"role": changed.message or "custom", "content": replacement.get("content")}
+            entry.edit = self._cutter.cut(message, f"{target}/{native}", self.line.number)
+        entry.edited = target
+        wanted, at = window(entry, self._reader), len(self._head)
+        self.conversation.splice(at, len(self.conversation.rows) - at, wanted)
+
+    def _go(self, entry: Entry | None) -> None:
+        """Make the window that of an entry: after a branch, or for an entry that came too late."""
+        if entry is self._at:
+            return
+        wanted = [*self._head, *window(entry, self._reader)]
+        rows = self.conversation.rows
+        same = 0
+        for part, row in zip(wanted, rows, strict=False):
+            if part.block() != row[0]:
+                break
+            same += 1
+        gone = len(rows) - same
+        self.conversation.splice(same, gone, wanted[same:], cause="branched" if gone else None)
+        self._at = entry
+
+    def _fit(self, message: Json) -> None:
+        """Make the window what the asked model gets: its prompt and tools, others' reasoning as text."""
+        system = self._at.system if self._at is not None else None
+        if system is None and self._head_of is None:
+            return
+        reader = reader_of(message)
+        if self._reader != reader:
+            self._reader = reader
+            at, wanted = len(self._head), window(self._at, reader)
+            held = [row[0].item for row in self.conversation.rows[at:]]
+            if held != [part.item for part in wanted]:
+                self.conversation.splice(at, len(held), wanted)
+        if self._head_of != (system, reader):
+            self._head_of = system, reader
+            head = system.head(reader) if system is not None else []
+            self.conversation.splice(0, len(self._head), head)
+            self._head = head
+
+    def _answered(self, message: Json, native: str | None) -> None:
+        """An assistant's message: the request that it answers, unless no single request did."""
+        if messages.is_bookkeeping(message):
+            return
+        usage = messages.usage_of(message)
+        whole_run = message.get("api") == "cli"
+        if whole_run:
+            usage = None
+            if self._is_sum(message.get("usage")):
+                return
+        self._fit(message)
+        failed = string(message.get("stopReason")) if messages.is_unfinished(message) else None
+        self.conversation.request(
+            native,
+            line=self.line.number,
+            model=messages.model_of(message),
+            native_id=string(message.get("responseId")),
+            derived=True,
+            outcome=failed,
+        )
+        self.conversation.usage(usage, line=self.line.number)
+        if usage is not None:
+            self._billed.append(_counts(message.get("usage")))
+
+    def _is_sum(self, usage: Any) -> bool:
+        """Whether a bill is that of requests already read, put together (OpenClaw's report of a run)."""
+        wanted = _counts(usage)
+        total = (0,) * len(_COUNTS)
+        for bill in reversed(self._billed):
+            total = tuple(a + b for a, b in zip(total, bill, strict=True))
+            if total == wanted:
+                self._billed.clear()
+                return True
+            if any(a > b for a, b in zip(total, wanted, strict=True)):
+                return False
+        return False
+
+    def _compaction(self, record: Json, native: str | None, parent: Any, *, rooted: bool) -> None:
+        entry, late = self._tree.enter(native, parent, rooted=rooted)
+        self._go(entry.parent)
+        first = record.get("firstKeptEntryId", record.get("firstKeptEntryIndex"))
+        text = string(record.get("summary"))
+        version = None if text is not None else "not-recorded"
+        summary = Part("thread_summary", text, "user", key=native, title="compaction", version=version)
+        summary.line = self.line.number
+        entry.parts, entry.summary, entry.first_kept = [summary], True, self._tree.kept(first)
+        prompt = record.get("systemMessage")
+        kept = System(prompt, None, first=True, line=self.line.number) if isinstance(prompt, dict) else None
+        entry.system, entry.started = kept, True
+        told = {name: record[name] for name in ("tokensBefore", "fromHook", "reason") if name in record}
+        self.conversation.compact(
+            [*self._head, *window(entry, self._reader)],
+            summary=summary,
+            line=self.line.number,
+            compaction_id=native,
+            metadata={"native": shallow(told)} if told else None,
+        )
+        self._at = self._tree.head = entry
+        if late is not None:
+            self._go(late)
+            self._tree.head = late
+
+
+def _counts(usage: Any) -> tuple[int, ...]:
+    found = usage if isinstance(usage, dict) else {}
+    return tuple(count(found.get(name)) or 0 for name in _COUNTS)
+
+
+class Entry:
+    """One line of a session."""
+
+    __slots__ = (
+        "edit", "edited", "first_kept", "id", "message", "parent", "parts", "reader", "said", "started",
+        "summary", "system", "update",
+    )  # fmt: skip
+
+    def __init__(self, entry_id: str | None, parent: Entry | None) -> None:
+        self.id = entry_id
+        self.parent = parent
+        self.parts: list[Part] = []
+        """What it puts into the window; texts are given up once they were announced."""
+        self.summary = False
+        """A compaction: its parts stand for what is before `first_kept`."""
+        self.first_kept: Entry | None = None
+        self.system: System | None = parent.system if parent is not None else None
+        """The last system message on its path."""
+        self.update: Part | None = None
+        """What such a message says in its place, to models that take it there."""
+        self.started: bool = parent is not None and parent.started
+        """Something on its path is in the window."""
+        self.message: str | None = None
+        """Of a message: its role."""
+        self.reader: Reader | None = None
+        """Of an answer: whom it comes from."""
+        self.said: dict[str, Part | None] = {}
+        """Of an answer: what others get for its reasoning, by item."""
+        self.edited: str | None = None
+        """Another entry that is sent as `edit` from here on."""
+        self.edit: list[Part] = []
+
+    def shown(self, reader: Reader | None) -> list[Part]:
+        """What a model gets of it."""
+        if not self.said or reader is None or reader == self.reader:
+            return self.parts
+        made = [self.said.get(part.item, part) for part in self.parts]
+        return [part for part in made if part is not None]
+
+
+class Tree:
+    """Entries by id; a header's version 1 has no ids, and every entry follows the one before."""
+
+    def __init__(self) -> None:
+        self.head: Entry | None = None
+        """The entry that the next one continues."""
+        self.by_id: dict[str, Entry] = {}
+        self.by_index: list[Entry | None] = [None]
+        """By place in the file; the header is number 0."""
+        self._instead: dict[str, Entry | None] = {}
+        """Where an entry belongs that names this parent, as a `leaf` said."""
+        self._early: dict[str, Entry] = {}
+        """The entry that came before its parent, by the parent's id."""
+
+    def enter(self, entry_id: str | None, parent_id: object, *, rooted: bool) -> tuple[Entry, Entry | None]:
+        """A new entry, and the head to go back to if it came too late: after an entry that continues it.
+
+        Args:
+            entry_id: Its id; None in version 1.
+            parent_id: What the line gives as its parent.
+            rooted: Whether the line says that it has none.
+        """
+        known = isinstance(parent_id, str) and (parent_id in self.by_id or parent_id in self._instead)
+        if known and isinstance(parent_id, str):
+            parent = self._instead.get(parent_id, self.by_id.get(parent_id))
+        else:
+            parent = None if rooted else self.head
+        entry = Entry(entry_id, parent)
+        late = None
+        if entry_id is not None:
+            child = self._early.pop(entry_id, None)
+            if child is not None and child.parent is parent:
+                child.parent = entry
+                late = self.head
+            self.by_id[entry_id] = entry
+        if isinstance(parent_id, str) and not known:
+            self._early[parent_id] = entry
+        self.by_index.append(entry)
+        return entry, late
+
+    def lead(self, target: object, append_parent: object) -> Entry | None:
+        """A `leaf` line: the session goes on at `target`, whatever the lines to come are hung on."""
+        found = self.by_id.get(target) if isinstance(target, str) else None
+        if isinstance(append_parent, str):
+            self._instead[append_parent] = found
+        return found
+
+    def kept(self, reference: object) -> Entry | None:
+        """The first entry that a compaction kept: by id, or by place in the file (version 1)."""
+        if isinstance(reference, str):
+            return self.by_id.get(reference)
+        if isinstance(reference, int) and 0 <= reference < len(self.by_index):
+            return self.by_index[reference]
+        return None
+
+
+def window(entry: Entry | None, reader: Reader | None = None) -> list[Part]:
+    """The parts in the window after an entry, in order, as a model gets them: pi's `buildSessionContext`.
+
+    Tools and system prompt are not among them; `reader`: None before the first request.
+    """
+    newer: list[Entry] = []
+    while entry is not None and not entry.summary:
+        newer.append(entry)
+        entry = entry.parent
+    kept = _kept(entry) if entry is not None else []
+    path = [*([entry] if entry is not None else []), *reversed(kept), *reversed(newer)]
+    edits = {one.edited: one.edit for one in path if one.edited is not None}
+    in_place = reader is not None and reader.in_place
+    made: list[Part] = []
+    held: list[Part] = []
+    for one in path:
+        if one.update is not None and in_place:
+            held.append(one.update)
+        if held and reader is not None and (one.message == "assistant" or not reader.at_the_end):
+            made += held
+            held = []
+        made += edits[one.id] if one.id is not None and one.id in edits else one.shown(reader)
+    return made + held
+
+
+def _kept(compaction: Entry) -> list[Entry]:
+    """What stays from before a compaction, newest first; nothing where its first entry is not on the path."""
+    found: list[Entry] = []
+    older = compaction.parent if compaction.first_kept is not None else None
+    while older is not None:
+        if not older.summary and older.message != "system":
+            found.append(older)
+        if older is compaction.first_kept:
+            return found
+        older = older.parent
+    return []
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events: a session, or a trajectory of OpenClaw."""
+    if TRAJECTORY.search(source.read(0, 64 * 1024)):
+        from ctxctl.importers.pi.trajectory import Trajectory
+
+        return Trajectory(_NAME, report).events(source)
+    return Session(_NAME, report).events(source)

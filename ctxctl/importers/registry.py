@@ -1,0 +1,213 @@
+"""Foreign formats: what an importer is, which ones there are, and which one a file needs.
+
+A plug-in brings another importer through the entry point group ``ctxctl.formats``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+from ctxctl.entry_points import FORMATS as GROUP
+from ctxctl.entry_points import Plugin, bundled, installed, loaded
+from ctxctl.errors import UsageError
+from ctxctl.importers.table import TABLE, Entry, Words
+from ctxctl.ingest.build import Maker, Place
+from ctxctl.ingest.declaration import Format
+from ctxctl.ingest.fidelity import Meter
+from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.lines import Report
+from ctxctl.ingest.measure import measure
+from ctxctl.ingest.outline import OUTLINED, outline
+from ctxctl.ingest.problem_limit import Enough
+from ctxctl.ingest.unchanged_requests import Still
+from ctxctl.ingest.understood import Understood
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+from ctxctl.trace.unknown_file import is_native
+
+HEAD: Final = 64 * 1024
+"""Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""
+_THRESHOLD = 50
+_BEGINNINGS: Final = frozenset({"mcp-tools"})
+"""Formats that other documents begin as: a request may have its tools first, and more than `HEAD` of them."""
+
+
+def _load(entry: Entry) -> Plugin:
+    """What an entry of the table declares; a format of our own that does not load is a bug and raises."""
+    if entry.bundled:
+        return bundled(GROUP, entry.name, _as_format)
+    return Plugin(entry.name, entry.value, _as_format(loaded(entry.value)))
+
+
+_loaded = cache(_load)
+
+
+def _as_format(made: Any) -> Format:
+    if not isinstance(made, Format):
+        raise TypeError("is no ctxctl.ingest.declaration.Format")
+    return made
+
+
+@cache
+def built_in() -> tuple[Format, ...]:
+    """All formats that come with this package, those of its plug-ins included; imports every declaration."""
+    return tuple(plugin.made for plugin in map(_loaded, TABLE) if plugin.error is None)
+
+
+@cache
+def _plugins() -> tuple[Plugin, ...]:
+    return tuple(installed(GROUP, _as_format))
+
+
+@cache
+def available() -> tuple[Format, ...]:
+    """The built-in formats and those that plug-ins bring; a plug-in that fails to load is left out.
+
+    Slow: it imports every declaration, and reads the metadata of all installed packages.
+    """
+    found = {one.name: one for one in built_in()}
+    for plugin in _plugins():
+        if plugin.error is None:
+            found.setdefault(plugin.made.name, plugin.made)
+    return tuple(found.values())
+
+
+def broken() -> tuple[Plugin, ...]:
+    """The plug-ins that did not load, each with its error; ours among anybody's."""
+    ours = (_loaded(entry) for entry in TABLE if entry.bundled)
+    return tuple(plugin for plugin in (*ours, *_plugins()) if plugin.error is not None)
+
+
+def detect(source: Source) -> Format | None:
+    """The format of a file by its content; None for a native trace, and for what nobody knows.
+
+    Plug-ins are asked about what no built-in format claims.
+    """
+    head = source.read(0, HEAD)
+    if is_native(head):
+        return None
+    return of_file(None if source.spooled else source.path, head, source)
+
+
+def of_file(path: Path | None, head: bytes, source: Source | None = None) -> Format | None:
+    """The format of a foreign file by its first bytes, and where they do not tell, by what lies further on.
+
+    A database is told by the tables that it defines; a request's messages may come behind longer tools.
+
+    Args:
+        path: The file, if there is one of these very bytes.
+        head: Its first `HEAD` bytes.
+        source: The open file, where there is one; without it, what is asked for is read from the path.
+    """
+    if head.startswith(b"SQLite format 3\0"):
+        from ctxctl.ingest import database  # slow to import
+
+        told = False
+        for defined in database.schemas(path, lambda: _more(path, head, source, database.MAX_DATABASE + 1)):
+            told = True
+            if (found := of_head(defined)) is not None:
+                return found
+        return None if told else of_head(head)
+    found = of_head(head)
+    if found is not None and (found.name not in _BEGINNINGS or len(head) < HEAD):
+        return found
+    layout = outline(head if len(head) < HEAD else _more(path, head, source, OUTLINED))
+    further = of_head(layout) if layout else None
+    return further or found
+
+
+def _more(path: Path | None, head: bytes, source: Source | None, size: int) -> bytes:
+    """As many of a file's first bytes as asked for; its head where there is no more to be had."""
+    if source is not None:
+        return source.read(0, size)
+    try:
+        with path.open("rb") if path is not None else BytesIO(head) as file:
+            return file.read(size)
+    except OSError:
+        return head
+
+
+def of_head(head: bytes) -> Format | None:
+    """The format of a foreign file by its first bytes; None for what nobody knows."""
+    return _built_in_for(head) or _surest([one.made for one in _plugins() if one.error is None], head)
+
+
+def _built_in_for(head: bytes) -> Format | None:
+    """The surest of our own formats, of equals the first of the table; loads those that the head admits."""
+    words = Words(head)
+    best: Format | None = None
+    top = _THRESHOLD - 1
+    for entry in TABLE:
+        if entry.most <= top or not words.admit(entry):
+            continue
+        made = _loaded(entry).made
+        score = made.detect(head) if made is not None else 0
+        if score > top:
+            best, top = made, score
+    return best
+
+
+def _surest(formats: Sequence[Format], head: bytes) -> Format | None:
+    best = max(formats, key=lambda one: one.detect(head), default=None)
+    return best if best is not None and best.detect(head) >= _THRESHOLD else None
+
+
+def events(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
+    """A capture's events; the first one names the format, and the policy that the format is replayed under.
+
+    So an imported trace replays as the capture itself does.  The last one says what the capture held of each
+    fact (`ctxctl.fidelity.measured`); a capture without any event gives one that says so.
+    """
+    account = Understood(importer.about.held_against)
+    meter, still = Meter(importer.about, account), Still()
+    first = True
+    enough = Enough(report, account)
+    for event in importer.read(source, enough):
+        if first:
+            first = False
+            _stamp(event, importer)
+        meter.see(event)
+        if not still.moved:
+            still.see(event)
+        yield event
+    measured = measure(source, meter, account, [*still.problems()], enough)
+    enough.finish()
+    make = Maker(importer.name, f"{importer.name}-end-")
+    if first:
+        data = {"format": importer.name, "file": source.name.rpartition("/")[2]}
+        opened = make.event(vocab.SOURCE_OPENED, data, Place())
+        _stamp(opened, importer)
+        yield opened
+    yield make.event(vocab.FIDELITY_MEASURED, {"format": importer.name, **measured}, Place())
+
+
+def _stamp(event: dict[str, Any], importer: Format) -> None:
+    ours = event.setdefault("metadata", {}).setdefault("ctxctl", {})
+    ours["format"] = importer.name
+    ours["policy"] = importer.default_policy
+
+
+def by_name(name: str) -> Format:
+    """A format by its `--format` name; raises UsageError("unknown-format") naming what comes near.
+
+    A plug-in of that name that did not load is told with its error.
+    """
+    own = next((_loaded(entry) for entry in TABLE if entry.name == name), None)
+    if own is not None and own.error is None:
+        return _as_format(own.made)
+    for candidate in available():
+        if candidate.name == name:
+            return candidate
+    from difflib import get_close_matches
+
+    hint = "ctxctl formats lists them"
+    failed = next((plugin for plugin in broken() if plugin.name == name), None)
+    if failed is not None:
+        hint = f"the plug-in {failed.value} did not load: {failed.error}"
+    elif near := get_close_matches(name, [f.name for f in available()], n=3, cutoff=0.5):
+        hint = f"did you mean {', '.join(near)}? {hint}"
+    raise UsageError("unknown-format", f"no format named {name!r}", hint=hint)

@@ -1,0 +1,303 @@
+"""One message of a task's history as items: tool results by their headings, XML tool calls, editor state.
+
+A task's window: the messages of its history that a request carries, without those that were condensed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from ctxctl.ingest import build
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.parts import Part, call_title, string
+from ctxctl.ingest.run import Run
+from ctxctl.model import vocab
+from ctxctl.providers.dialects.anthropic import Anthropic
+from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.slots import split
+from ctxctl.providers.usage import clock
+
+ENVIRONMENT: Final = "environment_details"
+"""The block of editor state that stands in every message of the user; one item that is renewed."""
+_DIALECT: Final = Anthropic()
+_HEADING: Final = re.compile(r"\[([a-z]\w*)\b(.{0,4000}?)\] Result:", re.DOTALL)
+_PROMPTS: Final = (
+    "<task>",
+    "<feedback>",
+    "<user_message>",
+    "<answer>",
+    "New instructions for task continuation",
+)
+_NOTES: Final = ("[ERROR]", "[TASK RESUMPTION]", "[NOTE]")
+_TOOLS: Final = (
+    "access_mcp_resource|apply_diff|ask_followup_question|attempt_completion|browser_action|codebase_search|"
+    "execute_command|fetch_instructions|insert_content|list_code_definition_names|list_files|load_mcp_documentation|"
+    "new_task|plan_mode_respond|read_file|replace_in_file|run_slash_command|search_and_replace|search_files|"
+    "switch_mode|update_todo_list|use_mcp_tool|write_to_file|condense|summarize_task|web_fetch|edit_file"
+)
+_OPENED: Final = re.compile(rf"^<({_TOOLS})>", re.MULTILINE)
+_ARGUMENT: Final = re.compile(r"<(path|command|regex|query|tool_name|url|mode_slug)>([^<]{1,400})</\1>")
+
+
+class Cutter:
+    """Cuts the messages of one task; the calls met so far name their results."""
+
+    def __init__(self) -> None:
+        self._names = Names()
+
+    def cut(self, message: Json, place: str) -> list[Part]:
+        """The items of a stored message in the order in which the model reads them.
+
+        Args:
+            message: As stored: an Anthropic message with the runtime's own fields beside.
+            place: Where it stands in the history; what carries no id of its own is named by it.
+        """
+        role = message.get("role")
+        if role not in ("user", "assistant"):
+            return []
+        content = message.get("content")
+        if isinstance(content, list):
+            content = [_readable(block) for block in content]
+        parts = _DIALECT.message({"role": role, "content": content}, 1, names=self._names)
+        own = [_own(part) for part in parts if part.text != "" or part.kind != "user_message"]
+        if message.get("isSummary") is True:
+            for part in own:
+                if part.kind in ("user_message", "assistant_message"):
+                    part.kind = "thread_summary"
+        elif role == "assistant":
+            own = [piece for part in own for piece in _calls(part)]
+        else:
+            classify(own)
+        for index, part in enumerate(own):
+            if not part.item and part.source is None:
+                part.place = f"{place}/{index}"
+        return own
+
+
+def prompts(parts: list[Part]) -> bool:
+    """Whether a message is one that a person wrote."""
+    return any(part.kind == "user_message" for part in parts)
+
+
+def classify(parts: list[Part]) -> None:
+    """Tell a tool's results and the harness's notes from a person's words, in the parts of a message."""
+    title: str | None = None
+    for part in parts:
+        if part.kind != "user_message" or part.text is None:
+            continue
+        text = part.text.lstrip()
+        heading = _HEADING.match(text)
+        if heading is not None:
+            title = f"{heading.group(1)}{heading.group(2)}".split("\n", 1)[0][:120]
+            part.kind, part.title = "tool_result", title
+        elif text.startswith(_PROMPTS):
+            title = None
+        elif text.startswith(_NOTES):
+            title = None
+            if "<user_message>" not in text:
+                part.kind = "policy_note"
+        elif title is not None:
+            part.kind, part.title = "tool_result", title
+
+
+def shown(text: str, place: str) -> list[Part]:
+    """The items of a request's text as the chat shows it: one string, editor state included."""
+    parts = []
+    for piece in split(text):
+        kind = piece.kind or "user_message"
+        source = ENVIRONMENT if piece.tag == ENVIRONMENT else piece.source
+        parts.append(Part(kind, piece.text, "user", source=source, title=source))
+    classify(parts)
+    for index, part in enumerate(parts):
+        if part.source is None:
+            part.place = f"{place}/{index}"
+    return parts
+
+
+def _own(part: Part) -> Part:
+    # The history is what the provider's dialect is made from, not the body itself.
+    part.wire = ""
+    if part.native is not None and part.native.get("type") == ENVIRONMENT:
+        part.source = part.title = ENVIRONMENT
+    return part
+
+
+def _readable(block: Any) -> Any:
+    """Reasoning as the runtime stores it, in the shape of the provider's."""
+    if isinstance(block, dict) and block.get("type") == "reasoning" and isinstance(block.get("text"), str):
+        return {"type": "thinking", "thinking": block["text"]}
+    return block
+
+
+def sealed(message: Json) -> Part:
+    """Reasoning that only the provider can read."""
+    data = message.get("encrypted_content") or message.get("id")
+    version = build.digest_of(str(data))[: build.VERSION_DIGITS]
+    return Part("reasoning", None, "assistant", key=string(message.get("id")), version=version)
+
+
+def _calls(part: Part) -> list[Part]:
+    """An answer's text with the tool calls that it spells out in XML as items of their own."""
+    if part.kind != "assistant_message" or part.text is None or "</" not in part.text:
+        return [part]
+    made: list[Part] = []
+    at = 0
+    for start, end, name in _spelled(part.text):
+        if start > at:
+            made.append(Part("assistant_message", part.text[at:start], "assistant"))
+        text = part.text[start:end]
+        found = _ARGUMENT.search(text)
+        title = call_title(name, {"path": found.group(2)} if found is not None else {})
+        made.append(Part("tool_call", text, "assistant", title=title))
+        at = end
+    if not made:
+        return [part]
+    if at < len(part.text):
+        made.append(Part("assistant_message", part.text[at:], "assistant"))
+    return made
+
+
+def _spelled(text: str) -> list[tuple[int, int, str]]:
+    """Where the calls of a text begin and end, and their tools; in time linear in the text."""
+    found: list[tuple[int, int, str]] = []
+    unclosed: set[str] = set()
+    at = 0
+    while (opened := _OPENED.search(text, at)) is not None:
+        name = opened.group(1)
+        closing = f"</{name}>"
+        end = -1 if name in unclosed else text.find(closing, opened.end())
+        if end < 0:
+            unclosed.add(name)
+            at = opened.end()
+            continue
+        at = end + len(closing)
+        found.append((opened.start(), at, name))
+    return found
+
+
+_PARENTS: Final = ("condenseParent", "truncationParent")
+
+
+def moment(value: Any) -> str | None:
+    """A time of the runtime (milliseconds since 1970) as a native timestamp."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return clock(value / 1000)
+
+
+def milliseconds(value: Any) -> float:
+    """A time of the runtime as a number; 0 for what is none."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+
+
+class History:
+    """Takes the messages of one task, in the order in which they came to be.
+
+    A condensation does not delete: the messages that a summary stands for carry its id (`condenseParent`),
+    those that were cut off carry that of a marker (`truncationParent`).  Before these fields, they were
+    deleted, and the summary stands behind the first message.
+    """
+
+    def __init__(self, run: Run, window: Conversation) -> None:
+        self.window = window
+        self._run = run
+        self._cutter = Cutter()
+        self._owners: list[tuple[int, str | None, str | None]] = []
+        """Of each row: its message's index, and what stands for it once it was condensed or cut off."""
+        self._sealed: list[Part] = []
+
+    def cut(self, message: Json, index: int) -> list[Part]:
+        """The items of the message at an index of the history."""
+        return self._cutter.cut(message, f"message-{index}")
+
+    def question(self, message: Json, index: int) -> None:
+        """A message of the user; what it asks goes out with the next request."""
+        self._run.make.at(moment(message.get("ts")))
+        parts = self.cut(message, index)
+        if message.get("isTruncationMarker") is True:
+            self._truncate(message, parts, index)
+            return
+        if prompts(parts):
+            self.window.turn = str(message.get("ts") or index)
+        self._append(message, parts, index)
+
+    def answer(self, message: Json, index: int) -> None:
+        """What a request was answered with."""
+        self._run.make.at(moment(message.get("ts")))
+        parts = self.cut(message, index)
+        self._append(message, [*self._sealed, *parts], index)
+        self._sealed = []
+
+    def reasoning(self, message: Json) -> None:
+        """Reasoning that is stored as a message of its own, before the answer."""
+        self._sealed.append(sealed(message))
+
+    def condense(self, message: Json, index: int, told: Json | None = None) -> None:
+        """A summary takes the place of what it stands for; `told`: what the chat said of it."""
+        self._run.make.at(moment(message.get("ts")))
+        parts = self.cut(message, index)
+        native = string(message.get("condenseId"))
+        left = self._drop(lambda row: native is not None and row[1] == native)
+        summary = next((part for part in parts if part.kind == "thread_summary"), None)
+        self._insert(message, parts, index)
+        record: Json = {"compaction_id": native, "metadata": told} if told else {"compaction_id": native}
+        into = summary.block().ref if summary is not None else None
+        self.window.compacted(left, into, **record)
+
+    def restart(self, messages: list[tuple[int, Json]], summary: Json, told: Json | None) -> None:
+        """The window is what a condensation left; what went is what the window held before."""
+        self._run.make.at(moment(summary.get("ts")))
+        every: list[Part] = []
+        into: Part | None = None
+        self._owners = []
+        for index, message in messages:
+            parts = self.cut(message, index)
+            if message is summary:
+                into = next((part for part in parts if part.kind == "thread_summary"), None)
+            every += parts
+            self._owners += [_owner(message, index)] * len(parts)
+        self.window.compact(every, summary=into, several=frozenset((ENVIRONMENT,)), metadata=told)
+
+    def _truncate(self, message: Json, parts: list[Part], index: int) -> None:
+        native = string(message.get("truncationId"))
+        left = self._drop(lambda row: native is not None and row[2] == native)
+        self._insert(message, parts, index)
+        self.window.compacted(left, None, compaction_id=native, method="truncation")
+
+    def _append(self, message: Json, parts: list[Part], index: int) -> None:
+        self.window.append(*parts)
+        self._owners += [_owner(message, index)] * len(parts)
+
+    def _insert(self, message: Json, parts: list[Part], index: int) -> None:
+        """Place a message where the history has it: messages that were kept stand behind their summary."""
+        at = sum(1 for owner in self._owners if owner[0] < index)
+        self.window.splice(at, 0, parts)
+        self._owners[at:at] = [_owner(message, index)] * len(parts)
+
+    def _drop(self, gone: Any) -> list[str]:
+        """Take rows out; returns their refs."""
+        rows = self.window.rows
+        refs = [rows[at][0].ref for at, owner in enumerate(self._owners) if gone(owner)]
+        if not refs:
+            return []
+        keep = [at for at, owner in enumerate(self._owners) if not gone(owner)]
+        first = next(at for at, owner in enumerate(self._owners) if gone(owner))
+        kept = [rows[at] for at in keep if at > first]
+        self.window.splice(first, len(rows) - first, [])
+        self.window.rows += kept
+        self._owners = [self._owners[at] for at in keep]
+        stays = {row[0].ref for row in self.window.rows}
+        return [ref for ref in refs if ref not in stays]
+
+
+def _owner(message: Json, index: int) -> tuple[int, str | None, str | None]:
+    condensed, truncated = (string(message.get(name)) for name in _PARENTS)
+    return index, condensed, truncated
+
+
+def opened(run: Run, **told: Any) -> None:
+    """Tell at the import's start what is read."""
+    fields = {"format": run.name, "session": run.session, **told}
+    run.emit(vocab.SOURCE_OPENED, {name: value for name, value in fields.items() if value is not None})

@@ -1,0 +1,231 @@
+"""Lines of a foreign file with their place in it, and the JSON values that can be saved from each."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from ctxctl.ingest.understood import of
+from ctxctl.model.problem import Problem
+from ctxctl.trace.lines import blocks
+from ctxctl.trace.salvage import FAULTS_PER_LINE, PIECES_PER_LINE, opened, repair
+from ctxctl.trace.source import Source
+
+Json = dict[str, Any]
+Report = Callable[[Problem], None]
+
+MAX_DOCUMENT = 16 * 1024 * 1024
+"""Largest file that is read as one pretty-printed JSON document."""
+MAX_JOINED = 4 * 1024 * 1024
+"""Bytes of one record over several lines, where the file is not one document."""
+_GOES_ON = (b"{", b"[", b",", b":")
+_MAX_RESYNC = 16
+_BOM = b"\xef\xbb\xbf"
+_RETURN = ord("\r")
+
+_BETWEEN = " \t\r\0,"
+_RECORD_START = re.compile(
+    r'\{\s*"(?:parentUuid|logicalParentUuid|type|uuid|sessionId|isSidechain|message|timestamp|kind)"\s*:'
+)
+
+
+class Line(NamedTuple):
+    """One line without its line end."""
+
+    number: int
+    """1-based."""
+    offset: int
+    """Byte offset of its first byte in the (decompressed) file."""
+    data: bytes
+
+
+def lines(source: Source, report: Report) -> Iterator[Line]:
+    """The non-blank lines of a source, split on newlines only, in bounded memory."""
+    number = 0
+    # A named tuple's own constructor costs as much as the rest of the loop.
+    made, line = tuple.__new__, Line
+    for block in blocks(source):
+        if block.hole is not None:
+            report(Problem(number + 1, block.base, block.hole.slug, block.hole.message))
+            number += block.hole.whole_line
+            continue
+        offset = block.base
+        parts = block.data.split(b"\n")
+        if block.ended:
+            parts.pop()
+        if offset == 0 and parts and parts[0].startswith(_BOM):
+            offset, parts[0] = len(_BOM), parts[0][len(_BOM) :]
+        for data in parts:
+            number += 1
+            size = len(data) + 1
+            if size > 1 and not data.isspace():
+                yield made(line, (number, offset, data if data[-1] != _RETURN else data[:-1]))
+            offset += size
+
+
+def values(
+    source: Source, report: Report, skip: Callable[[bytes], Any] | None = None
+) -> Iterator[tuple[Line, Any]]:
+    """The JSON values of a file of JSON lines, or of one pretty-printed document or array.
+
+    Damaged lines are salvaged as far as possible and reported; one line may give several values.  Lines that
+    `skip` says yes to are not even parsed (the first one always is).
+    """
+    stream = lines(source, report)
+    first = next(stream, None)
+    if first is None:
+        return
+    if first.data.strip() in (b"{", b"["):
+        document = _document(source)
+        if document is not None:
+            for value in document if isinstance(document, list) else [document]:
+                yield first, value
+            return
+    loads = orjson.loads
+    ahead = _Ahead(first, stream)
+    for line in ahead:
+        data = line.data
+        if skip is not None and line is not first and skip(data):
+            continue
+        try:
+            value = loads(data)
+        except orjson.JSONDecodeError:
+            joined = ahead.join(line) if data[-1:] in _GOES_ON else None
+            if joined is not None:
+                yield line._replace(data=b""), joined
+                continue
+            found = salvage(line, report)
+            if not found:
+                of(report).lost(len(data))
+            if len(found) > 1:
+                # Each value would be looked for in the whole line again.
+                line = line._replace(data=b"")
+            for value in found:
+                yield line, value
+        else:
+            yield line, value
+
+
+class _Ahead:
+    """Lines, of which some may be looked at before their turn."""
+
+    def __init__(self, first: Line, lines: Iterator[Line]) -> None:
+        self._waiting = deque([first])
+        self._lines = lines
+
+    def __iter__(self) -> Iterator[Line]:
+        while True:
+            if self._waiting:
+                yield self._waiting.popleft()
+                continue
+            line = next(self._lines, None)
+            if line is None:
+                return
+            yield line
+
+    def join(self, line: Line) -> Any:
+        """The array or object that a line begins and later ones end; None where they do not, and stay.
+
+        No line of one ends within a string.  Looks no further than `MAX_JOINED` bytes, or a whole record.
+        """
+        depth = opened(line.data)
+        parts, size, at = [line.data], len(line.data), 0
+        while depth is not None and depth > 0 and size <= MAX_JOINED:
+            if at == len(self._waiting):
+                more = next(self._lines, None)
+                if more is None:
+                    return None
+                self._waiting.append(more)
+            data = self._waiting[at].data
+            at += 1
+            change = opened(data)
+            if change is None or (change == 0 and data[:2] == b'{"' and _is_record(data)):
+                return None
+            depth, size = depth + change, size + len(data)
+            parts.append(data)
+        if depth != 0:
+            return None
+        try:
+            value = orjson.loads(b"\n".join(parts))
+        except orjson.JSONDecodeError:
+            return None
+        for _ in range(at):
+            self._waiting.popleft()
+        return value
+
+
+def _is_record(data: bytes) -> bool:
+    try:
+        return isinstance(orjson.loads(data), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _document(source: Source) -> Any:
+    data = source.read(0, MAX_DOCUMENT + 1)
+    if len(data) > MAX_DOCUMENT:
+        return None
+    try:
+        return orjson.loads(data.removeprefix(_BOM))
+    except orjson.JSONDecodeError:
+        return None
+
+
+def load(line: Line, report: Report) -> list[Any]:
+    """The JSON values of one line."""
+    try:
+        return [orjson.loads(line.data)]
+    except orjson.JSONDecodeError:
+        return salvage(line, report)
+
+
+def salvage(line: Line, report: Report) -> list[Any]:
+    """What can be read of a line that is not one valid JSON document; says at which byte it went wrong.
+
+    Beside the repairs of `trace.salvage`, several records glued on one line are taken apart, and a record
+    that is cut short by the next one is skipped.
+    """
+    data, start, faults = repair(line.data)
+    for fault in faults:
+        report(Problem(line.number, line.offset + fault.at, fault.slug, fault.message))
+    if not data:
+        return []
+    return _split(data.decode("utf-8", "replace"), line.offset + start, line.number, report)
+
+
+def _split(text: str, base: int, number: int, report: Report) -> list[Any]:
+    """The JSON values of a line's text, which begins at byte `base`."""
+    decoder = json.JSONDecoder(strict=False)
+    found: list[Any] = []
+    at = seen = tries = 0
+    while at < len(text):
+        if text[at] in _BETWEEN:
+            at += 1
+            continue
+        base += len(text[seen:at].encode("utf-8", "replace"))
+        place, seen = base, at
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            following = _RECORD_START.search(text, at + 1)
+            tries += 1
+            reason = getattr(error, "msg", "nested too deep").lower()
+            report(Problem(number, place, "bad-json", f"not valid JSON ({reason}); skipped"))
+            if following is None or tries > _MAX_RESYNC:
+                break
+            at = following.start()
+            continue
+        if len(found) == PIECES_PER_LINE:
+            message = f"more than {PIECES_PER_LINE} records on one line; the rest is skipped"
+            report(Problem(number, place, "glued-lines", message))
+            break
+        if 0 < len(found) < FAULTS_PER_LINE:
+            report(Problem(number, place, "glued-lines", "a second record begins on the same line"))
+        found.append(value)
+        at = end
+    return found

@@ -1,0 +1,265 @@
+"""An item as an importer sees it in a request, before it has an identity.
+
+Records that nest deeper than any reader or writer of ours goes.
+
+Times as captures write them down.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.ingest import build
+from ctxctl.ingest.build import Json
+from ctxctl.model.numbers import count as count
+from ctxctl.trace.depth import deeper_than, nests_deeper
+
+_ARGUMENTS: Final = ("file_path", "path", "command", "cmd", "pattern", "url", "query", "skill", "description")
+_TITLE: Final = 80
+
+
+class Part:
+    """One piece of a request that has a place and, over several requests, an identity of its own.
+
+    Args:
+        kind: Context kind (`system_prompt`, `tool_definition`, `user_message`, `assistant_message`,
+            `reasoning`, `tool_call`, `tool_result`, `image`, `thread_summary`, `policy_note`,
+            `runtime_state`, `external_resource`, `file`, `custom` …); it decides the window segment.
+        text: What the model got; None if the capture does not hold it.
+        role: Role of the block: `system`, `user`, `assistant`, `tool`.
+        key: The runtime's own id for it, unique in its thread and the same in each request that carries it;
+            None if it has none, which makes identity derived.
+        source: Where it comes from (a path, a server, a provider's id); the identity where there is no key.
+        before: Text of the request in front of it, which is no part of it (a separator).
+        segment: The window segment, where it is not that of the kind (a file in the system prompt).
+    """
+
+    __slots__ = (
+        "before", "data", "derived", "digest", "estimate", "item", "kind", "line", "native", "place", "role",
+        "segment", "sent", "source", "text", "time", "title", "truncated", "version",
+        "wire",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        kind: str,
+        text: str | None,
+        role: str,
+        *,
+        key: str | None = None,
+        source: str | None = None,
+        title: str | None = None,
+        native: Json | None = None,
+        line: int = 0,
+        version: str | None = None,
+        estimate: int | None = None,
+        truncated: bool = False,
+        derived: bool = False,
+        before: str = "",
+        segment: str = "",
+        wire: str = "",
+        **data: Any,
+    ) -> None:
+        self.before = before
+        self.segment = segment
+        self.kind = kind
+        self.role = role
+        self.item = key or ""
+        """Identity; empty until a conversation gives one."""
+        self.source = source
+        self.place: str | None = None
+        """Where it stands in a history that only grows: the derived identity where there is no key."""
+        self.title = title
+        self.native = native
+        """The runtime's own fields that have no other home; kept under `metadata.native`."""
+        self.line = line
+        """Line of the foreign file; 0: the request's."""
+        self.time: str | None = None
+        self.text = text
+        """Given up once the item was emitted."""
+        self.digest = build.digest_of(text) if text is not None else None
+        """SHA-256 hex of the text."""
+        self.version = version
+        """As the runtime gives it; None: the text's digest is the version."""
+        self.estimate = estimate
+        """The runtime's own token count of it, where recorded."""
+        self.truncated = truncated
+        """It was cut or blanked to fit."""
+        self.derived = derived
+        """The text was put together from several native facts."""
+        self.wire = wire
+        """Where it stands in the request's JSON (`formats.wire.slots`); a fact of the placement."""
+        self.sent = ""
+        """The text as it was sent here, where the item was told in another rendering of the same version."""
+        self.data = data
+        """Further fields of the `context_item` (`mime_type`, `byte_size`, `priority` …)."""
+
+    @property
+    def mark(self) -> str:
+        """What tells two versions of one item apart: the version as a block names it; empty if unknown."""
+        if self.version is not None:
+            return self.version
+        return self.digest[: build.VERSION_DIGITS] if self.digest is not None else ""
+
+    def reword(self, text: str) -> None:
+        """Give it another text, such as one without secrets; its version is that text's."""
+        self.text, self.digest, self.version = text, build.digest_of(text), None
+
+    def block(self) -> build.Block:
+        """Its placement in a window."""
+        mark = self.mark
+        ref = f"{self.item}@{mark}" if mark else self.item
+        return build.Block(
+            ref, self.item, self.role, self.truncated, self.before, self.segment, self.wire, self.sent
+        )
+
+    def record(self, *, derived_identity: bool) -> Json:
+        """Its `context_item`, text inline."""
+        made = build.bare_item(self.item, self.kind, self.text)
+        if self.title is not None:
+            made["title"] = self.title
+        if self.estimate is not None:
+            made["token_estimate"] = self.estimate
+        for name, value in self.data.items():
+            if value is not None:
+                made[name] = value
+        if self.source is not None:
+            made["source_refs"] = [{"schema_version": "0.1.1", "source_id": self.source}]
+        meta = self._metadata(derived_identity)
+        if meta:
+            made["metadata"] = meta
+        return made
+
+    def _metadata(self, derived_identity: bool) -> Json:
+        meta: Json = {}
+        if self.version is not None:
+            meta["version"] = self.version
+        if self.native:
+            meta["native"] = self.native
+        if derived_identity or self.truncated or self.derived:
+            marks = meta["ctxctl"] = {}
+            if derived_identity:
+                marks["identity"] = "derived"
+            if self.truncated:
+                marks["truncated"] = True
+            if self.derived:
+                marks["derived"] = True
+        return meta
+
+
+def parsed(arguments: Any) -> Any:
+    """A call's arguments, read where they are JSON in a string; text that is none stays as it is."""
+    if isinstance(arguments, str):
+        try:
+            return orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            return arguments
+    return arguments
+
+
+def call_title(name: str, arguments: Any) -> str:
+    """One line that tells a tool call from others: the tool and its first telling argument."""
+    if isinstance(arguments, dict):
+        for key in _ARGUMENTS:
+            value = arguments.get(key)
+            if isinstance(value, str) and value.strip():
+                return f"{name}: {_short(value.strip().splitlines()[0])}"
+    return name
+
+
+def first_line(text: Any) -> str | None:
+    """The first line of a command, short enough for a title; None where there is none."""
+    lines = text.strip().splitlines() if isinstance(text, str) else []
+    return _short(lines[0]) if lines else None
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
+
+
+def string(value: Any) -> str | None:
+    """The value if it is a non-empty string."""
+    return value if isinstance(value, str) and value else None
+
+
+LIMIT: Final = 100
+"""Levels that an importer takes over; a trace keeps 200, its own wrapping included."""
+_DEEPER: Final = "…"
+
+
+def listed(value: Any) -> list[Any]:
+    """The value if it is a list, else no values."""
+    return value if isinstance(value, list) else []
+
+
+def mapping(value: Any) -> Json:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects_of(value: Any) -> list[Json]:
+    """The objects of a list, in order; none where the value is no list."""
+    return [one for one in listed(value) if isinstance(one, dict)]
+
+
+def nth(name: str | None, index: int) -> str | None:
+    """The id of one of several items that share a native id: the first keeps it, later ones get `/index`."""
+    return name if name is None or index == 0 else f"{name}/{index}"
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """The name, or the first of `name~2`, `name~3` … that is not taken; it is taken now."""
+    found, again = name, 1
+    while found in taken:
+        again += 1
+        found = f"{name}~{again}"
+    taken.add(found)
+    return found
+
+
+def shallow(value: Any, raw: bytes = b"") -> Any:
+    """The value, with what lies below `LIMIT` levels replaced by an ellipsis.
+
+    Args:
+        value: As parsed.
+        raw: The bytes that it was parsed from, if at hand: they tell faster that there is nothing to do.
+    """
+    if raw and not deeper_than(LIMIT, raw):
+        return value
+    return _cut(value, 0) if nests_deeper(LIMIT, value) else value
+
+
+def _cut(value: Any, depth: int) -> Any:
+    if not isinstance(value, dict | list):
+        return value
+    if depth >= LIMIT:
+        return _DEEPER
+    if isinstance(value, list):
+        return [_cut(inner, depth + 1) for inner in value]
+    return {key: _cut(inner, depth + 1) for key, inner in value.items()}
+
+
+def moment(value: Any) -> str | None:
+    """A native time as RFC 3339 in UTC: text as it is, seconds or milliseconds since 1970 converted."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str):
+        return value if value[:1].isdigit() else _of_mail(value)
+    seconds = value / 1000 if value > 1e11 else float(value)
+    if not 0 < seconds < 2**33:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _of_mail(value: str) -> str | None:
+    """A date as HTTP headers and Ruby's cassettes have it."""
+    # Slow to import, and needed by few captures.
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(value).isoformat()
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None

@@ -1,0 +1,117 @@
+"""What every import holds: its event maker, its conversations, and the line that is being read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ctxctl.ingest import understood
+from ctxctl.ingest.build import Json, Maker, Place
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.lines import Line, Report, values
+from ctxctl.model import vocab
+from ctxctl.model.problem import Problem
+from ctxctl.trace.source import Source
+
+_NOWHERE = Line(0, 0, b"")
+_LOST = ("unknown-record", "not-a-record")
+"""Problems of a record that is passed over whole: its bytes are not understood."""
+
+
+class Run:
+    """The state that one import shares; importers hold one, or derive from it.
+
+    Args:
+        name: The format's name: the events' `source`.
+        report: Takes problems.
+        prefix: Start of event ids; the name unless given.
+    """
+
+    def __init__(self, name: str, report: Report, prefix: str | None = None) -> None:
+        self.name = name
+        self.out: list[Json] = []
+        """Events made and not yet handed on, in order."""
+        self.make = Maker(name, f"{prefix or name}-")
+        self.line = _NOWHERE
+        """The line that is being read."""
+        self.session: str | None = None
+        self.threads: dict[tuple[str | None, str | None], Conversation] = {}
+        self._report = report
+        self.understood = understood.of(report)
+        """The account of what of the capture was not understood."""
+
+    def problem(self, slug: str, message: str, line: Line | None = None) -> None:
+        """Report something wrong at the line that is being read."""
+        at = line or self.line
+        if slug in _LOST:
+            self.understood.lost(len(at.data))
+        if self.make.file is not None:
+            message = f"{self.make.file}: {message}"
+        self._report(Problem(at.number, at.offset, slug, message))
+
+    def report(self, problem: Problem) -> None:
+        """Pass a problem on; one in a sibling file names the file."""
+        if self.make.file is not None:
+            message = f"{self.make.file}: {problem.message}"
+            problem = Problem(problem.line, problem.byte, problem.slug, message)
+        self._report(problem)
+
+    def records(self, source: Source, skip: Callable[[bytes], Any] | None = None) -> Iterator[Json]:
+        """The JSON objects of a file of JSON lines (or of one document); sets `line`, reports the rest.
+
+        Lines that `skip` says yes to, by their bytes, are not parsed.  Records of a type that the importer
+        does not declare (`fidelity.HeldAgainst`) are handed on too, and counted.
+        """
+        key, known = self.understood.key, self.understood.known
+        for line, value in values(source, self.report, skip):
+            self.line = line
+            if isinstance(value, dict):
+                if key is not None:
+                    kind = value.get(key)
+                    if not isinstance(kind, str) or kind not in known:
+                        self.met(kind)
+                yield value
+            else:
+                self.problem("not-a-record", "not a JSON object; skipped")
+
+    def met(self, kind: Any) -> bool:
+        """Say of which type the record of this line is; whether that is declared (`Understood.met`)."""
+        line = self.line
+        return self.understood.met(kind, line.number, line.offset, len(line.data), self.make.file)
+
+    def thread(self, thread: str | None = None, **options: Any) -> Conversation:
+        """The conversation of a thread of the present session, made at its first mention with `options`."""
+        key = self.session, thread
+        found = self.threads.get(key)
+        if found is None:
+            found = Conversation(self.make, self.out, session=self.session, thread=thread, **options)
+            self.threads[key] = found
+        return found
+
+    def emit(self, event_type: str, data: Json, place: Place | None = None) -> None:
+        """An event of the line that is being read."""
+        self.out.append(self.make.event(event_type, data, place or Place(self.session), self.line.number))
+
+    def drain(self) -> Iterator[Json]:
+        """Hand on the events made so far."""
+        if self.out:
+            yield from self.out
+            self.out.clear()
+
+    def end_session(self) -> Iterator[Json]:
+        """Close the present session's conversations, say that it is over, hand the rest on, and forget them.
+
+        For captures of several sessions one after the other: a replay finishes the session's last steps here.
+        """
+        own = [key for key in self.threads if key[0] == self.session]
+        for key in own:
+            self.threads.pop(key).finish()
+        if own:
+            self.emit(vocab.SESSION_ENDED, {})
+        yield from self.drain()
+
+    def finish(self) -> Iterator[Json]:
+        """Close every conversation and hand on the rest."""
+        for conversation in self.threads.values():
+            conversation.finish()
+        yield from self.drain()

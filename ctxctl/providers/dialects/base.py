@@ -1,0 +1,345 @@
+"""What every provider's dialect can be asked: cut a request body into items, read an answer and its bill.
+
+What a response bills, in one shape for every provider: the input is the whole context, caches included.
+
+The counting conventions are genai-prices'; what it does not tell (the provider's own fields) is kept beside.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar, Final, NamedTuple
+
+from ctxctl.ingest.build import VERSION_DIGITS, Json, digest_of
+from ctxctl.ingest.parts import Part, call_title, string
+from ctxctl.providers.dialects.slots import CALL, JSON, PARTS, Slots, compact, plain, structured
+from ctxctl.providers.usage import miss_cause, usage_record
+
+_SEARCHES: Final = "web_search"
+"""How the types of Anthropic's and OpenAI's own search tools begin."""
+_SERVER: Final = re.compile(r"mcp__(.+?)__.+", re.DOTALL)
+
+
+class Unit(NamedTuple):
+    """A piece of a request body that is cut by itself: a tool, a system block, a message."""
+
+    section: str
+    """The field of the body it stands in."""
+    value: Any
+    at: int
+    """Among the units of its section."""
+    head: bool
+    """Whether it stands before the conversation: tools, system prompt."""
+
+
+class Names:
+    """Titles of the tool calls met so far, for their results."""
+
+    def __init__(self) -> None:
+        self._titles: dict[str, str] = {}
+
+    def call(self, key: str | None, name: str, arguments: Any) -> str:
+        """The title of a call, kept for its result; without an id, for the next result of that name."""
+        title = call_title(name, arguments)
+        self._titles[key or f"name:{name}"] = title
+        return title
+
+    def result(self, key: str | None, name: str | None = None) -> str | None:
+        """The title of the call that a result answers."""
+        if key is not None and key in self._titles:
+            return self._titles[key]
+        return self._titles.get(f"name:{name}", name) if name is not None else None
+
+
+class Dialect(ABC):
+    """Reads the JSON of one provider's API: request bodies and answers."""
+
+    name: ClassVar[str]
+    provider: ClassVar[str]
+    """Whose convention of counting tokens its bills follow."""
+    section: ClassVar[str]
+    """The field of the body that holds the messages."""
+
+    @abstractmethod
+    def detect(self, body: Json) -> int:
+        """How sure a request body is of this dialect: 0 to 100."""
+
+    @abstractmethod
+    def answers(self, response: Json) -> int:
+        """How sure a response body is of this dialect: 0 to 100."""
+
+    @abstractmethod
+    def units(self, body: Json) -> list[Unit]:
+        """The body in pieces, in the provider's order: tools, system, messages."""
+
+    @abstractmethod
+    def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
+        """The items of one piece."""
+
+    @abstractmethod
+    def reply(self, response: Json) -> list[Part]:
+        """The items that an answer adds, with the keys they have when they are sent back."""
+
+    def handed(self, response: Json, parts: list[Part]) -> frozenset[str]:
+        """Of the items that an answer added, those that a compaction gave out for the next request.
+
+        They were not there when it was made: no summary stands for them.  Its own summary is not among them.
+        """
+        return frozenset()
+
+    def settings(self, body: Json) -> Json | None:
+        """The parameters of a request body, as they stand there, that a prompt cache hangs on.
+
+        None: what was read is not the body that was sent.  What follows of a change is `engine.settings`'.
+        """
+        return None
+
+    def cut(self, body: Json, line: int = 0) -> list[Part]:
+        """The items of a whole request body."""
+        names = Names()
+        return [part for unit in self.units(body) for part in self.parts(unit, names, line).parts]
+
+    def message(self, message: Any, position: int, line: int = 0, names: Names | None = None) -> list[Part]:
+        """The items of one message; `position`: among the messages, 0 is where a system prompt may stand."""
+        unit = Unit(self.section, message, position, position == 0)
+        return self.parts(unit, names or Names(), line).parts
+
+    def tools(self, definitions: Any, line: int = 0) -> list[Part]:
+        """The items of tool definitions."""
+        names = Names()
+        units = self.units({"tools": definitions})
+        return [p for u in units if u.section == "tools" for p in self.parts(u, names, line).parts]
+
+    def usage(self, response: Json, model: str | None = None) -> Json | None:
+        """The record of what a response bills; None where it bills nothing.  `model`: that was asked for."""
+        return record(self.name, response, model)
+
+
+def tool(slots: Slots, definition: Any, name: Any, role: str = "system") -> None:
+    """Place one tool definition."""
+    named = string(name)
+    bare = plain(definition)
+    server = _SERVER.fullmatch(named) if named is not None else None
+    kind = definition.get("type") if isinstance(definition, dict) else None
+    shown = named or string(kind)
+    slots.put(
+        structured(
+            "tool_definition", bare, role,
+            key=f"tool:{shown}" if shown is not None else None, title=shown,
+            source=f"mcp:{server.group(1)}" if server is not None else None, line=slots.line,
+            native={"type": kind} if isinstance(kind, str) and kind.startswith(_SEARCHES) else None,
+        ),
+        JSON,
+    )  # fmt: skip
+    slots.mark(definition)
+
+
+def extra(slots: Slots, value: Any, title: str, kind: str = "custom") -> None:
+    """Place what stands in the body beside tools, system and messages and reaches the model as JSON.
+
+    It is a part of the system prompt: OpenAI puts an answer's schema in front of it ("Prompt caching"), and
+    Anthropic adds a prompt that explains it ("Structured outputs").
+    """
+    made = structured(
+        kind, plain(value), "system", key=f"body:{title}", title=title, line=slots.line, segment="system"
+    )
+    slots.put(made, JSON)
+
+
+def call(
+    slots: Slots,
+    names: Names,
+    key: str | None,
+    name: str,
+    arguments: Any,
+    leaf: Any,
+    *,
+    to: str | None = None,
+    sent: str | None = None,
+) -> Part:
+    """Place a tool call; arguments that are no JSON object stand as they are.
+
+    `sent`: the arguments as they were sent, where that was JSON in a string.
+    """
+    title = names.call(key, name, arguments)
+    if isinstance(arguments, str):
+        part = Part("tool_call", f"{name} {arguments}", "assistant", key=key, title=title, line=slots.line)
+    else:
+        part = structured(
+            "tool_call", arguments, "assistant", name=name, text=sent, key=key, title=title, line=slots.line
+        )
+    return slots.put(part, leaf, to)
+
+
+def unknown(slots: Slots, block: Any, role: str, key: str | None = None, *, to: str | None = None) -> None:
+    """Place a block of a type that is not known here: its JSON is what went over the wire."""
+    kind = string(block.get("type")) if isinstance(block, dict) else None
+    bare = plain(block)
+    result = kind is not None and kind.endswith(("tool_result", "_output"))
+    slots.put(
+        structured(
+            "tool_result" if result else "custom", bare, role, key=key, title=kind, line=slots.line,
+            native={"type": kind} if kind is not None else None,
+        ),
+        JSON, to,
+    )  # fmt: skip
+
+
+def sealed(
+    slots: Slots,
+    kind: str,
+    data: Any,
+    role: str,
+    leaf: Any,
+    *,
+    key: str | None = None,
+    to: str | None = None,
+    **fields: Any,
+) -> Part:
+    """Place what the capture holds no text of: sealed reasoning, an image, a file."""
+    digest = digest_of(data if isinstance(data, str) else compact(data))
+    part = Part(
+        kind, None, role, key=key, version=digest[:VERSION_DIGITS], line=slots.line,
+        **{name: value for name, value in fields.items() if value is not None},
+    )  # fmt: skip
+    return slots.put(part, leaf, to)
+
+
+def without(value: Json, names: Iterable[str]) -> Json:
+    """The other fields of an object, made plain."""
+    return {
+        name: plain(inner) for name, inner in value.items() if name not in names and name != "cache_control"
+    }
+
+
+__all__ = ["CALL", "JSON", "PARTS", "Dialect", "Names", "Unit"]
+
+
+_RULES: Final = {
+    "anthropic": ("anthropic", "default", "usage"),
+    "openai-chat": ("openai", "chat", "usage"),
+    "openai-responses": ("openai", "responses", "usage"),
+    "gemini": ("google", "default", "usageMetadata"),
+}
+"""By dialect: genai-prices' provider and flavour, and the field of the response that bills."""
+_PASSED: Final = (
+    "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+)  # fmt: skip
+_SPELLED: Final = {
+    "prompt_token_count": "promptTokenCount",
+    "candidates_token_count": "candidatesTokenCount",
+    "thoughts_token_count": "thoughtsTokenCount",
+    "cached_content_token_count": "cachedContentTokenCount",
+    "tool_use_prompt_token_count": "toolUsePromptTokenCount",
+    "total_token_count": "totalTokenCount",
+}
+
+
+def record(dialect: str, response: Json, model: str | None = None) -> Json | None:
+    """The record of `ctxctl.usage.reported`; None where the response bills no input.
+
+    Args:
+        dialect: Name of the dialect.
+        response: The response body, with the final totals of a stream.
+        model: The model asked for, where the response does not name the one that answered.
+    """
+    provider, flavour, field = _RULES[dialect]
+    bill = response.get(field)
+    if dialect == "gemini" and not isinstance(bill, dict):
+        bill = response.get("usage_metadata")
+    if not isinstance(bill, dict):
+        return None
+    whole = _passes(bill) if dialect == "anthropic" else bill
+    counted = _counts(dialect, whole)
+    if not counted:
+        return None
+    named = string(response.get("model")) or string(response.get("modelVersion"))
+    found = _extracted({field: counted}, provider, flavour)
+    if found is None:
+        return None
+    return usage_record(
+        provider=provider,
+        model=named or string(response.get("model_version")) or model,
+        native=_kept(bill),
+        bill=whole,
+        response=response,
+        miss_cause=miss_cause(response) if dialect == "anthropic" else None,
+        **found,
+    )
+
+
+def _extracted(response: Json, provider: str, flavour: str) -> dict[str, Any] | None:
+    # Slow to import, and needed only where a capture bills something.
+    from genai_prices import extract_usage
+
+    try:
+        usage = extract_usage(response, provider_id=provider, api_flavor=flavour).usage
+    except (ValueError, TypeError, LookupError):
+        return None
+    # Its attributes are 0 for what was not reported; only what it holds was.
+    held = vars(usage)
+    return {
+        "input_tokens": _whole(held.get("input_tokens")),
+        "output_tokens": _whole(held.get("output_tokens")),
+        "cached": _whole(held.get("cache_read_tokens")),
+        "cache_write": _whole(held.get("cache_write_tokens")),
+        "cache_write_1h": _whole(held.get("cache_write_1h_tokens")),
+        "reasoning": _whole(held.get("output_reasoning_tokens")),
+    }
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None or isinstance(value, bool) else int(value)
+
+
+def _passes(bill: Json) -> Json:
+    """A bill of several passes in sum, where one of them made a compaction.
+
+    Anthropic bills every one of its `iterations`, and leaves the compaction's out of the counts beside them
+    (platform.claude.com, *Compaction*, "Understanding usage").
+    """
+    passes = bill.get("iterations")
+    made = [one for one in passes if isinstance(one, dict)] if isinstance(passes, list) else []
+    if not any(one.get("type") == "compaction" for one in made):
+        return bill
+    whole = dict(bill)
+    for name in _PASSED:
+        whole[name] = sum(_count(one.get(name)) for one in made)
+    parts = [one["cache_creation"] for one in made if isinstance(one.get("cache_creation"), dict)]
+    if parts:
+        names = {name: None for part in parts for name in part}
+        whole["cache_creation"] = {n: sum(_count(part.get(n)) for part in parts) for n in names}
+    return whole
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
+
+
+def _counts(dialect: str, bill: Json) -> Json:
+    """The fields that bill, without what is no count, and in the spelling that genai-prices knows."""
+    made: Json = {}
+    for name, value in bill.items():
+        name = _SPELLED.get(name, name)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53:
+            made[name] = value
+        elif isinstance(value, dict):
+            made[name] = {
+                key: inner for key, inner in value.items()
+                if isinstance(inner, int) and not isinstance(inner, bool) and 0 <= inner < 2**53
+            }  # fmt: skip
+    told = made.get("prompt_tokens_details")
+    details: Json = told if isinstance(told, dict) else {}
+    if dialect == "openai-chat" and "cached_tokens" not in details:
+        # DeepSeek's spelling; a part of the prompt's tokens as well.
+        hit = made.get("prompt_cache_hit_tokens")
+        if isinstance(hit, int):
+            made["prompt_tokens_details"] = {**details, "cached_tokens": hit}
+    return made
+
+
+def _kept(bill: Json) -> Json:
+    """The provider's own fields, less what says nothing."""
+    return {name: value for name, value in bill.items() if value not in (None, 0, {}, [])}

@@ -1,0 +1,139 @@
+"""What a provider billed, in one shape: `input_tokens` is the whole context, cached tokens included.
+
+Usage as chat and responses APIs report it, and as routers (litellm, openrouter) pass it on.
+
+What Anthropic's usage and messages say of its prompt cache beside the counts that every provider has.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ctxctl.ingest.build import Json
+from ctxctl.ingest.parts import count, shallow, string
+from ctxctl.model.billed import dollars, fields_of
+
+
+def usage_record(
+    *,
+    input_tokens: Any,
+    output_tokens: Any = None,
+    cached: Any = None,
+    cache_write: Any = None,
+    cache_write_1h: Any = None,
+    reasoning: Any = None,
+    excludes_cache: bool = False,
+    provider: str | None = None,
+    model: str | None = None,
+    native: Json | None = None,
+    miss_cause: str | None = None,
+    bill: Any = None,
+    response: Any = None,
+    stated: Any = None,
+) -> Json | None:
+    """The record of `ctxctl.usage.reported`; None where no input count is reported.
+
+    Args:
+        input_tokens: The runtime's count of input tokens.
+        output_tokens: Of output tokens, reasoning included.
+        cached: Of input tokens read from the provider's cache.
+        cache_write: Of input tokens written to it.
+        cache_write_1h: Of these, the ones that are kept for an hour.
+        reasoning: Of output tokens that were reasoning.
+        excludes_cache: True where `input_tokens` leaves cache reads and writes out (Anthropic's convention).
+        provider: Whose bill it is.
+        model: The model that answered.
+        native: The runtime's own usage fields; kept under `metadata.native`.
+        miss_cause: Why the cache was not read, as the provider or the client says.
+        bill: The usage as the provider wrote it, for what it bills apart (`model.billed`); default: `native`.
+        response: The response that it stands in, where tier and calls of tools stand beside it.
+        stated: US dollars that the runtime says the request cost, where that stands elsewhere.
+
+    Values that are no counts are taken as not reported.
+    """
+    billed = count(input_tokens)
+    if billed is None:
+        return None
+    read, written = count(cached), count(cache_write)
+    if excludes_cache:
+        billed += (read or 0) + (written or 0)
+    told = {
+        "provider": provider,
+        "model": model,
+        "input_tokens": billed,
+        "cached_tokens": read,
+        "cache_write_tokens": written,
+        "cache_write_1h_tokens": count(cache_write_1h) if written is not None else None,
+        "cache_miss_cause": miss_cause,
+        "output_tokens": count(output_tokens),
+        "reasoning_tokens": count(reasoning),
+        **fields_of(native if bill is None else bill, response),
+    }
+    told["stated_usd"] = dollars(stated) or told.get("stated_usd")
+    made: Json = {name: value for name, value in told.items() if value is not None}
+    if native:
+        made["metadata"] = {"native": shallow(native)}
+    return made
+
+
+def chat_usage(usage: Any, *, provider: str | None = None, model: str | None = None) -> Json | None:
+    """The bill of a chat completion or of a response; input includes what came from the cache, as billed.
+
+    litellm adds Anthropic's `cache_read_input_tokens` and `cache_creation_input_tokens`, both of them counted
+    in `prompt_tokens`.
+    """
+    if not isinstance(usage, dict):
+        return None
+    asked = _inner(usage, "prompt_tokens_details") or _inner(usage, "input_tokens_details")
+    made = _inner(usage, "completion_tokens_details") or _inner(usage, "output_tokens_details")
+    return usage_record(
+        input_tokens=_first(usage, "prompt_tokens", "input_tokens"),
+        output_tokens=_first(usage, "completion_tokens", "output_tokens"),
+        cached=_first(asked, "cached_tokens", "cached", "cache_read") if asked else _read(usage),
+        cache_write=_first(usage, "cache_creation_input_tokens", "cache_write_tokens"),
+        reasoning=made.get("reasoning_tokens"),
+        provider=provider,
+        model=model,
+        bill=usage,
+    )
+
+
+def _read(usage: Json) -> Any:
+    return _first(usage, "cache_read_input_tokens", "cache_read_tokens", "cached_tokens")
+
+
+def _inner(usage: Json, name: str) -> Json:
+    found = usage.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _first(fields: Json, *names: str) -> Any:
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
+
+
+def clock(seconds: Any) -> str | None:
+    """Seconds since 1970 as a native timestamp; None for what is no time."""
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < 2**33:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+_SILENT: Final = frozenset({"none", ""})
+"""A comparison that found nothing."""
+
+
+def hour_writes(usage: Any) -> int | None:
+    """Of the tokens written to the cache, those kept for an hour; None: the usage does not say."""
+    parts = usage.get("cache_creation") if isinstance(usage, dict) else None
+    return count(parts.get("ephemeral_1h_input_tokens")) if isinstance(parts, dict) else None
+
+
+def miss_cause(message: Any) -> str | None:
+    """Why the cache was not read, as the API told the client (`diagnostics.cache_miss_reason`, its beta cache
+    diagnostics, which Claude Code writes to its log with the message); None: nothing is said, or nothing
+    was found."""
+    told = message.get("diagnostics") if isinstance(message, dict) else None
+    reason = told.get("cache_miss_reason") if isinstance(told, dict) else None
+    kind = string(reason.get("type")) if isinstance(reason, dict) else None
+    return None if kind is None or kind in _SILENT else kind

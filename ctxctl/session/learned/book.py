@@ -1,0 +1,126 @@
+"""A set of items learned of one client in one version, as a value and as the bytes that it is kept as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from ctxctl.ingest.build import digest_of
+
+FORMAT: Final = 1
+MAIN: Final = "main"
+"""Kind of the main thread; sub-agents' is `agent:TYPE`."""
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One item at the head of every request of a kind of thread."""
+
+    kind: str
+    """Context kind."""
+    role: str
+    digest: str
+    """SHA-256 hex of its text."""
+    title: str | None = None
+    segment: str = ""
+    """Window segment, where it is not that of the kind."""
+    varies: bool = False
+    """Another recording of this client and version has another text in its place; this is the last's."""
+
+
+class Learned(msgspec.Struct, frozen=True):
+    """What is known of a client's requests; texts are inline, by digest."""
+
+    client: str
+    version: str
+    threads: dict[str, tuple[Item, ...]]
+    """By kind of thread: items in the order in which they were sent."""
+    contents: dict[str, str]
+    """By SHA-256 hex."""
+    recordings: int = 1
+    requests: int = 0
+    redacted: int = 0
+    """Secrets that were taken out before it was kept."""
+    format: int = FORMAT
+
+    @property
+    def name(self) -> str:
+        """`CLIENT VERSION`, for people."""
+        return f"{self.client} {self.version}"
+
+    @property
+    def items(self) -> int:
+        """Items of all kinds of threads."""
+        return sum(len(items) for items in self.threads.values())
+
+    @property
+    def digest(self) -> str:
+        """16 hex digits over kinds, places and texts."""
+        told = "\n".join(
+            f"{thread}\t{item.kind}\t{item.role}\t{item.segment}\t{item.digest}"
+            for thread, items in sorted(self.threads.items())
+            for item in items
+        )
+        return digest_of(told)[:16]
+
+    def encode(self) -> bytes:
+        """The bytes that the store keeps."""
+        return msgspec.json.encode({"digest": self.digest, **msgspec.to_builtins(self)})
+
+
+def decode(raw: bytes) -> Learned:
+    """A set from its bytes; raises ValueError for what is none, or was changed."""
+    try:
+        found = msgspec.json.decode(raw, type=Learned)
+        told = msgspec.json.decode(raw, type=dict[str, msgspec.Raw]).get("digest")
+        said = msgspec.json.decode(told, type=str) if told is not None else None
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from None
+    if found.format != FORMAT:
+        raise ValueError(f"it is of format {found.format}, and {FORMAT} is read")
+    for items in found.threads.values():
+        for item in items:
+            text = found.contents.get(item.digest)
+            if text is None or digest_of(text) != item.digest:
+                raise ValueError("it was changed: a text is not that of its digest")
+    if said != found.digest:
+        raise ValueError("it was changed: its items are not those of its digest")
+    return found
+
+
+def joined(old: Learned, new: Learned) -> Learned:
+    """One set of two recordings of the same client and version; the newer one's texts and order.
+
+    Tools and system prompts whose text is another each time are kept and marked; other items (reminders, a
+    project's instructions) are kept only where both recordings have the very same text.
+    """
+    threads = dict(old.threads)
+    for kind, items in new.threads.items():
+        before = old.threads.get(kind)
+        threads[kind] = items if before is None else tuple(_agreed(before, items))
+    contents = {**old.contents, **new.contents}
+    used = {item.digest for items in threads.values() for item in items}
+    return Learned(
+        new.client,
+        new.version,
+        threads,
+        {digest: text for digest, text in contents.items() if digest in used},
+        recordings=old.recordings + new.recordings,
+        requests=old.requests + new.requests,
+        redacted=old.redacted + new.redacted,
+    )
+
+
+def _agreed(old: Iterable[Item], new: Iterable[Item]) -> Iterable[Item]:
+    known = {(item.kind, item.digest): item for item in old}
+    for item in new:
+        before = known.get((item.kind, item.digest))
+        if before is not None:
+            yield before
+        elif item.kind in STANDING:
+            yield msgspec.structs.replace(item, varies=True)
+
+
+STANDING: Final = frozenset(("tool_definition", "system_prompt", "developer_instruction"))
+"""Kinds that a client brings itself, whatever the project."""

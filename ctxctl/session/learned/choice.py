@@ -1,0 +1,137 @@
+"""Which learned set completes a log, what it put in, and how well that fits what was billed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ctxctl.model.results import Step, Turn
+
+if TYPE_CHECKING:
+    from ctxctl.ingest.folder import Folder
+    from ctxctl.session.learned.book import Learned
+    from ctxctl.trace.source import Source
+
+AUTO: Final = "auto"
+OFF: Final = "none"
+TOLERATED: Final = 0.02
+"""Share of what was sent that may stay unexplained without a warning."""
+
+
+class Used:
+    """The learned set that a log is completed by."""
+
+    def __init__(self, learned: Learned, log: str | None, *, exact: bool, named: bool) -> None:
+        self.learned = learned
+        self.log = log
+        """The version that the log names."""
+        self.exact = exact
+        """The set is of that very version."""
+        self.named = named
+        """The user named the set."""
+        self.items = 0
+        """Items put in, over all threads."""
+        self.told = False
+        """A header has named it."""
+        self.grows = False
+        """The log is still being written: what it bills is not looked for."""
+
+    def put_into(self, events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The log's events, completed."""
+        from ctxctl.session.learned.insert import Inserted
+
+        inserted = Inserted(self.learned)
+        for event in inserted.events(events):
+            self.items = inserted.shown
+            yield event
+
+
+class Fit(NamedTuple):
+    """The items held against the first bill of the main thread; all in tokens of the model."""
+
+    sent: int
+    before: int
+    """What the log alone leaves unrecorded of it."""
+    explained: int
+    """Tokens of the learned items."""
+    left: int
+    """What stays unrecorded; negative: more is shown than was sent."""
+
+    @property
+    def warns(self) -> bool:
+        """Whether more stays unexplained than is tolerated."""
+        return abs(self.left) > TOLERATED * self.sent
+
+
+def chosen(format_name: str, source: Source | Folder, learned: str) -> Used | None:
+    """The set for a capture: `none`, `auto` (by the client and version that it names) or `CLIENT@VERSION`.
+
+    A set is used for logs of its own client only.  Raises UsageError("not-learned") for a name that is not
+    kept, and UnreadableError("bad-learned").
+    """
+    if learned == OFF:
+        return None
+    from ctxctl.session.learned import store
+
+    if format_name not in store.CLIENTS:
+        return None
+    if learned != AUTO:
+        match = store.named(learned)
+        if match.learned.client != format_name:
+            return None
+        version = store.version_of(format_name, source)
+        return Used(match.learned, version, exact=version == match.learned.version, named=True)
+    if all(client != format_name for client, _ in store.names()):
+        return None
+    version = store.version_of(format_name, source)
+    found = store.find(format_name, version)
+    return Used(found.learned, version, exact=found.exact, named=False) if found is not None else None
+
+
+def fit_of(results: Iterable[Step | Turn]) -> Fit | None:
+    """How the items fit the first billed request of the main thread; None where nothing was billed.
+
+    Takes the results of a replay up to that request.
+    """
+    from ctxctl.session.learned.insert import PREFIX
+
+    shown: dict[str | None, int] = {}
+    """By session: tokens of its learned items."""
+    for result in results:
+        if not isinstance(result, Step) or result.thread != "main":
+            continue
+        explained = shown.get(result.session, 0)
+        explained += sum(change.in_window for change in result.changes if change.item.startswith(PREFIX))
+        shown[result.session] = explained
+        window = result.window
+        if result.usage is not None and window.unrecorded is not None:
+            sent = window.recorded + window.unrecorded
+            return Fit(sent, window.unrecorded + explained, explained, window.unrecorded)
+    return None
+
+
+def described(used: Used | None, replay: Callable[[], Iterable[Step | Turn]]) -> dict[str, Any] | None:
+    """What a header says of the set in use; None where there is none.
+
+    `replay` goes through the log for its first bill, unless it still grows.
+    """
+    if used is None:
+        return None
+    fit = None if used.grows else fit_of(replay())
+    return {
+        "client": used.learned.client,
+        "version": used.learned.version,
+        "digest": used.learned.digest,
+        "items": used.items,
+        "log_version": used.log,
+        "match": "exact" if used.exact else "named" if used.named else "minor",
+        "fit": None
+        if fit is None
+        else {
+            "sent": fit.sent,
+            "unrecorded_without": fit.before,
+            "explained": fit.explained,
+            "unexplained": fit.left,
+            "warning": fit.warns,
+        },
+    }

@@ -1,0 +1,194 @@
+"""Learned sets on disk: one file for each client and version, in the user's data directory, mode 0600.
+
+They hold what clients send: texts, no code.  Digests are checked each time one is read.
+
+Which client, and which version of it, wrote a log.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ctxctl.errors import UnreadableError, UsageError
+from ctxctl.ingest.folder import Folder
+from ctxctl.session.learned.book import Learned, decode
+from ctxctl.text import visible
+from ctxctl.tokens.calibrate.store import write
+from ctxctl.trace.source import Source
+
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}", re.ASCII)
+"""What a client and a version may be called."""
+_MOST: Final = 64 << 20
+_NUMBER: Final = re.compile(r"\d+")
+
+
+class Match(NamedTuple):
+    """A set for a log, and how well its version fits."""
+
+    learned: Learned
+    exact: bool
+    """False: of the same major and minor version only, or named by the user."""
+
+
+def folder() -> Path:
+    """Where sets are kept: in `CTXCTL_DATA_DIR`, else the user's data directory."""
+    named = os.environ.get("CTXCTL_DATA_DIR")
+    if named:
+        return Path(named) / "learned"
+    from platformdirs import user_data_path
+
+    return user_data_path("ctxctl", appauthor=False) / "learned"
+
+
+def path_of(client: str, version: str) -> Path:
+    """The file of a set; raises UsageError("bad-client") for a name that cannot be one."""
+    for name in (client, version):
+        if not NAME.fullmatch(name):
+            raise UsageError(
+                "bad-client", f"{visible(name[:80])!r} is no name of a client or a version",
+                hint="letters, digits and . _ + - are: --client claude-code --version 2.1.330",
+            )  # fmt: skip
+    return folder() / f"{client}@{version}.json"
+
+
+def save(learned: Learned) -> Path:
+    """Keep a set in the place of the one of that client and version; raises OSError."""
+    path = path_of(learned.client, learned.version)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write(path, learned.encode() + b"\n")
+    return path
+
+
+def names() -> list[tuple[str, str]]:
+    """Client and version of all that are kept, sorted; newer versions last."""
+    try:
+        found = [path.stem.partition("@") for path in folder().glob("*@*.json")]
+    except OSError:
+        return []
+    return sorted(((c, v) for c, _, v in found if v), key=lambda name: (name[0], _order(name[1])))
+
+
+def read(client: str, version: str) -> Learned:
+    """A set; raises UnreadableError("bad-learned") for one that is damaged or was changed."""
+    path = path_of(client, version)
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise _bad(path, "it is no file")
+        with path.open("rb") as file:
+            raw = file.read(_MOST + 1)
+    except OSError as error:
+        raise _bad(path, error.strerror or "cannot be read") from None
+    if len(raw) > _MOST:
+        raise _bad(path, "it is too large to be one")
+    try:
+        found = decode(raw)
+    except ValueError as error:
+        raise _bad(path, str(error)) from None
+    if (found.client, found.version) != (client, version):
+        raise _bad(path, "it is another client's or version's")
+    return found
+
+
+def forget(name: str) -> list[str]:
+    """Remove the sets of `CLIENT` or `CLIENT@VERSION`; returns their names.
+
+    Raises UsageError("not-learned") where there is none, or OSError.
+    """
+    client, _, version = name.partition("@")
+    gone = []
+    for known, its in names():
+        if known == client and version in ("", its):
+            path_of(known, its).unlink()
+            gone.append(f"{known} {its}")
+    if not gone:
+        raise UsageError("not-learned", f"nothing is known of {visible(name[:80])}", hint=_known())
+    return gone
+
+
+def named(name: str) -> Match:
+    """The set that the user names as `CLIENT@VERSION`; raises UsageError("not-learned")."""
+    client, _, version = name.partition("@")
+    if (client, version) not in names():
+        raise UsageError("not-learned", f"nothing is known of {visible(name[:80])}", hint=_known())
+    return Match(read(client, version), exact=False)
+
+
+def find(client: str, version: str | None) -> Match | None:
+    """The set for a log: of its very version, else the newest of its major and minor version, else none."""
+    if version is None:
+        return None
+    of_client = [its for known, its in names() if known == client]
+    if version in of_client:
+        return Match(read(client, version), exact=True)
+    line = _line(version)
+    near = [its for its in of_client if line is not None and _line(its) == line]
+    return Match(read(client, near[-1]), exact=False) if near else None
+
+
+def _known() -> str:
+    kept = ", ".join(f"{client}@{version}" for client, version in names()[:8])
+    return f"known are: {kept}" if kept else "`ctxctl learn RECORDING` learns"
+
+
+def _line(version: str) -> tuple[str, str] | None:
+    parts = version.split(".")
+    return (parts[0], parts[1]) if len(parts) > 1 else None
+
+
+def _order(version: str) -> list[int]:
+    return [int(number[:18]) for number in _NUMBER.findall(version)]
+
+
+def _bad(path: Path, why: str) -> UnreadableError:
+    return UnreadableError(
+        "bad-learned", f"{visible(str(path))}: not a set of learned items: {visible(why)[:200]}",
+        hint="`ctxctl learn --forget CLIENT@VERSION` removes it; --no-learned goes without",
+    )  # fmt: skip
+
+
+_HEAD: Final = 1 << 20
+_SAID: Final[dict[str, tuple[re.Pattern[bytes], ...]]] = {
+    "claude-code": (re.compile(rb'"version"\s*:\s*"(\d+\.\d+[0-9A-Za-z.+-]*)"'),),
+    "codex": (re.compile(rb'"cli_version"\s*:\s*"(\d+\.\d+[0-9A-Za-z.+-]*)"'),),
+    "copilot-cli": (re.compile(rb'"copilotVersion"\s*:\s*"(\d+\.\d+[0-9A-Za-z.+-]*)"'),),
+    "opencode": (re.compile(rb'"version"\s*:\s*"(\d+\.\d+[0-9A-Za-z.+-]*)"'),),
+    "gemini-cli": (re.compile(rb'"cliVersion"\s*:\s*"(\d+\.\d+[0-9A-Za-z.+-]*)"'),),
+    "pi": (),
+}
+"""By client (the name of the log's format): where its logs say its version."""
+CLIENTS: Final = tuple(_SAID)
+"""Clients whose logs are completed."""
+
+
+def version_of(client: str, source: Source | Folder) -> str | None:
+    """The version that the first megabyte of a log names; None where it says none, or its files differ."""
+    if isinstance(source, Folder):
+        told = set()
+        for name in source.files:
+            told.add(_in(client, source.head(name, _HEAD)))
+        told.discard(None)
+        return told.pop() if len(told) == 1 else None
+    head = source.read(0, _HEAD)
+    if head.startswith(b"SQLite format 3\0"):
+        return _of_database(source) if client == "opencode" else None
+    return _in(client, head)
+
+
+def _in(client: str, head: bytes) -> str | None:
+    for pattern in _SAID[client]:
+        found = pattern.search(head)
+        if found is not None:
+            return found[1].decode("ascii", "replace")
+    return None
+
+
+def _of_database(source: Source) -> str | None:
+    """The version of opencode's sessions, if it is one."""
+    from ctxctl.ingest import database  # slow to import
+
+    found = database.rows(source, "SELECT DISTINCT version FROM session", 2)
+    return found[0][0] if len(found) == 1 and isinstance(found[0][0], str) else None
