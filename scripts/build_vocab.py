@@ -2,7 +2,8 @@
 
 Usage: ``python scripts/build_vocab.py FILE.tiktoken…`` with files named as published (o200k_base.tiktoken).
 Every input is checked against the SHA-256 that tiktoken itself demands, and every output is unpacked again
-and compared before it is written; `tests/unit/test_tokens_encodings.py` checks what is committed once more.
+and compared before it is written; `tests/unit/tokens/test_tokens_encodings.py` checks once more what is
+committed.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ RECORDED: Final = "recorded"
 
 Strategy = Policy | Fitter | Recomputer
 _OWN: Final = {
-    "fifo": "fitting.leaving:Fifo",
-    "priority": "fitting.leaving:Priority",
+    "fifo": "fitting.eviction:Fifo",
+    "priority": "fitting.eviction:Priority",
     "reject": "fitting.overflow:Reject",
     "truncate_tail": "fitting.overflow:TruncateTail",
     "truncate_middle": "fitting.overflow:TruncateMiddle",

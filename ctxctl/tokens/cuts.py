@@ -2,7 +2,7 @@
 
 The patterns look ahead only behind white space and look behind nowhere, so a place where a pre-token is
 sure to end separates two independent texts, unless white space other than a line end is before it.  Every
-rule says in a comment why it holds; `tests/unit/test_tokens_cuts.py` holds each of them against tiktoken.
+rule says in a comment why it holds; `tests/unit/tokens/test_tokens_cuts.py` holds each against tiktoken.
 They hold for ordinary text (no special tokens) and these two patterns only, and use characters whose
 Unicode class was settled long ago.
 """

@@ -18,7 +18,7 @@ from ctxctl.record.proxy.upstreams import parsed
 from ctxctl.record.proxy.writer_client import Books, Scribe
 from ctxctl.session import Inspector
 from tests.acceptance.responses_socket import SYSTEM, USAGE, Stand, answer, create, running, user
-from tests.unit.formats.wire_rebuild import check
+from tests.unit.providers.wire_rebuild import check
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ctxctl.session import Inspector
 from tests.clients.standin import Call
-from tests.unit.formats.wire_rebuild import compare, places, rebuilt
+from tests.unit.providers.wire_rebuild import compare, places, rebuilt
 
 Json = dict[str, Any]
 Key = tuple[str, str, str]

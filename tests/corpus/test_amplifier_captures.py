@@ -18,7 +18,7 @@ from ctxctl.model.results import Frame, Step
 from ctxctl.plugins.amplifier.compactions import Counters
 from ctxctl.providers.dialects import of_body
 from ctxctl.session import Inspector
-from tests.unit.formats.wire_rebuild import compare, places, rebuilt
+from tests.unit.providers.wire_rebuild import compare, places, rebuilt
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ import pytest
 
 from ctxctl.errors import CtxctlError
 from ctxctl.session import Inspector
-from tests.unit.formats import wire_rebuild
+from tests.unit.providers import wire_rebuild
 
 PLACES = ("data/api-captures", "data/goose", "data/pi", "data/openhands", "samples/amplifier")
 FEWEST = 480

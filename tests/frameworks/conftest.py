@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("tests.frameworks.session", "tests.unit.formats.wire_rebuild")
+pytest.register_assert_rewrite("tests.frameworks.session", "tests.unit.providers.wire_rebuild")
 
 from tests.frameworks.fake import Fake  # noqa: E402
 from tests.frameworks.session import Recording  # noqa: E402

@@ -9,7 +9,7 @@ import orjson
 
 from ctxctl.session import Inspector
 from tests.frameworks.fake import CACHED, INPUT, OUTPUT, Fake, Received
-from tests.unit.formats.wire_rebuild import check
+from tests.unit.providers.wire_rebuild import check
 
 SECRET = "sk-" + "proj-" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
 """An API key that must never reach the file; it is made here, and nobody's."""

@@ -15,7 +15,7 @@ from ctxctl.session import Inspector
 from tests.frameworks import examples
 from tests.frameworks.fake import Fake
 from tests.frameworks.session import Recording
-from tests.unit.formats.wire_rebuild import check
+from tests.unit.providers.wire_rebuild import check
 
 ENVIRONMENTS = ("httpx2",)
 MODULES = Path(__file__).with_name("amplifier_modules.py")

@@ -70,7 +70,7 @@ def test_every_type_of_line_is_seen() -> None:
     described = {
         definition(ref["$ref"].rpartition("/")[2])["properties"]["type"]["const"] for ref in SCHEMA["oneOf"]
     }
-    assert described - seen == {"import"} | BESIDE  # tests/unit/test_cli_import.py
+    assert described - seen == {"import"} | BESIDE  # tests/unit/cli/test_cli_import.py
     assert seen <= described
 
 

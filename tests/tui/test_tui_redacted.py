@@ -9,7 +9,7 @@ from helpers import LARGE, made, running
 
 from ctxctl.session import Inspector
 from ctxctl.tui.keymap import ACTIONS
-from tests.unit.test_redacted_everywhere import secret, story, told
+from tests.unit.session.test_redacted_everywhere import secret, story, told
 
 COUNT = 24
 AWAY = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.build import lines
-from tests.unit.billed_help import catalogue, expecting, three_steps
+from tests.unit.engine.billed_help import catalogue, expecting, three_steps
 from tests.unit.lint.lint_help import PROSE, Made, found
 
 

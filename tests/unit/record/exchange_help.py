@@ -9,7 +9,7 @@ from typing import Any
 from ctxctl import Recorder
 from ctxctl.record.exchange import Exchange, Exchanges
 from ctxctl.session import Inspector
-from tests.unit.formats.wire_rebuild import check
+from tests.unit.providers.wire_rebuild import check
 
 Json = dict[str, Any]
 CHAT = "https://api.example/v1/chat/completions"

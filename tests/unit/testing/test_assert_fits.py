@@ -14,7 +14,7 @@ from ctxctl.session import Inspector
 from ctxctl.testing import Fits, assert_fits
 from ctxctl.testing.fits import planned
 from tests.oracle.build import lines
-from tests.unit.billed_help import catalogue, expecting, three_steps
+from tests.unit.engine.billed_help import catalogue, expecting, three_steps
 from tests.unit.testing.sessions_help import events, item, written_trace
 
 TRACE = Path(__file__).parents[3] / "traces" / "coding-agent.jsonl"

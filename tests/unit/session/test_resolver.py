@@ -1,0 +1,103 @@
+"""One name means one item: at every door the same, whatever it is a name by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ctxctl.cli.main import run
+from ctxctl.errors import UsageError
+from ctxctl.session import Inspector
+from ctxctl.session.history.cache import chronicle_of
+from ctxctl.session.resolver import Found, resolve
+from tests.unit.session.resolving import DOORS, NONE, answers, names
+
+TRACES = Path(__file__).parents[3] / "traces"
+NOTES = str(TRACES / "notes-assistant.jsonl")
+RETRIEVAL = str(TRACES / "retrieval-agent.jsonl")
+
+
+@pytest.mark.parametrize("trace", ["coding-agent", "notes-assistant", "retrieval-agent"])
+def test_every_door_finds_the_same(trace: str) -> None:
+    with Inspector.open(TRACES / f"{trace}.jsonl") as inspector:
+        main = {key for key in inspector.items().shelves if key.thread == "main"}
+        asked = [name for name in dict.fromkeys(names(inspector, 12)) if _in(inspector, name, main)]
+        different = {
+            name: found for name in asked if len(set((found := answers(inspector, name)).values())) > 1
+        }
+    assert len(asked) > 30
+    assert different == {}
+
+
+def _in(inspector: Inspector, name: str, main: set) -> bool:  # type: ignore[type-arg]
+    """Whether the main thread alone decides: other threads are beyond what `why` and `blame` look at."""
+    if not name:
+        return True
+    inventory = inspector.items()
+    return resolve(inventory, name, inspector.text, main) == resolve(inventory, name, inspector.text)
+
+
+@pytest.mark.parametrize(
+    ("name", "item", "how"),
+    [
+        ("quire:editor-state", "quire:editor-state", None),
+        ("quire:editor-state@7a161a5e", "quire:editor-state", None),
+        ("quire:editor", "quire:editor-state", "by the beginning of its id"),
+    ],
+)
+def test_by_what_it_is_found(name: str, item: str, how: str | None) -> None:
+    with Inspector.open(NOTES) as inspector:
+        assert set(answers(inspector, name).values()) == {item}
+        found = resolve(inspector.items(), name, inspector.text)
+    assert isinstance(found, Found)
+    assert (found.candidate.item, found.how) == (item, how)
+
+
+def test_a_name_of_several_items_lists_them_at_every_door() -> None:
+    with Inspector.open(NOTES) as inspector:
+        found = answers(inspector, "quire")
+    assert set(found) == set(DOORS)
+    assert len(set(found.values())) == 1
+    assert "items fit 'quire'" in found["log"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["log", NOTES, "quire"],
+        ["why", f"{NOTES}@-1", "quire"],
+        ["blame", f"{NOTES}@-1", "--item", "quire"],
+        ["replay", NOTES, "--drop", "item:quire"],
+        ["replay", NOTES, "--set", f"quire={NOTES}"],
+    ],
+    ids=["log", "why", "blame", "drop", "set"],
+)
+def test_the_error_numbers_what_fits(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "items fit 'quire'" in said
+    assert "name one by its id: 1. " in said
+    assert "; 2. " in said
+
+
+def test_an_item_that_was_only_a_candidate_has_a_name_too() -> None:
+    with Inspector.open(RETRIEVAL) as inspector:
+        assert set(answers(inspector, "booking:?").values()) - {NONE} == {"booking:?"}
+
+
+@pytest.mark.parametrize("trace", ["coding-agent", "notes-assistant", "retrieval-agent"])
+def test_the_inventory_has_the_items_that_a_replay_meets(trace: str) -> None:
+    with Inspector.open(TRACES / f"{trace}.jsonl") as inspector:
+        inventory = {(k, item) for k, shelf in inspector.items().shelves.items() for item in shelf.came}
+        chronicle = chronicle_of(inspector)
+        met = {(chronicle.threads[one.thread], one.item) for one in chronicle.entries()}
+    assert inventory == met
+
+
+def test_a_version_that_never_was_is_no_item_to_drop() -> None:
+    with Inspector.open(NOTES) as inspector, pytest.raises(UsageError) as error:
+        DOORS["drop"](inspector, 0, "quire:editor-state@nope")
+    assert error.value.slug == "no-such-item"
+    assert "no version of 'quire:editor-state' is called 'nope'" in error.value.message
+    assert "there are: " in (error.value.hint or "")
