@@ -27,6 +27,10 @@ export PYTHONDONTWRITEBYTECODE =
 DEMO ?= traces/coding-agent.jsonl
 CORPUS ?= ../shared
 WORKERS ?= 2
+# Rooms are the folders of ctxctl/ (docs/design.md, section 7); a room's tests are in the folder of its name.
+ROOM ?=
+ROOMS := $(sort $(notdir $(patsubst %/,%,$(wildcard tests/unit/*/))) tui)
+TESTS_OF_ROOM = $(and $(filter $(ROOM),$(ROOMS)),$(wildcard tests/unit/$(ROOM)) $(if $(filter tui,$(ROOM)),tests/tui))
 # Sets of packages that hooks and policies are tested with; httpx2 and httpx cannot be had together.
 FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2
 # Some need a newer Python than the one that runs all else: uv looks in PATH, then here, else it gets one.
@@ -37,7 +41,7 @@ ARGS ?=
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test calibration catalogue corpus frameworks clients check lint format docs bench goldens lock hooks clean
+.PHONY: help demo test quick calibration catalogue corpus frameworks clients check lint format docs bench goldens lock dist hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -47,6 +51,10 @@ demo: $(RUN) ## open `ctxctl replay` on a sample trace (piped: print the report)
 
 test: $(DEV) ## run the test suite; ARGS='-k name' to choose
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+quick: $(DEV) ## run the tests of one room alone, without the slow ones: make quick ROOM=engine
+	@test -n "$(TESTS_OF_ROOM)" || { echo 'make quick ROOM=NAME: $(ROOMS)' >&2; exit 2; }
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m 'not slow' $(TESTS_OF_ROOM) $(ARGS)
 
 corpus: $(DEV) ## run the tests that read captures kept outside the repository; CORPUS=DIR
 	@CTXCTL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m corpus --timeout=1800 $(ARGS)
@@ -91,6 +99,13 @@ goldens: $(DEV) ## accept the present outputs as the expected ones, and show wha
 lock: $(BIN)/python ## resolve the dependencies anew into the two hashed requirements files
 	@$(BIN)/uv --version >/dev/null 2>&1 || $(PIP) install --quiet 'uv>=0.9'
 	@$(BIN)/python scripts/lock.py
+
+dist: $(DEV) ## build dist/: the sdist, and the wheel out of it
+	@rm -rf dist build && mkdir -p build/sdist
+	@$(BIN)/python -m hatchling build --target sdist --directory dist >&2
+	@tar -xzf dist/*.tar.gz -C build/sdist --strip-components=1
+	@cd build/sdist && '$(abspath $(BIN))/python' -m hatchling build --target wheel --directory '$(abspath dist)' >&2
+	@ls -l dist
 
 hooks: $(DEV) ## install the git pre-commit hooks
 	@$(BIN)/pre-commit install

@@ -1,0 +1,45 @@
+"""How large the files and functions of a Python package are: one row of the table in docs/design.md, section 7.
+
+    measure_house.py [FOLDER…]      one row each; `ctxctl` without an argument
+
+Lines are those of the files as they are, comments and blank ones included; a file without a line is not counted.  A function
+is measured from its `def` to its last line, methods and inner functions too, decorators not.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def row(folder: Path) -> str:
+    """Return the folder's row: files and lines, the median file, and of functions the median, 90 % and the longest."""
+    files, functions = [], []
+    for path in sorted(folder.rglob("*.py")):
+        data = path.read_bytes()
+        if not data.strip():
+            continue
+        files.append(len(data.splitlines()))
+        functions += [
+            (node.end_lineno or node.lineno) - node.lineno + 1
+            for node in ast.walk(ast.parse(data))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+    functions.sort()
+    tall = f"{median(functions):.0f} / {functions[len(functions) * 9 // 10]} / {functions[-1]}"
+    return f"| {folder.name} | {len(files)} / {round(sum(files) / 1000)}k | {median(files):.0f} | {tall} |"
+
+
+def main() -> int:
+    """Print the rows of the folders named on the command line."""
+    for name in sys.argv[1:] or [str(ROOT / "ctxctl")]:
+        print(row(Path(name).resolve()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
