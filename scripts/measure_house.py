@@ -1,8 +1,8 @@
-"""How large the files and functions of a Python package are: one row of the table in docs/design.md, section 7.
+"""How large the files and functions of a Python package are: one row of the table in docs/design.md.
 
     measure_house.py [FOLDER…]      one row each; `ctxctl` without an argument
 
-Lines are those of the files as they are, comments and blank ones included; a file without a line is not counted.  A function
+Lines are those of the files as they are, comments and blank ones included; an empty file is none.  A function
 is measured from its `def` to its last line, methods and inner functions too, decorators not.
 """
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def row(folder: Path) -> str:
-    """Return the folder's row: files and lines, the median file, and of functions the median, 90 % and the longest."""
+    """Return the folder's row: its files and their lines, then how long files and functions are."""
     files, functions = [], []
     for path in sorted(folder.rglob("*.py")):
         data = path.read_bytes()

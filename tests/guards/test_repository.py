@@ -8,8 +8,10 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -85,13 +87,66 @@ def test_every_locked_package_has_a_hash(name: str) -> None:
     assert bare == []
 
 
-def test_every_action_is_pinned_to_a_commit() -> None:
-    used = re.findall(r"uses:\s*(\S+)", (ROOT / ".github/workflows/ci.yml").read_text())
+def workflows() -> dict[str, dict[Any, Any]]:
+    return {
+        path.name: yaml.safe_load(path.read_text()) for path in (ROOT / ".github/workflows").glob("*.yml")
+    }
+
+
+def used_by(workflow: dict[Any, Any]) -> dict[str, str]:
+    """Return the actions that a workflow uses, with the commit each is pinned to."""
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    return dict(step["uses"].split("@") for step in steps if "uses" in step)
+
+
+@pytest.mark.parametrize("name", ["ci.yml", "release.yml"])
+def test_every_action_is_pinned_to_a_commit(name: str) -> None:
+    used = used_by(workflows()[name])
     assert used
-    assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action)] == []
+    assert {action: at for action, at in used.items() if not re.fullmatch("[0-9a-f]{40}", at)} == {}
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "check", "bench", "goldens", "lock", "help"])
+def test_workflows_use_one_commit_of_an_action() -> None:
+    pins = {pin for workflow in workflows().values() for pin in used_by(workflow).items()}
+    assert len(pins) == len(dict(pins))
+
+
+def test_a_release_is_tested_before_it_is_published() -> None:
+    jobs = workflows()["release.yml"]["jobs"]
+    order, job = [], "publish"
+    while job:
+        order.append(job)
+        job = jobs[job].get("needs")
+    assert order == ["publish", "attest", "test", "build"]
+
+
+def test_no_job_of_a_release_may_more_than_it_does() -> None:
+    release = workflows()["release.yml"]
+    assert release["permissions"] == {}
+    assert {name: set(job["permissions"]) for name, job in release["jobs"].items()} == {
+        "build": {"contents"},
+        "test": {"contents"},
+        "attest": {"attestations", "id-token"},
+        "publish": {"id-token"},
+    }
+    assert {job["permissions"].get("contents", "read") for job in release["jobs"].values()} == {"read"}
+    # Steps of a project's own code run in no job that can sign or publish.
+    assert all("run" not in step for name in ("attest", "publish") for step in release["jobs"][name]["steps"])
+    assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text()
+
+
+@pytest.mark.parametrize("name", ["bug", "format", "question"])
+def test_each_form_for_an_issue_asks_for_the_version(name: str) -> None:
+    form = yaml.safe_load((ROOT / f".github/ISSUE_TEMPLATE/{name}.yml").read_text())
+    assert {"name", "description", "body"} <= form.keys()
+    asked = {part["id"]: part for part in form["body"] if part["type"] != "markdown"}
+    assert "ctxctl --version" in asked["version"]["attributes"]["description"]
+    assert any(part.get("validations", {}).get("required") for part in asked.values())
+
+
+@pytest.mark.parametrize(
+    "target", ["demo", "test", "quick", "check", "bench", "goldens", "lock", "dist", "help"]
+)
 def test_make_knows_the_promised_targets(target: str) -> None:
     assert re.search(rf"^{target}:.*## \S", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
