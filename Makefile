@@ -86,8 +86,9 @@ format: $(DEV) ## rewrite the sources as ruff would have them
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(DEV) ## write docs/formats/ from what the importers declare
+docs: $(DEV) ## write docs/formats/ from what the importers declare, and the sizes of docs/design.md
 	@$(BIN)/python scripts/docs_formats.py
+	@$(BIN)/python scripts/measure_house.py
 
 bench: $(DEV) ## measure against the floors and write docs/benchmarks.md
 	@$(BIN)/python -m tests.bench $(ARGS)

@@ -1,6 +1,7 @@
 """How large the files and functions of a Python package are: one row of the table in docs/design.md.
 
-    measure_house.py [FOLDER…]      one row each; `ctxctl` without an argument
+    measure_house.py FOLDER…      prints one row each
+    measure_house.py              writes the row of `ctxctl` into the page
 
 Lines are those of the files as they are, comments and blank ones included; an empty file is none.  A function
 is measured from its `def` to its last line, methods and inner functions too, decorators not.
@@ -35,9 +36,15 @@ def row(folder: Path) -> str:
 
 
 def main() -> int:
-    """Print the rows of the folders named on the command line."""
-    for name in sys.argv[1:] or [str(ROOT / "ctxctl")]:
+    """Print the rows of the folders named on the command line, or write that of the package."""
+    for name in sys.argv[1:]:
         print(row(Path(name).resolve()))
+    if not sys.argv[1:]:
+        page = ROOT / "docs" / "design.md"
+        lines = page.read_text(encoding="utf-8").splitlines(keepends=True)
+        ours = next(n for n, line in enumerate(lines) if line.startswith("| ctxctl | "))
+        lines[ours] = row(ROOT / "ctxctl") + "\n"
+        page.write_text("".join(lines), encoding="utf-8")
     return 0
 
 
