@@ -98,9 +98,10 @@ def _turned(inspector: Inspector, query: Query, how: Manner, thread: str | None)
     from ctxctl.analysis.bisect import bisect
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.cli.asking import prices
-    from ctxctl.cli.session import base_name, header
+    from ctxctl.cli.session import header
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import turned_json, turned_lines
+    from ctxctl.report.header import base_name
     from ctxctl.report.heading import one_line
     from ctxctl.report.tables import labelled
     from ctxctl.text import visible
@@ -128,9 +129,10 @@ def _parted(inspectors: Sequence[Inspector], query: Query | None, how: Manner, t
     """Two traces; whether they differ."""
     from ctxctl.analysis.bisect import part
     from ctxctl.analysis.frame_pair import several_sessions
-    from ctxctl.cli.session import base_name, header
+    from ctxctl.cli.session import header
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import parted_json, parted_lines
+    from ctxctl.report.header import base_name
     from ctxctl.report.heading import one_line
     from ctxctl.report.tables import labelled
     from ctxctl.text import visible

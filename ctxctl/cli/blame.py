@@ -59,7 +59,7 @@ def blame(
     from ctxctl.analysis.by_name import copies_by_name
     from ctxctl.cli.address import split
     from ctxctl.cli.session import manner, opened, tell_problems, verdict
-    from ctxctl.cli.show import locate
+    from ctxctl.session.naming import locate
 
     place = split(frame)
     how = manner(
@@ -87,9 +87,10 @@ def _plain(inspector: Inspector, how: Manner, found: Blame, blocks: Sequence[Blo
     import sys
 
     from ctxctl.cli.output import is_terminal
-    from ctxctl.cli.session import base_name, header
+    from ctxctl.cli.session import header
     from ctxctl.report.blame import head_lines, text_lines
     from ctxctl.report.blamesums import sum_lines
+    from ctxctl.report.header import base_name
     from ctxctl.report.heading import one_line
 
     out = how.out

@@ -175,7 +175,8 @@ def _template() -> str:
 def _derived(traces: list[str], out: Output) -> str:
     from ctxctl.budget.derive import derived, observed
     from ctxctl.budget.observe import Observed
-    from ctxctl.cli.session import base_name, manner, opened, tell_problems
+    from ctxctl.cli.session import manner, opened, tell_problems
+    from ctxctl.report.header import base_name
     from ctxctl.report.unrecorded import lacking
 
     if (found := _continued(traces)) is not None:
@@ -212,8 +213,9 @@ def _continued(traces: list[str]) -> tuple[str, str] | None:
 
 def _onward(path: str, address: str) -> str:
     from ctxctl.budget.continuation import gone, onward
-    from ctxctl.cli.session import base_name, manner, opened, tell_problems
+    from ctxctl.cli.session import manner, opened, tell_problems
     from ctxctl.importers.registry import available
+    from ctxctl.report.header import base_name
     from ctxctl.report.unrecorded import lacking
 
     how = manner()

@@ -81,11 +81,11 @@ def _import(
     """
     from pathlib import Path
 
-    from ctxctl.cli.session import base_name
     from ctxctl.errors import UnreadableError
     from ctxctl.importers import registry
     from ctxctl.importers.capture import open_capture
     from ctxctl.ingest.folder import Folder, told_apart
+    from ctxctl.report.header import base_name
     from ctxctl.trace.source import Source
     from ctxctl.trace.writer import TraceWriter
 
@@ -121,9 +121,9 @@ def _import(
 def _tell(done: list[Imported], how: Manner, output: str) -> None:
     """What was imported: narration on standard error, or lines of JSON on standard output."""
     from ctxctl.cli.output import note
-    from ctxctl.cli.session import base_name
     from ctxctl.labels import plural
     from ctxctl.report import jsonout
+    from ctxctl.report.header import base_name
     from ctxctl.report.problems import problem_lines
 
     for one in done:

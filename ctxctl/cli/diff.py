@@ -11,8 +11,7 @@ from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
     from ctxctl.cli.session import Manner
-    from ctxctl.model.results import Placement
-    from ctxctl.report.compare import Comparison, Text
+    from ctxctl.report.compare import Comparison
     from ctxctl.session import Inspector
     from ctxctl.session.naming import Place
 
@@ -73,8 +72,9 @@ def diff(
     from ctxctl.cli.address import split
     from ctxctl.cli.session import manner, opened, tell_problems, verdict
     from ctxctl.cli.sessions import pointed_out, whole
-    from ctxctl.cli.show import locate
     from ctxctl.errors import Exit
+    from ctxctl.report.compare import compared
+    from ctxctl.session.naming import locate
 
     left = split(a)
     right = split(b, same=left.trace) if b is not None else None
@@ -94,7 +94,7 @@ def diff(
         named = locate(one, left.address, None, thread)
         at = named if right is not None else _before(one, named)
         to = named if right is None else locate(two, right.address, None, thread)
-        found = comparison(one, at, two, to, canonical=canonical)
+        found = compared(one, at, two, to, under=_under(one, two), canonical=canonical)
         _tell(found, one, two, how, stat=stat, patch=patch)
         how.out.flush()
         for inspector in () if json else dict.fromkeys((one, two)):
@@ -111,8 +111,8 @@ def _interface(left: Place, right: Place | None, thread: str | None, how: Manner
 
     from ctxctl.cli.output import is_terminal
     from ctxctl.cli.session import inspector_of
-    from ctxctl.cli.show import locate
     from ctxctl.errors import UsageError
+    from ctxctl.session.naming import locate
     from ctxctl.tui.app import run
     from ctxctl.tui.screens.diff.values import FrameName, Pair
 
@@ -159,38 +159,12 @@ def _before(inspector: Inspector, ordinal: int) -> int:
     return before
 
 
-def comparison(one: Inspector, a: int, two: Inspector, b: int, *, canonical: bool = False) -> Comparison:
-    """Two frames by their ordinals, with what is between them; `canonical`: texts with JSON in that form."""
-    from ctxctl.analysis.frame_pair import between, several_sessions
-    from ctxctl.cli.session import base_name, header
-    from ctxctl.report.compare import Comparison, Side
+def _under(one: Inspector, two: Inspector) -> str:
+    """What both were replayed under, in one line."""
+    from ctxctl.cli.session import header
     from ctxctl.report.heading import one_line
 
-    left, right = one.frame(a), two.frame(b)
-    result = between(one, a, two, b)
-    under = list(dict.fromkeys((one_line(header(one)), one_line(header(two)))))
-    return Comparison(
-        under="; ".join(under),
-        a=Side(base_name(one.name), left, reader(one, canonical=canonical), several_sessions(one)),
-        b=Side(base_name(two.name), right, reader(two, canonical=canonical), several_sessions(two)),
-        changes=result.changes,
-        new=result.new,
-        freed=result.freed,
-        before=result.before,
-        after=result.after,
-        unrecorded=result.unrecorded,
-        reweighed=result.reweighed,
-    )
-
-
-def reader(inspector: Inspector, *, canonical: bool = False) -> Text:
-    """Reads a placement's text from its trace: as it was sent, or with its JSON in canonical form."""
-    from ctxctl.session.assembly import text_of
-
-    def read(placement: Placement) -> str | None:
-        return None if placement.content is None else text_of(inspector.text, placement, canonical=canonical)
-
-    return read
+    return "; ".join(dict.fromkeys((one_line(header(one)), one_line(header(two)))))
 
 
 def _tell(

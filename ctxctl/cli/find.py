@@ -117,9 +117,9 @@ def _steps(inspector: Inspector, query: Query, how: Manner, wish: _Wish) -> Coun
     from ctxctl.analysis.where import address, where
     from ctxctl.cli.asking import prices
     from ctxctl.cli.output import note
-    from ctxctl.cli.session import base_name
     from ctxctl.report.ceilings import ceilings_text
     from ctxctl.report.find import found_json, hit_json, step_lines, sum_line
+    from ctxctl.report.header import base_name
     from ctxctl.session.ceilings import Ceilings
     from ctxctl.text import visible
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxctl.cli.output import Output, note
 from ctxctl.errors import Exit
 from ctxctl.model.whatif import AS_RECORDED, Limits, Replacement
+from ctxctl.report.header import Header, base_name
 
 if TYPE_CHECKING:
     from ctxctl.config import Settings
-    from ctxctl.report.header import Header
     from ctxctl.session import Inspector
 
 
@@ -74,17 +73,11 @@ def opened(path: str, how: Manner, doing: str) -> Iterator[Inspector]:
         yield inspector
 
 
-def base_name(path: str) -> str:
-    """The name under which reports speak of a trace: the same wherever the file lies."""
-    return os.path.basename(path) or path
-
-
 def header(
     inspector: Inspector, *, thread: str | None = None, turn: str | None = None, late: int = 0
 ) -> Header:
     """The resolved parameters of a replay."""
     from ctxctl import __version__
-    from ctxctl.report.header import Header
     from ctxctl.session.calibration import described
     from ctxctl.session.learned import choice
 

@@ -49,7 +49,8 @@ def whole(left: Place, right: Place | None, how: Manner, *, stat: bool, exit_cod
 
 
 def _plain(found: SessionDiff, sides: Sequence[Inspector], how: Manner, *, stat: bool) -> None:
-    from ctxctl.cli.session import base_name, header
+    from ctxctl.cli.session import header
+    from ctxctl.report.header import base_name
     from ctxctl.report.heading import one_line
     from ctxctl.report.sessions import head_lines, stat_lines, turn_lines
 
@@ -63,8 +64,9 @@ def _plain(found: SessionDiff, sides: Sequence[Inspector], how: Manner, *, stat:
 
 
 def _json(found: SessionDiff, sides: Sequence[Inspector], how: Manner, *, items: bool) -> None:
-    from ctxctl.cli.session import base_name, header
+    from ctxctl.cli.session import header
     from ctxctl.report import jsonout
+    from ctxctl.report.header import base_name
     from ctxctl.report.sessions import pair_json, to_json
 
     out = how.out

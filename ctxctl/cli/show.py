@@ -51,6 +51,7 @@ def show(
     from ctxctl.cli.session import manner, opened, tell_problems, verdict
     from ctxctl.errors import UsageError
     from ctxctl.model.vocab import STAGES
+    from ctxctl.session.naming import locate
 
     if stage is not None and stage not in STAGES:
         raise UsageError(
@@ -74,32 +75,6 @@ def show(
             tell_problems(inspector, how)
         code = verdict(inspector, how)
     raise typer.Exit(code)
-
-
-def locate(inspector: Inspector, address: str | None, turn: str | None, thread: str | None) -> int:
-    """The ordinal of a frame that was named by an address, or by ``--turn`` and ``--thread``.
-
-    Without any it is the last frame of all, or of the thread.
-    """
-    from ctxctl.errors import UsageError
-    from ctxctl.model.addresses import escaped
-
-    if address is not None:
-        if turn is not None:
-            raise UsageError(
-                "bad-address", f"both an address (@{address}) and --turn {turn}", hint="give one of them"
-            )
-        return inspector.resolve(
-            f"{escaped(thread)}:{address}" if thread is not None and ":" not in address else address
-        )
-    if turn is None and thread is None:
-        rows = inspector.places().spans
-        if not rows:
-            raise UsageError(
-                "no-such-frame", "the trace has no step", hint="`ctxctl validate` says what it holds"
-            )
-        return len(rows) - 1
-    return inspector.resolve(f"{escaped(thread)}:{turn or -1}" if thread is not None else str(turn))
 
 
 def _plain(
@@ -165,10 +140,10 @@ def _json(
 
 def _updated(inspector: Inspector, ordinal: int, *, canonical: bool) -> list[Patch]:
     """Diffs of the items that this frame's step updated."""
-    from ctxctl.cli.diff import comparison
-    from ctxctl.report.compare import patches
+    from ctxctl.report.compare import compared, patches
 
     before = inspector.previous(ordinal)
     if before is None:
         return []
-    return list(patches(comparison(inspector, before, inspector, ordinal, canonical=canonical), whole=False))
+    found = compared(inspector, before, inspector, ordinal, canonical=canonical)
+    return list(patches(found, whole=False))

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.cli.output import abandon_stdout, is_terminal, note, shows_progress
-from ctxctl.cli.session import Manner, base_name, header, tell_problems
+from ctxctl.cli.session import Manner, header, tell_problems
 from ctxctl.errors import UsageError
 from ctxctl.model.addresses import escaped
 from ctxctl.model.results import Step, Turn
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report import jsonout
+from ctxctl.report.header import base_name
 from ctxctl.report.replay import ReplayReport
 from ctxctl.report.totals import Totals
 from ctxctl.text import visible

@@ -41,10 +41,10 @@ def why(
     from ctxctl.analysis.why.answer import explain
     from ctxctl.cli.address import split
     from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
-    from ctxctl.cli.show import locate
     from ctxctl.report import jsonout
     from ctxctl.report.heading import one_line
     from ctxctl.report.why import to_json, what_if_lines, why_lines
+    from ctxctl.session.naming import locate
     from ctxctl.text import visible
 
     place = split(frame)
