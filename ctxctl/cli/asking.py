@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from ctxctl.analysis.where import Stop
     from ctxctl.cli.only import Only
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
     from ctxctl.model.results import Step, Turn
     from ctxctl.report.find import Narrowed
@@ -36,7 +36,7 @@ def query_of(text: str) -> Query:
         raise
 
 
-def prices(query: Query, how: Manner) -> RateBook | None:
+def prices(query: Query, how: Run) -> RateBook | None:
     """Where prices are from; None if the predicate does not speak of money."""
     if not query.asks_cost:
         return None
@@ -66,7 +66,7 @@ class Replayed:
     A turn is shown with any of its steps.
     """
 
-    def __init__(self, inspector: Inspector, how: Manner, query: Query | None, chosen: Only) -> None:
+    def __init__(self, inspector: Inspector, how: Run, query: Query | None, chosen: Only) -> None:
         self._inspector = inspector
         self._how = how
         self._query = query

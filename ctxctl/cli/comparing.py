@@ -9,22 +9,20 @@ if TYPE_CHECKING:
 
     from ctxctl.analysis.comparison import Comparison
     from ctxctl.cli.only import Only
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.model.turnpairs import TurnPair
     from ctxctl.model.whatif import Supposition
     from ctxctl.report.header import Header
     from ctxctl.session import Inspector
 
 
-def compare(
-    inspector: Inspector, how: Manner, supposition: Supposition, chosen: Only, turn: str | None
-) -> int:
+def compare(inspector: Inspector, how: Run, supposition: Supposition, chosen: Only, turn: str | None) -> int:
     """Replay both sides and print them; the exit code.
 
     Raises UsageError for what is supposed and does not exist.
     """
     from ctxctl.analysis.whatif import WhatIfs
-    from ctxctl.cli.session import header, tell_problems, verdict
+    from ctxctl.cli.run import header, tell_problems, verdict
     from ctxctl.tokens.catalogue.rates import RateBook
 
     whatifs = WhatIfs(inspector)
@@ -44,7 +42,7 @@ def compare(
 
 
 def _turns(
-    inspector: Inspector, how: Manner, comparison: Comparison, chosen: Only, turn: str | None
+    inspector: Inspector, how: Run, comparison: Comparison, chosen: Only, turn: str | None
 ) -> Iterator[TurnPair]:
     """The turns; an error behind the last if what was asked for is not in the trace."""
     from ctxctl.cli.only import nothing_there
@@ -54,7 +52,7 @@ def _turns(
         raise nothing_there(turn, chosen.thread, inspector.places().spans)
 
 
-def _plain(how: Manner, comparison: Comparison, head: Header, turns: Iterator[TurnPair]) -> None:
+def _plain(how: Run, comparison: Comparison, head: Header, turns: Iterator[TurnPair]) -> None:
     from ctxctl.report import sidebyside
 
     out = how.out
@@ -66,7 +64,7 @@ def _plain(how: Manner, comparison: Comparison, head: Header, turns: Iterator[Tu
 
 
 def _json(
-    how: Manner, comparison: Comparison, head: Header, turns: Iterator[TurnPair], tell: Callable[[], None]
+    how: Run, comparison: Comparison, head: Header, turns: Iterator[TurnPair], tell: Callable[[], None]
 ) -> None:
     from ctxctl.report import comparing
 

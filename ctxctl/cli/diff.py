@@ -10,7 +10,7 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.report.compare import Comparison
     from ctxctl.session import Inspector
     from ctxctl.session.naming import Place
@@ -43,7 +43,9 @@ Sessions = Annotated[
 ]
 
 
+@opt.takes("plain json canonical everything thread", opt.COUNTED, opt.READ, thread=opt.ThreadOf)
 def diff(
+    options: opt.CommonOptions,
     a: A,
     b: B = None,
     stat: Stat = False,
@@ -51,26 +53,13 @@ def diff(
     ui: Ui = False,
     exit_code: ExitCode = False,
     sessions: Sessions = False,
-    plain: opt.Plain = False,
-    json: opt.Json = False,
-    canonical: opt.Canonical = False,
-    everything: opt.Everything = False,
-    thread: opt.ThreadOf = None,
-    target: opt.Target = None,
-    model: opt.Model = None,
-    encoding: opt.Encoding = None,
-    policy: opt.Policy = None,
-    no_learned: opt.NoLearned = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
-    color: opt.Color = None,
 ) -> None:
     """Compare two frames: what entered and left the window, item by item and line by line.
 
     Two traces without an address are compared by their last frames; with --sessions, as a whole.
     """
     from ctxctl.cli.address import split
-    from ctxctl.cli.session import manner, opened, tell_problems, verdict
+    from ctxctl.cli.run import begin, opened, tell_problems, verdict
     from ctxctl.cli.sessions import pointed_out, whole
     from ctxctl.errors import Exit
     from ctxctl.report.compare import compared
@@ -78,39 +67,36 @@ def diff(
 
     left = split(a)
     right = split(b, same=left.trace) if b is not None else None
-    how = manner(
-        json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, learned=opt.learned(no_learned), format=format, strict=strict, color=color,
-    )  # fmt: skip
+    how = begin(options)
     if sessions:
         raise typer.Exit(whole(left, right, how, stat=stat, exit_code=exit_code, frames=patch or ui))
     if ui:
-        raise typer.Exit(_interface(left, right, thread, how))
+        raise typer.Exit(_interface(left, right, options.thread, how))
     with ExitStack() as stack:
         one = two = stack.enter_context(opened(left.trace, how, "replaying"))
         if right is not None and right.trace != left.trace:
             two = stack.enter_context(opened(right.trace, how, "replaying"))
         one.outline(how.out.progressed)
-        named = locate(one, left.address, None, thread)
+        named = locate(one, left.address, None, options.thread)
         at = named if right is not None else _before(one, named)
-        to = named if right is None else locate(two, right.address, None, thread)
-        found = compared(one, at, two, to, under=_under(one, two), canonical=canonical)
+        to = named if right is None else locate(two, right.address, None, options.thread)
+        found = compared(one, at, two, to, under=_under(one, two), canonical=options.canonical)
         _tell(found, one, two, how, stat=stat, patch=patch)
         how.out.flush()
-        for inspector in () if json else dict.fromkeys((one, two)):
+        for inspector in () if options.json else dict.fromkeys((one, two)):
             tell_problems(inspector, how)
-        if two is not one and not json:
+        if two is not one and not options.json:
             pointed_out(left, right)
         code = max(verdict(one, how), verdict(two, how))
     raise typer.Exit(Exit.FINDINGS if exit_code and found.differs else code)
 
 
-def _interface(left: Place, right: Place | None, thread: str | None, how: Manner) -> int:
+def _interface(left: Place, right: Place | None, thread: str | None, how: Run) -> int:
     """Open the terminal UI on two frames, over the trace of the second; its exit code."""
     import sys
 
     from ctxctl.cli.output import is_terminal
-    from ctxctl.cli.session import inspector_of
+    from ctxctl.cli.run import inspector_of
     from ctxctl.errors import UsageError
     from ctxctl.session.naming import locate
     from ctxctl.tui.app import run
@@ -161,18 +147,18 @@ def _before(inspector: Inspector, ordinal: int) -> int:
 
 def _under(one: Inspector, two: Inspector) -> str:
     """What both were replayed under, in one line."""
-    from ctxctl.cli.session import header
+    from ctxctl.cli.run import header
     from ctxctl.report.heading import one_line
 
     return "; ".join(dict.fromkeys((one_line(header(one)), one_line(header(two)))))
 
 
 def _tell(
-    found: Comparison, one: Inspector, two: Inspector, how: Manner, *, stat: bool, patch: bool
+    found: Comparison, one: Inspector, two: Inspector, how: Run, *, stat: bool, patch: bool
 ) -> None:  # fmt: skip
     import msgspec
 
-    from ctxctl.cli.session import header, tell_problems
+    from ctxctl.cli.run import header, tell_problems
     from ctxctl.cli.skipped import listed
     from ctxctl.report import compare, jsonout
 

@@ -87,7 +87,9 @@ Rotate = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only what goes wrong.")]
 
 
+@opt.takes("format redact no_redact fsync rotate quiet")
 def record(
+    options: opt.CommonOptions,
     command: Command = None,
     output: Output = None,
     proxy: Proxy = False,
@@ -100,7 +102,6 @@ def record(
     upstream: Upstream = None,
     session: Session = None,
     source: Source = None,
-    format: opt.Format = None,  # noqa: A002 - the option's name
     redact: Redact = None,
     no_redact: NoRedact = False,
     fsync: Fsync = False,
@@ -117,14 +118,20 @@ def record(
         "--watch": watch is not None,
     }  # fmt: skip
     given = [name for name, on in modes.items() if on]
-    _check(given, command or [], port=port, format=format, session=session, rotate=rotate)
+    _check(given, command or [], port=port, format=options.format, session=session, rotate=rotate)
     _only("--upstream", bool(upstream), given[0] if given else "-- COMMAND", "-- COMMAND", "--proxy")
-    options = _options(
+    recording = _options(
         output, session=session, source=source, redact=_redaction(redact, no_redact), fsync=fsync,
         rotate=rotate, quiet=quiet,
     )  # fmt: skip
     code = _run(
-        given, command or [], options, port=port, watch=watch, format_name=format, upstreams=upstream or []
+        given,
+        command or [],
+        recording,
+        port=port,
+        watch=watch,
+        format_name=options.format,
+        upstreams=upstream or [],
     )
     raise typer.Exit(code)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.model.sessions import SessionDiff
     from ctxctl.session import Inspector
     from ctxctl.session.naming import Place
@@ -21,10 +21,10 @@ def pointed_out(left: Place, right: Place | None) -> None:
         note("ctxctl: these are the last frames; --sessions compares the whole sessions")
 
 
-def whole(left: Place, right: Place | None, how: Manner, *, stat: bool, exit_code: bool, frames: bool) -> int:
+def whole(left: Place, right: Place | None, how: Run, *, stat: bool, exit_code: bool, frames: bool) -> int:
     """Compare two sessions and print it; the exit code.  `frames`: what was asked for is about frames."""
     from ctxctl.analysis.sessions import compare_sessions
-    from ctxctl.cli.session import opened, tell_problems, verdict
+    from ctxctl.cli.run import opened, tell_problems, verdict
     from ctxctl.errors import Exit, UsageError
     from ctxctl.tokens.catalogue.rates import RateBook
 
@@ -48,8 +48,8 @@ def whole(left: Place, right: Place | None, how: Manner, *, stat: bool, exit_cod
     return int(Exit.FINDINGS if exit_code and found.differs else code)
 
 
-def _plain(found: SessionDiff, sides: Sequence[Inspector], how: Manner, *, stat: bool) -> None:
-    from ctxctl.cli.session import header
+def _plain(found: SessionDiff, sides: Sequence[Inspector], how: Run, *, stat: bool) -> None:
+    from ctxctl.cli.run import header
     from ctxctl.report.header import base_name
     from ctxctl.report.heading import one_line
     from ctxctl.report.sessions import head_lines, stat_lines, turn_lines
@@ -63,8 +63,8 @@ def _plain(found: SessionDiff, sides: Sequence[Inspector], how: Manner, *, stat:
         out.lines(turn_lines(found, out.width, out.paint, everything=how.everything))
 
 
-def _json(found: SessionDiff, sides: Sequence[Inspector], how: Manner, *, items: bool) -> None:
-    from ctxctl.cli.session import header
+def _json(found: SessionDiff, sides: Sequence[Inspector], how: Run, *, items: bool) -> None:
+    from ctxctl.cli.run import header
     from ctxctl.report import jsonout
     from ctxctl.report.header import base_name
     from ctxctl.report.sessions import pair_json, to_json

@@ -9,7 +9,7 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.report.compare import Patch
     from ctxctl.session import Inspector
 
@@ -26,29 +26,23 @@ Text = Annotated[
 ]
 
 
+@opt.takes(
+    "plain json canonical everything turn thread",
+    opt.COUNTED,
+    "calibration",
+    opt.READ,
+    turn=opt.TurnOf,
+    thread=opt.ThreadOf,
+)
 def show(
+    options: opt.CommonOptions,
     frame: opt.FrameArg,
     stage: Stage = None,
     text: Text = False,
-    plain: opt.Plain = False,
-    json: opt.Json = False,
-    canonical: opt.Canonical = False,
-    everything: opt.Everything = False,
-    turn: opt.TurnOf = None,
-    thread: opt.ThreadOf = None,
-    target: opt.Target = None,
-    model: opt.Model = None,
-    encoding: opt.Encoding = None,
-    policy: opt.Policy = None,
-    calibration: opt.Calibration = None,
-    no_learned: opt.NoLearned = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
-    color: opt.Color = None,
 ) -> None:
     """Show one frame: its stages, its items in order, or the assembled text."""
     from ctxctl.cli.address import split
-    from ctxctl.cli.session import manner, opened, tell_problems, verdict
+    from ctxctl.cli.run import begin, opened, tell_problems, verdict
     from ctxctl.errors import UsageError
     from ctxctl.model.vocab import STAGES
     from ctxctl.session.naming import locate
@@ -58,29 +52,25 @@ def show(
             "unknown-stage", f"no stage is called {stage!r}", hint=f"there are: {', '.join(STAGES)}"
         )
     place = split(frame)
-    how = manner(
-        json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
-        learned=opt.learned(no_learned),
-    )  # fmt: skip
+    how = begin(options)
     with opened(place.trace, how, "replaying") as inspector:
         inspector.outline(how.out.progressed)
-        ordinal = locate(inspector, place.address, turn, thread)
-        if json:
-            _json(inspector, how, ordinal, stage, text, canonical=canonical)
+        ordinal = locate(inspector, place.address, options.turn, options.thread)
+        if options.json:
+            _json(inspector, how, ordinal, stage, text, canonical=options.canonical)
         else:
-            _plain(inspector, how, ordinal, stage, text, canonical=canonical)
+            _plain(inspector, how, ordinal, stage, text, canonical=options.canonical)
         how.out.flush()
-        if not json:
+        if not options.json:
             tell_problems(inspector, how)
         code = verdict(inspector, how)
     raise typer.Exit(code)
 
 
 def _plain(
-    inspector: Inspector, how: Manner, ordinal: int, stage: str | None, text: bool, *, canonical: bool
+    inspector: Inspector, how: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
 ) -> None:
-    from ctxctl.cli.session import header
+    from ctxctl.cli.run import header
     from ctxctl.cli.skipped import listed
     from ctxctl.report.compare import patch_lines
     from ctxctl.report.frame import frame_lines, stage_lines
@@ -106,11 +96,11 @@ def _plain(
 
 
 def _json(
-    inspector: Inspector, how: Manner, ordinal: int, stage: str | None, text: bool, *, canonical: bool
+    inspector: Inspector, how: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
 ) -> None:
     import msgspec
 
-    from ctxctl.cli.session import header, tell_problems
+    from ctxctl.cli.run import header, tell_problems
     from ctxctl.cli.skipped import listed
     from ctxctl.report import jsonout
     from ctxctl.report.compare import patches_json

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.cli.output import abandon_stdout, is_terminal, note, shows_progress
-from ctxctl.cli.session import Manner, header, tell_problems
+from ctxctl.cli.run import Run, header, tell_problems
 from ctxctl.errors import UsageError
 from ctxctl.model.addresses import escaped
 from ctxctl.model.results import Step, Turn
@@ -56,7 +56,7 @@ def goal(typed: str | None) -> Goal | None:
 class Lines:
     """Prints results as they come, from the thread that polls."""
 
-    def __init__(self, how: Manner, until: Goal | None, hook: Hook | None) -> None:
+    def __init__(self, how: Run, until: Goal | None, hook: Hook | None) -> None:
         self._how = how
         self._until = until
         self._hook = hook
