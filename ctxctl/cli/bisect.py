@@ -37,8 +37,8 @@ def bisect(
 
     Exits 0 if there is such a step, 1 if there is none.
     """
-    from ctxctl.cli.asking import query_of
     from ctxctl.cli.run import begin, opened, tell_problems, verdict
+    from ctxctl.cli.selection import query_of
     from ctxctl.errors import Exit
 
     traces, predicate = _split(arguments)
@@ -82,8 +82,8 @@ def _turned(inspector: Inspector, query: Query, how: Run, thread: str | None) ->
     """One trace; whether the predicate holds somewhere."""
     from ctxctl.analysis.bisect import bisect
     from ctxctl.analysis.frame_pair import several_sessions
-    from ctxctl.cli.asking import prices
     from ctxctl.cli.run import header
+    from ctxctl.cli.selection import prices
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import turned_json, turned_lines
     from ctxctl.report.header import base_name

@@ -51,8 +51,8 @@ def blame(
     from ctxctl.analysis.blame import blame as blamed
     from ctxctl.analysis.blame import shown
     from ctxctl.analysis.by_name import copies_by_name
-    from ctxctl.cli.address import split
     from ctxctl.cli.run import begin, opened, tell_problems, verdict
+    from ctxctl.cli.selection import split
     from ctxctl.session.naming import locate
 
     place = split(frame)

@@ -161,8 +161,7 @@ def _write_plan(plan: str | None, traces: list[str], how: Run) -> None:
         out.write(text.encode())
         out.flush()
         return
-    from ctxctl.cli.destination import Sink, destination
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import Sink, destination, note
 
     with destination(plan, out, force=False) as sink, Sink(sink) as file:
         file.write(text.encode())

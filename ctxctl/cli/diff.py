@@ -1,4 +1,4 @@
-"""``ctxctl diff``: two frames, of one trace or of two."""
+"""``ctxctl diff``: two frames, of one trace or of two; or two whole sessions, with ``--sessions``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ctxctl.cli.run import Run
+    from ctxctl.model.sessions import SessionDiff
     from ctxctl.report.compare import Comparison
     from ctxctl.session import Inspector
     from ctxctl.session.naming import Place
@@ -58,9 +61,8 @@ def diff(
 
     Two traces without an address are compared by their last frames; with --sessions, as a whole.
     """
-    from ctxctl.cli.address import split
     from ctxctl.cli.run import begin, opened, tell_problems, verdict
-    from ctxctl.cli.sessions import pointed_out, whole
+    from ctxctl.cli.selection import split
     from ctxctl.errors import Exit
     from ctxctl.report.compare import compared
     from ctxctl.session.naming import locate
@@ -69,7 +71,9 @@ def diff(
     right = split(b, same=left.trace) if b is not None else None
     how = begin(options)
     if sessions:
-        raise typer.Exit(whole(left, right, how, stat=stat, exit_code=exit_code, frames=patch or ui))
+        raise typer.Exit(
+            _whole_sessions(left, right, how, stat=stat, exit_code=exit_code, frames=patch or ui)
+        )
     if ui:
         raise typer.Exit(_interface(left, right, options.thread, how))
     with ExitStack() as stack:
@@ -86,7 +90,7 @@ def diff(
         for inspector in () if options.json else dict.fromkeys((one, two)):
             tell_problems(inspector, how)
         if two is not one and not options.json:
-            pointed_out(left, right)
+            _point_out(left, right)
         code = max(verdict(one, how), verdict(two, how))
     raise typer.Exit(Exit.FINDINGS if exit_code and found.differs else code)
 
@@ -158,13 +162,13 @@ def _tell(
 ) -> None:  # fmt: skip
     import msgspec
 
+    from ctxctl.analysis.frame_pair import with_skipped
     from ctxctl.cli.run import header, tell_problems
-    from ctxctl.cli.skipped import listed
     from ctxctl.report import compare, jsonout
 
     out = how.out
     if how.everything:
-        found = msgspec.structs.replace(found, changes=listed(found.changes, found.b.frame.placements))
+        found = msgspec.structs.replace(found, changes=with_skipped(found.changes, found.b.frame.placements))
     if how.json:
         out.json(jsonout.trace(header(one)))
         if two is not one:
@@ -182,3 +186,70 @@ def _tell(
         if patches and (stat or not patch):
             out.lines([""])
         out.lines(compare.patch_lines(patches, out.paint))
+
+
+def _point_out(left: Place, right: Place | None) -> None:
+    """Say what was compared, where two traces were named and no frame of them."""
+    from ctxctl.cli.output import note
+
+    if right is not None and left.address is None and right.address is None:
+        note("ctxctl: these are the last frames; --sessions compares the whole sessions")
+
+
+def _whole_sessions(
+    left: Place, right: Place | None, how: Run, *, stat: bool, exit_code: bool, frames: bool
+) -> int:
+    """Compare two sessions and print it; the exit code.  `frames`: what was asked for is about frames."""
+    from ctxctl.analysis.sessions import compare_sessions
+    from ctxctl.cli.run import opened, tell_problems, verdict
+    from ctxctl.errors import Exit, UsageError
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+    if right is None or left.address is not None or right.address is not None or frames:
+        raise UsageError(
+            "not-sessions",
+            "--sessions compares two whole traces",
+            hint="write `ctxctl diff one.jsonl two.jsonl --sessions`, without @, --patch and --ui",
+        )
+    with opened(left.trace, how, "replaying") as one, opened(right.trace, how, "replaying") as two:
+        found = compare_sessions(one, two, RateBook(how.settings.models), how.out.progressed)
+        if how.json:
+            _sessions_json(found, (one, two), how, items=not stat)
+        else:
+            _sessions_plain(found, (one, two), how, stat=stat)
+        how.out.flush()
+        for inspector in (one, two):
+            tell_problems(inspector, how)
+        how.out.flush()
+        code = max(verdict(one, how), verdict(two, how))
+    return int(Exit.FINDINGS if exit_code and found.differs else code)
+
+
+def _sessions_plain(found: SessionDiff, sides: Sequence[Inspector], how: Run, *, stat: bool) -> None:
+    from ctxctl.cli.run import header
+    from ctxctl.report.header import base_name
+    from ctxctl.report.heading import one_line
+    from ctxctl.report.sessions import head_lines, stat_lines, turn_lines
+
+    out = how.out
+    names = [base_name(inspector.name) for inspector in sides]
+    under = "; ".join(dict.fromkeys(one_line(header(inspector)) for inspector in sides))
+    out.lines(head_lines(found, names, under, out.width))
+    out.lines(stat_lines(found, out.width, out.paint))
+    if not stat:
+        out.lines(turn_lines(found, out.width, out.paint, everything=how.everything))
+
+
+def _sessions_json(found: SessionDiff, sides: Sequence[Inspector], how: Run, *, items: bool) -> None:
+    from ctxctl.cli.run import header
+    from ctxctl.report import jsonout
+    from ctxctl.report.header import base_name
+    from ctxctl.report.sessions import pair_json, to_json
+
+    out = how.out
+    for inspector in sides:
+        out.json(jsonout.trace(header(inspector)))
+    for thread in found.threads:
+        for pair in thread.turns:
+            out.json(pair_json(pair, items=items))
+    out.json(to_json(found, [base_name(inspector.name) for inspector in sides]))

@@ -91,8 +91,8 @@ def export(
     read_as: ReadAs = None,
 ) -> None:
     """Write a trace in another form. What was redacted anywhere in it is in no export."""
-    from ctxctl.cli.only import nothing_there
     from ctxctl.cli.run import begin, opened, tell_learned
+    from ctxctl.cli.selection import nothing_there
     from ctxctl.errors import Exit, UnreadableError
     from ctxctl.report.exports import by_name, refuse
     from ctxctl.report.problems import problem_lines
@@ -139,8 +139,8 @@ def _note(line: str) -> None:
 def _manner(
     inspector: Inspector, how: Run, strict: bool, turn: str | None, max_content: str | None
 ) -> Manner:
-    from ctxctl.cli.only import only
     from ctxctl.cli.run import header
+    from ctxctl.cli.selection import only
     from ctxctl.report.exports import Manner
 
     return Manner(
@@ -159,7 +159,7 @@ def _sink(output: str, out: Output, *, force: bool, readable: bool) -> Iterator[
     """Where the export goes; only what is plain text may go to a terminal."""
     from typing import cast
 
-    from ctxctl.cli.destination import Sink, Through, destination
+    from ctxctl.cli.output import Sink, Through, destination
 
     if output == "-" and readable:
         yield cast("IO[bytes]", Through(out))

@@ -43,9 +43,9 @@ def find(
     count: Count = False,
 ) -> None:
     """Find the steps at which a predicate holds; exit 0 if there is one, 1 if there is none."""
-    from ctxctl.cli.asking import query_of
     from ctxctl.cli.output import complain
     from ctxctl.cli.run import begin
+    from ctxctl.cli.selection import query_of
     from ctxctl.errors import CtxctlError, Exit, UsageError
 
     *traces, predicate = arguments
@@ -100,8 +100,8 @@ def _trace(trace: str, query: Query, how: Run, wish: _Wish) -> tuple[int, int]:
 def _steps(inspector: Inspector, query: Query, how: Run, wish: _Wish) -> Counts:
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.analysis.where import address, where
-    from ctxctl.cli.asking import prices
     from ctxctl.cli.output import note
+    from ctxctl.cli.selection import prices
     from ctxctl.report.ceilings import ceilings_text
     from ctxctl.report.find import found_json, hit_json, step_lines, sum_line
     from ctxctl.report.header import base_name

@@ -1,4 +1,6 @@
-"""``ctxctl replay``: every step and turn of a trace."""
+"""``ctxctl replay``: every step and turn of a trace; or, with ``--compare``, recorded and simulated ones side
+by side, in one pass.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,17 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.cli.only import Only
+    from collections.abc import Callable, Iterator
+
+    from ctxctl.analysis.comparison import Comparison
     from ctxctl.cli.run import Run
+    from ctxctl.cli.selection import Only
     from ctxctl.engine.query import Query
     from ctxctl.model.results import Summary
+    from ctxctl.model.turnpairs import TurnPair
+    from ctxctl.model.whatif import Supposition
+    from ctxctl.report.header import Header
     from ctxctl.session import Inspector
-
 
 Window = Annotated[
     str | None,
@@ -77,11 +84,10 @@ def replay(
     """Replay a trace: the UI on a terminal; the report when piped, or with --plain or --json."""
     import sys
 
-    from ctxctl.cli.asking import wanted
-    from ctxctl.cli.only import only
     from ctxctl.cli.output import dumb, is_terminal
     from ctxctl.cli.run import begin, opened
-    from ctxctl.cli.supposing import limits, replacements
+    from ctxctl.cli.selection import only, wanted
+    from ctxctl.cli.whatif_options import limits, replacements
 
     how = begin(
         options, limits=limits(window, reserve, max_input), drop=drop or (), texts=replacements(set, trace)
@@ -104,9 +110,8 @@ def _compared(trace: str, how: Run) -> int:
     """Recorded and simulated side by side: what options ask for is supposed, and no way of reading."""
     import msgspec
 
-    from ctxctl.cli.comparing import compare
-    from ctxctl.cli.only import only
     from ctxctl.cli.run import opened
+    from ctxctl.cli.selection import only
     from ctxctl.model.whatif import AS_RECORDED, Supposition
 
     options, ordinary = how.options, how.ordinary
@@ -121,7 +126,7 @@ def _compared(trace: str, how: Run) -> int:
     plain = how._replace(settings=settings, limits=AS_RECORDED, drop=(), texts=())
     with opened(trace, plain, "comparing") as inspector:
         chosen = only(options.turn, options.thread, lambda: inspector.places().spans)
-        code = compare(inspector, plain, supposition, chosen, options.turn)
+        code = _print_compared(inspector, plain, supposition, chosen, options.turn)
         how.out.flush()
     return code
 
@@ -146,8 +151,8 @@ def _interface(trace: str, how: Run) -> int:
 
 
 def _plain(inspector: Inspector, how: Run, chosen: Only, turn: str | None, query: Query | None) -> int:
-    from ctxctl.cli.asking import Replayed
     from ctxctl.cli.run import header, tell_problems, verdict
+    from ctxctl.cli.selection import Replayed
     from ctxctl.report.replay import ReplayReport
 
     out = how.out
@@ -167,8 +172,8 @@ def _plain(inspector: Inspector, how: Run, chosen: Only, turn: str | None, query
 
 
 def _json(inspector: Inspector, how: Run, chosen: Only, turn: str | None, query: Query | None) -> int:
-    from ctxctl.cli.asking import Replayed
     from ctxctl.cli.run import header, tell_problems, verdict
+    from ctxctl.cli.selection import Replayed
     from ctxctl.model.results import Step
     from ctxctl.report import jsonout
     from ctxctl.report.totals import Totals
@@ -205,10 +210,74 @@ def _calm_collector() -> None:
 
 def _finished(inspector: Inspector, chosen: Only, turn: str | None, steps: int) -> Summary:
     """The summary of the replay that just ended; an error if what was asked for is not in the trace."""
-    from ctxctl.cli.only import nothing_there
+    from ctxctl.cli.selection import nothing_there
 
     summary = inspector.summary
     assert summary is not None
     if not steps and (turn is not None or chosen.thread is not None):
         raise nothing_there(turn, chosen.thread, inspector.places().spans)
     return summary
+
+
+def _print_compared(
+    inspector: Inspector, how: Run, supposition: Supposition, chosen: Only, turn: str | None
+) -> int:
+    """Replay both sides and print them; the exit code.
+
+    Raises UsageError for what is supposed and does not exist.
+    """
+    from ctxctl.analysis.whatif import WhatIfs
+    from ctxctl.cli.run import header, tell_problems, verdict
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+    whatifs = WhatIfs(inspector)
+    supposed = whatifs.resolve(supposition)
+    book = RateBook(how.settings.models)
+    comparison = whatifs.compare(supposed, book=book, wanted=chosen.__call__, settle=True)
+    head = header(inspector, thread=chosen.thread, turn=turn)
+    pairs = _compared_turns(inspector, how, comparison, chosen, turn)
+    if how.json:
+        _compared_json(how, comparison, head, pairs, lambda: tell_problems(inspector, how))
+    else:
+        _compared_plain(how, comparison, head, pairs)
+    whatifs.close()
+    if not how.json:
+        tell_problems(inspector, how)
+    return verdict(inspector, how)
+
+
+def _compared_turns(
+    inspector: Inspector, how: Run, comparison: Comparison, chosen: Only, turn: str | None
+) -> Iterator[TurnPair]:
+    """The turns; an error behind the last if what was asked for is not in the trace."""
+    from ctxctl.cli.selection import nothing_there
+
+    yield from comparison.turns(how.out.progressed)
+    if not comparison.recorded.steps and (turn is not None or chosen.thread is not None):
+        raise nothing_there(turn, chosen.thread, inspector.places().spans)
+
+
+def _compared_plain(how: Run, comparison: Comparison, head: Header, turns: Iterator[TurnPair]) -> None:
+    from ctxctl.report import sidebyside
+
+    out = how.out
+    addresses = sidebyside.Addresses()
+    rows = [sidebyside.turn_cells(one, addresses.of(one)) for one in turns]
+    out.lines([*sidebyside.heading(head, comparison, out.width), ""])
+    out.lines(sidebyside.turn_table(rows, out.width, out.paint))
+    out.lines(sidebyside.sums(comparison, addresses, out.width, out.paint))
+
+
+def _compared_json(
+    how: Run, comparison: Comparison, head: Header, turns: Iterator[TurnPair], tell: Callable[[], None]
+) -> None:
+    from ctxctl.report import comparing
+
+    count = 0
+    how.out.json(comparing.trace(head, comparison))
+    how.out.json(comparing.supposition(comparison))
+    for one in turns:
+        count += 1
+        how.out.json(comparing.turn(one))
+    tell()
+    how.out.json(comparing.summary(comparison, count))

@@ -41,8 +41,8 @@ def show(
     text: Text = False,
 ) -> None:
     """Show one frame: its stages, its items in order, or the assembled text."""
-    from ctxctl.cli.address import split
     from ctxctl.cli.run import begin, opened, tell_problems, verdict
+    from ctxctl.cli.selection import split
     from ctxctl.errors import UsageError
     from ctxctl.model.vocab import STAGES
     from ctxctl.session.naming import locate
@@ -70,8 +70,8 @@ def show(
 def _plain(
     inspector: Inspector, how: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
 ) -> None:
+    from ctxctl.analysis.frame_pair import with_skipped
     from ctxctl.cli.run import header
-    from ctxctl.cli.skipped import listed
     from ctxctl.report.compare import patch_lines
     from ctxctl.report.frame import frame_lines, stage_lines
     from ctxctl.report.heading import header_lines
@@ -91,7 +91,7 @@ def _plain(
     step = frame.step
     mode = f"{step.mode} ({'declared' if step.mode_declared else 'inferred'})"
     out.lines(header_lines(header(inspector), out.width, mode=mode))
-    extra = listed(step.changes, frame.placements) if how.everything else None
+    extra = with_skipped(step.changes, frame.placements) if how.everything else None
     out.lines(frame_lines(frame, out.width, out.paint, changes=extra))
 
 
@@ -100,8 +100,8 @@ def _json(
 ) -> None:
     import msgspec
 
+    from ctxctl.analysis.frame_pair import with_skipped
     from ctxctl.cli.run import header, tell_problems
-    from ctxctl.cli.skipped import listed
     from ctxctl.report import jsonout
     from ctxctl.report.compare import patches_json
 
@@ -110,7 +110,7 @@ def _json(
     frame = inspector.frame(ordinal)
     step = frame.step
     if how.everything:
-        step = msgspec.structs.replace(step, changes=listed(step.changes, frame.placements))
+        step = msgspec.structs.replace(step, changes=with_skipped(step.changes, frame.placements))
     if stage is not None:
         view = step.stages.get(stage)
         place = {"session": step.session, "thread": step.thread, "turn": step.turn, "step": step.step}

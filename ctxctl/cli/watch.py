@@ -14,7 +14,7 @@ from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
     from ctxctl.cli.run import Run
-    from ctxctl.cli.watchlines import Lines
+    from ctxctl.cli.watch_lines import Lines
     from ctxctl.session.live import Live, News
 
 _WAIT = 1.0
@@ -144,8 +144,7 @@ def _lines(
     place: str | None, how: Run, *, until: str | None, command: str | None, idle: float | None, pin: bool
 ) -> int:
     """Print what is over until something ends it; the exit code."""
-    from ctxctl.cli.hooks import Hooks
-    from ctxctl.cli.watchlines import Lines, goal
+    from ctxctl.cli.watch_lines import Hooks, Lines, goal
     from ctxctl.session.live import Stopped
 
     signals = _Signals()

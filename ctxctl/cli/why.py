@@ -35,8 +35,8 @@ def why(
 ) -> None:
     """Tell why an item is, or is not, in a window: the recorded decisions, and what it would take."""
     from ctxctl.analysis.why.answer import explain
-    from ctxctl.cli.address import split
     from ctxctl.cli.run import begin, header, opened, tell_problems, verdict
+    from ctxctl.cli.selection import split
     from ctxctl.report import jsonout
     from ctxctl.report.heading import one_line
     from ctxctl.report.why import to_json, what_if_lines, why_lines
