@@ -106,8 +106,8 @@ def export(
             "--table": table,
         },
     )  # fmt: skip
-    # A trace is evidence: what was not in the capture is in no trace made of it.
-    captured = options.no_learned or format in ("events", "otel")
+    # A trace is evidence: what was not in the capture is in no trace made of it (docs/learn.md).
+    captured = options.no_learned or format == "events"
     how = begin(options._replace(format=read_as, no_learned=captured))
     found: list[Problem] = []
     written = 0
@@ -123,7 +123,7 @@ def export(
                 raise UnreadableError("no-events", f"{trace}: nothing to export")
         found = sorted([*inspector.problems, *found])
         how.out.flush()
-        tell_learned(inspector, always=format in ("csv", "parquet"))
+        tell_learned(inspector, always=format not in ("html", "markdown"))
         cap = None if options.everything else how.settings.problems
         for line in problem_lines(inspector.name, found, max(len(found), inspector.problem_count), cap):
             _note(line)
@@ -169,12 +169,10 @@ def _sink(output: str, out: Output, *, force: bool, readable: bool) -> Iterator[
 
 
 def _size(text: str) -> int:
-    """Bytes; raises UsageError("bad-size")."""
-    import re
-
+    """The bytes of ``--max-content``; raises UsageError("bad-size")."""
     from ctxctl.errors import UsageError
 
-    found = re.fullmatch(r"([0-9]{1,15})\s*([kmgt]?)i?b?", text.strip(), re.IGNORECASE)
-    if found is None:
+    size = opt.size_of(text)
+    if size is None:
         raise UsageError("bad-size", f"--max-content {text}: not a size", hint="for example 500K, 20M, 1G")
-    return int(found[1]) << 10 * " kmgt".index(found[2].lower() or " ")
+    return size

@@ -233,21 +233,19 @@ def _options(
         )
     return made.Options(
         Path(output) if output is not None else made.default_name(), session=session, source=source,
-        redact=redact, fsync=fsync, rotate_bytes=made.ROTATE_BYTES if rotate is None else _size(rotate),
+        redact=redact, fsync=fsync, rotate_bytes=made.ROTATE_BYTES if rotate is None else _rotation(rotate),
         quiet=quiet,
     )  # fmt: skip
 
 
-def _size(text: str) -> int | None:
-    import re
-
+def _rotation(text: str) -> int | None:
+    """The bytes of ``--rotate``, None for never; raises UsageError("bad-size")."""
     from ctxctl.errors import UsageError
 
     if text.lower() in ("off", "never"):
         return None
-    found = re.fullmatch(r"([0-9]{1,15})\s*([kmgt]?)i?b?", text.strip(), re.IGNORECASE)
-    size = int(found[1]) << 10 * " kmgt".index(found[2].lower() or " ") if found is not None else 0
-    if size < 1 << 10:
+    size = opt.size_of(text)
+    if size is None or size < 1 << 10:
         raise UsageError(
             "bad-size", f"--rotate {text}: not a size", hint="1 KiB at least: 500K, 100M, 2G; or off"
         )

@@ -79,8 +79,8 @@ def _plain(
 
     out = how.out
     if text:
-        out.text(visible(inspector.assembled(ordinal, canonical=canonical), newline=True))
-        updated = [] if stage == "assembly" else _updated(inspector, ordinal, canonical=canonical)
+        assembled, updated = _text(inspector, ordinal, stage, canonical=canonical)
+        out.text(visible(assembled, newline=True))
         if updated:
             out.lines(["", *patch_lines(updated, out.paint)])
         return
@@ -116,24 +116,32 @@ def _json(
         place = {"session": step.session, "thread": step.thread, "turn": step.turn, "step": step.step}
         fields = jsonout.stage(view) if view is not None else {"verdict": "not_recorded"}
         out.json({"type": "stage", "stage": stage, **place, **fields})
+    assembled, updated = _text(inspector, ordinal, stage, canonical=canonical) if text else (None, None)
     line = {
         "type": "frame",
         "step": jsonout.step(step, skipped=how.everything),
         "placements": [jsonout.placement(p, n) for n, p in enumerate(frame.placements)],
-        "text": inspector.assembled(ordinal, canonical=canonical) if text else None,
-        "patches": patches_json(_updated(inspector, ordinal, canonical=canonical)) if text else None,
+        "text": assembled,
+        "patches": None if updated is None else patches_json(updated),
     }
     if stage is None or text:
         out.json(line)
     tell_problems(inspector, how)
 
 
-def _updated(inspector: Inspector, ordinal: int, *, canonical: bool) -> list[Patch]:
-    """Diffs of the items that this frame's step updated."""
+def _text(
+    inspector: Inspector, ordinal: int, stage: str | None, *, canonical: bool
+) -> tuple[str, list[Patch] | None]:
+    """The assembled text, and diffs of the items that the step updated; None where the text alone is asked
+    for, by the stage that is.
+    """
     from ctxctl.report.compare import compared, patches
 
+    text = inspector.assembled(ordinal, canonical=canonical)
+    if stage == "assembly":
+        return text, None
     before = inspector.previous(ordinal)
     if before is None:
-        return []
+        return text, []
     found = compared(inspector, before, inspector, ordinal, canonical=canonical)
-    return list(patches(found, whole=False))
+    return text, list(patches(found, whole=False))
