@@ -79,13 +79,8 @@ class Settings(msgspec.Struct, frozen=True):
     """The file that settings were read from."""
 
 
-def load(
-    flags: Mapping[str, object] | None = None,
-    *,
-    env: Mapping[str, str] | None = None,
-    cwd: Path | None = None,
-) -> Settings:
-    """The settings in force; a flag that is None was not given.
+def load(*, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Settings:
+    """The settings in force before any flag: the defaults, the nearest file, the environment.
 
     Raises UsageError (`bad-config`, `unknown-setting`, `bad-setting`) naming where the value came from.
     """
@@ -101,8 +96,15 @@ def load(
         for name in _READ
         if name not in _TABLES and env.get(f"CTXCTL_{name.upper()}")
     }
-    settings = _apply(settings, named, "environment")
-    given = {name: value for name, value in (flags or {}).items() if value is not None and name in _READ}
+    return _apply(settings, named, "environment")
+
+
+def with_flags(settings: Settings, flags: Mapping[str, object]) -> Settings:
+    """The settings with what the command line says; a flag that is None was not given.
+
+    Raises UsageError (`bad-setting`).
+    """
+    given = {name: value for name, value in flags.items() if value is not None and name in _READ}
     return _apply(settings, given, "command line")
 
 

@@ -13,7 +13,7 @@ from ctxctl.cli import options as opt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
     from ctxctl.session import Inspector
 
@@ -28,44 +28,29 @@ Arguments = Annotated[
 ]
 
 
+@opt.takes("plain json everything thread", opt.COUNTED, "calibration", opt.READ)
 def bisect(
+    options: opt.CommonOptions,
     arguments: Arguments,
-    plain: opt.Plain = False,
-    json: opt.Json = False,
-    everything: opt.Everything = False,
-    thread: opt.Thread = None,
-    target: opt.Target = None,
-    model: opt.Model = None,
-    encoding: opt.Encoding = None,
-    policy: opt.Policy = None,
-    calibration: opt.Calibration = None,
-    no_learned: opt.NoLearned = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
-    color: opt.Color = None,
 ) -> None:
     """Find the first step at which a predicate holds, or at which two traces of one task differ.
 
     Exits 0 if there is such a step, 1 if there is none.
     """
-    from ctxctl.cli.asking import query_of
-    from ctxctl.cli.session import manner, opened, tell_problems, verdict
+    from ctxctl.cli.run import begin, opened, tell_problems, verdict
+    from ctxctl.cli.selection import query_of
     from ctxctl.errors import Exit
 
     traces, predicate = _split(arguments)
     query = query_of(predicate) if predicate is not None else None
-    how = manner(
-        json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
-        learned=opt.learned(no_learned),
-    )  # fmt: skip
+    how = begin(options)
     with ExitStack() as stack:
         inspectors = [stack.enter_context(opened(trace, how, "replaying")) for trace in traces]
         if len(inspectors) > 1:
-            found = _parted(inspectors, query, how, thread)
+            found = _parted(inspectors, query, how, options.thread)
         else:
             assert query is not None
-            found = _turned(inspectors[0], query, how, thread)
+            found = _turned(inspectors[0], query, how, options.thread)
         how.out.flush()
         for inspector in inspectors:
             tell_problems(inspector, how)
@@ -93,14 +78,15 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     return [arguments[0]], arguments[1]
 
 
-def _turned(inspector: Inspector, query: Query, how: Manner, thread: str | None) -> bool:
+def _turned(inspector: Inspector, query: Query, how: Run, thread: str | None) -> bool:
     """One trace; whether the predicate holds somewhere."""
     from ctxctl.analysis.bisect import bisect
     from ctxctl.analysis.frame_pair import several_sessions
-    from ctxctl.cli.asking import prices
-    from ctxctl.cli.session import base_name, header
+    from ctxctl.cli.run import header
+    from ctxctl.cli.selection import prices
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import turned_json, turned_lines
+    from ctxctl.report.header import base_name
     from ctxctl.report.heading import one_line
     from ctxctl.report.tables import labelled
     from ctxctl.text import visible
@@ -124,13 +110,14 @@ def _turned(inspector: Inspector, query: Query, how: Manner, thread: str | None)
     return any(turned.first is not None for turned in found)
 
 
-def _parted(inspectors: Sequence[Inspector], query: Query | None, how: Manner, thread: str | None) -> bool:
+def _parted(inspectors: Sequence[Inspector], query: Query | None, how: Run, thread: str | None) -> bool:
     """Two traces; whether they differ."""
     from ctxctl.analysis.bisect import part
     from ctxctl.analysis.frame_pair import several_sessions
-    from ctxctl.cli.session import base_name, header
+    from ctxctl.cli.run import header
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import parted_json, parted_lines
+    from ctxctl.report.header import base_name
     from ctxctl.report.heading import one_line
     from ctxctl.report.tables import labelled
     from ctxctl.text import visible

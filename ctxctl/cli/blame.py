@@ -11,7 +11,7 @@ from ctxctl.cli import options as opt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.model.blame import Blame, Block
     from ctxctl.session import Inspector
 
@@ -31,65 +31,56 @@ Item = Annotated[
 ]
 
 
+@opt.takes(
+    "plain json canonical everything turn thread",
+    opt.COUNTED,
+    "calibration",
+    opt.READ,
+    turn=opt.TurnOf,
+    thread=opt.ThreadOf,
+)
 def blame(
+    options: opt.CommonOptions,
     frame: opt.FrameArg,
     stat: Stat = False,
     stale: Stale = False,
     duplicate: Duplicate = False,
     item: Item = None,
-    plain: opt.Plain = False,
-    json: opt.Json = False,
-    canonical: opt.Canonical = False,
-    everything: opt.Everything = False,
-    turn: opt.TurnOf = None,
-    thread: opt.ThreadOf = None,
-    target: opt.Target = None,
-    model: opt.Model = None,
-    encoding: opt.Encoding = None,
-    policy: opt.Policy = None,
-    calibration: opt.Calibration = None,
-    no_learned: opt.NoLearned = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
-    color: opt.Color = None,
 ) -> None:
     """Show the assembled text of a frame with, for each block, its item, version, source and age."""
     from ctxctl.analysis.blame import blame as blamed
     from ctxctl.analysis.blame import shown
     from ctxctl.analysis.by_name import copies_by_name
-    from ctxctl.cli.address import split
-    from ctxctl.cli.session import manner, opened, tell_problems, verdict
-    from ctxctl.cli.show import locate
+    from ctxctl.cli.run import begin, opened, tell_problems, verdict
+    from ctxctl.cli.selection import split
+    from ctxctl.session.naming import locate
 
     place = split(frame)
-    how = manner(
-        json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
-        learned=opt.learned(no_learned),
-    )  # fmt: skip
+    how = begin(options)
     with opened(place.trace, how, "replaying") as inspector:
-        ordinal = locate(inspector, place.address, turn, thread)
+        ordinal = locate(inspector, place.address, options.turn, options.thread)
         if how.settings.strict:
             inspector.outline(how.out.progressed)  # what is wrong behind the frame counts, too
-        found = blamed(inspector, ordinal, progress=how.out.progressed, canonical=canonical)
+        found = blamed(inspector, ordinal, progress=how.out.progressed, canonical=options.canonical)
         name, version = copies_by_name(inspector, found, item) if item is not None else (None, None)
         blocks = shown(found, stale=stale, duplicate=duplicate, item=name, version=version)
-        tell = _json if json else _plain
+        tell = _json if options.json else _plain
         tell(inspector, how, found, blocks, stat)
         how.out.flush()
-        if not json:
+        if not options.json:
             tell_problems(inspector, how)
         code = verdict(inspector, how)
     raise typer.Exit(code)
 
 
-def _plain(inspector: Inspector, how: Manner, found: Blame, blocks: Sequence[Block], stat: bool) -> None:
+def _plain(inspector: Inspector, how: Run, found: Blame, blocks: Sequence[Block], stat: bool) -> None:
     import sys
 
     from ctxctl.cli.output import is_terminal
-    from ctxctl.cli.session import base_name, header
+    from ctxctl.cli.run import header
     from ctxctl.report.blame import head_lines, text_lines
     from ctxctl.report.blamesums import sum_lines
+    from ctxctl.report.header import base_name
     from ctxctl.report.heading import one_line
 
     out = how.out
@@ -103,8 +94,8 @@ def _plain(inspector: Inspector, how: Manner, found: Blame, blocks: Sequence[Blo
     out.lines(sum_lines(found, blocks, out.width, out.paint, everything=how.everything))
 
 
-def _json(inspector: Inspector, how: Manner, found: Blame, blocks: Sequence[Block], stat: bool) -> None:
-    from ctxctl.cli.session import header, tell_problems
+def _json(inspector: Inspector, how: Run, found: Blame, blocks: Sequence[Block], stat: bool) -> None:
+    from ctxctl.cli.run import header, tell_problems
     from ctxctl.report import jsonout
     from ctxctl.report.blame import block_json, to_json
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ctxctl.budget.estimate import Estimate
     from ctxctl.budget.plan import Plan
     from ctxctl.cli.output import Output
+    from ctxctl.cli.run import Run
     from ctxctl.model.records import Fidelity
 
 _FORMATS = ("text", "json", "junit", "sarif", "github")
@@ -59,13 +60,14 @@ Form = Annotated[
 ]  # fmt: skip
 
 
+@opt.takes("json init trace live")
 def budget(
+    options: opt.CommonOptions,
     plan: PlanArg = None,
     check: Check = False,
     baseline: Baseline = None,
     update_baseline: Update = False,
     format: Form = "text",  # noqa: A002 - the option's name
-    json: opt.Json = False,
     init: Init = False,
     trace: From = None,
     live: Live = False,
@@ -77,15 +79,15 @@ def budget(
     from ctxctl.budget.check import limits_kept
     from ctxctl.budget.estimate import estimate
     from ctxctl.budget.plan import load
-    from ctxctl.cli.session import manner
+    from ctxctl.cli.run import begin
     from ctxctl.errors import Exit, UsageError
 
-    form = "json" if json else format
+    form = "json" if options.json else format
     gate = check or baseline is not None
     _sensible(form, gate, baseline, update_baseline)
-    how = manner(json=form == "json")
+    how = begin(options._replace(json=form == "json"))
     if init or trace:
-        _begin(plan, trace or [], how.out)
+        _write_plan(plan, trace or [], how._replace(options=opt.CommonOptions()))
         raise typer.Exit(Exit.OK)
     if plan is None:
         raise UsageError(
@@ -151,15 +153,15 @@ def _sensible(form: str, gate: bool, baseline: str | None, update: bool) -> None
         )
 
 
-def _begin(plan: str | None, traces: list[str], out: Output) -> None:
+def _write_plan(plan: str | None, traces: list[str], how: Run) -> None:
     """Write a new plan: the commented one, or one derived from sessions."""
-    text = _derived(traces, out) if traces else _template()
+    out = how.out
+    text = _derived(traces, how) if traces else _template()
     if plan is None or plan == "-":
         out.write(text.encode())
         out.flush()
         return
-    from ctxctl.cli.destination import Sink, destination
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import Sink, destination, note
 
     with destination(plan, out, force=False) as sink, Sink(sink) as file:
         file.write(text.encode())
@@ -172,18 +174,18 @@ def _template() -> str:
     return TEMPLATE
 
 
-def _derived(traces: list[str], out: Output) -> str:
+def _derived(traces: list[str], how: Run) -> str:
     from ctxctl.budget.derive import derived, observed
     from ctxctl.budget.observe import Observed
-    from ctxctl.cli.session import base_name, manner, opened, tell_problems
+    from ctxctl.cli.run import opened, tell_problems
+    from ctxctl.report.header import base_name
     from ctxctl.report.unrecorded import lacking
 
     if (found := _continued(traces)) is not None:
-        return _onward(*found)
+        return _onward(*found, how)
     threads: list[Observed] = []
     encodings: dict[str, None] = {}
     captures: list[Fidelity] = []
-    how = manner()
     for path in traces:
         with opened(path, how, "measuring") as inspector:
             threads += observed(inspector)
@@ -210,13 +212,13 @@ def _continued(traces: list[str]) -> tuple[str, str] | None:
     return None
 
 
-def _onward(path: str, address: str) -> str:
+def _onward(path: str, address: str, how: Run) -> str:
     from ctxctl.budget.continuation import gone, onward
-    from ctxctl.cli.session import base_name, manner, opened, tell_problems
+    from ctxctl.cli.run import opened, tell_problems
     from ctxctl.importers.registry import available
+    from ctxctl.report.header import base_name
     from ctxctl.report.unrecorded import lacking
 
-    how = manner()
     with opened(path, how, "measuring") as inspector:
         found = gone(inspector, address)
         measured = inspector.summary.fidelity if inspector.summary is not None else ()

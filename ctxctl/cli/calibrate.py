@@ -12,7 +12,7 @@ from ctxctl.cli import options as opt
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.tokens.calibrate.calibration import Calibration, Outcome
     from ctxctl.tokens.calibrate.points import Lane
 
@@ -40,26 +40,20 @@ OnlyModel = Annotated[
 ]
 
 
+@opt.takes("json everything encoding format strict color", everything=Everything)
 def calibrate(
+    options: opt.CommonOptions,
     traces: Traces = None,
     save: Save = False,
     to: To = None,
     model: OnlyModel = None,
-    json: opt.Json = False,
-    everything: Everything = False,
-    encoding: opt.Encoding = None,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
-    color: opt.Color = None,
 ) -> None:
     """Fit token counts to reported usage, and tell the error on steps that were not fitted."""
-    from ctxctl.cli.session import manner
+    from ctxctl.cli.run import begin
     from ctxctl.errors import Exit, UsageError
     from ctxctl.tokens.calibrate.points import family
 
-    how = manner(
-        json=json, everything=everything, encoding=encoding, format=format, strict=strict, color=color
-    )
+    how = begin(options)
     if not traces:
         if save or to is not None:
             raise UsageError("no-calibration", "--save and --to need sessions to fit to")
@@ -74,10 +68,10 @@ def calibrate(
     raise typer.Exit(Exit.FINDINGS if damaged and how.settings.strict else Exit.OK)
 
 
-def _gathered(traces: list[str], how: Manner) -> tuple[list[list[Lane]], bool]:
+def _gathered(traces: list[str], how: Run) -> tuple[list[list[Lane]], bool]:
     """What each session tells, and whether anything was wrong with one; raises for a trace that was named."""
     from ctxctl.cli.output import note
-    from ctxctl.cli.session import tell_problems
+    from ctxctl.cli.run import tell_problems
     from ctxctl.errors import UnreadableError
     from ctxctl.session import Inspector
     from ctxctl.session.calibration import sessions_of
@@ -116,7 +110,7 @@ def _paths(traces: list[str], format_name: str | None) -> Iterator[tuple[str, bo
         yield trace, True
 
 
-def _fitted(lanes: list[list[Lane]], how: Manner) -> Outcome:
+def _fitted(lanes: list[list[Lane]], how: Run) -> Outcome:
     from ctxctl.tokens.calibrate.calibration import calibrate as fit
     from ctxctl.tokens.models import DEFAULT_ENCODING
 
@@ -124,7 +118,7 @@ def _fitted(lanes: list[list[Lane]], how: Manner) -> Outcome:
         return fit(lanes, how.settings.encoding or DEFAULT_ENCODING)
 
 
-def _tell(outcome: Outcome, sessions: int, how: Manner) -> None:
+def _tell(outcome: Outcome, sessions: int, how: Run) -> None:
     from ctxctl.report import calibration as report
 
     out = how.out
@@ -139,7 +133,7 @@ def _tell(outcome: Outcome, sessions: int, how: Manner) -> None:
     out.flush()
 
 
-def _keep(calibration: Calibration, to: str | None, how: Manner, *, save: bool) -> None:
+def _keep(calibration: Calibration, to: str | None, how: Run, *, save: bool) -> None:
     """Write it where it was asked for; raises UsageError where there is nothing to write."""
     from ctxctl.cli.output import note
     from ctxctl.errors import UsageError
@@ -164,7 +158,7 @@ def _keep(calibration: Calibration, to: str | None, how: Manner, *, save: bool) 
         note(f"ctxctl: saved: {whole.digest}, used from now on{kept}; --calibration none goes without")
 
 
-def _list_kept(how: Manner) -> None:
+def _list_kept(how: Run) -> None:
     """What is shipped, and what the user saved, the one in use first."""
     from ctxctl.report import calibration as report
     from ctxctl.tokens.calibrate import store

@@ -9,7 +9,7 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.model.problem import Problem
 
 Sources = Annotated[
@@ -34,22 +34,20 @@ class Imported(NamedTuple):
     problems: list[Problem]
 
 
+@opt.takes("json everything format strict", everything=opt.EveryProblem)
 def convert(
+    options: opt.CommonOptions,
     sources: Sources,
     output: Where = "-",
     force: Force = False,
-    json: opt.Json = False,
-    everything: opt.EveryProblem = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
 ) -> None:
     """Convert foreign captures to a trace; formats are detected. Other commands open them directly too."""
-    from ctxctl.cli.destination import destination
-    from ctxctl.cli.session import manner
+    from ctxctl.cli.output import destination
+    from ctxctl.cli.run import begin
     from ctxctl.errors import Exit, UsageError
 
-    how = manner(json=json, everything=everything, format=format, strict=strict)
-    if json and output == "-":
+    how = begin(options)
+    if options.json and output == "-":
         raise UsageError(
             "output-needed", "--json and the trace both want standard output", hint="give -o FILE"
         )
@@ -70,7 +68,7 @@ def _import(
     source: str,
     number: int,
     target: IO[bytes] | str,
-    how: Manner,
+    how: Run,
     others: list[str],
     taken: dict[str, int],
 ) -> Imported:
@@ -81,11 +79,11 @@ def _import(
     """
     from pathlib import Path
 
-    from ctxctl.cli.session import base_name
     from ctxctl.errors import UnreadableError
     from ctxctl.importers import registry
     from ctxctl.importers.capture import open_capture
     from ctxctl.ingest.folder import Folder, told_apart
+    from ctxctl.report.header import base_name
     from ctxctl.trace.source import Source
     from ctxctl.trace.writer import TraceWriter
 
@@ -118,12 +116,12 @@ def _import(
         return Imported(source, importer.name, events, sorted(problems))
 
 
-def _tell(done: list[Imported], how: Manner, output: str) -> None:
+def _tell(done: list[Imported], how: Run, output: str) -> None:
     """What was imported: narration on standard error, or lines of JSON on standard output."""
     from ctxctl.cli.output import note
-    from ctxctl.cli.session import base_name
     from ctxctl.labels import plural
     from ctxctl.report import jsonout
+    from ctxctl.report.header import base_name
     from ctxctl.report.problems import problem_lines
 
     for one in done:

@@ -36,27 +36,19 @@ AsOf = Annotated[
 ]
 
 
+@opt.takes("json", opt.COUNTED, "calibration", opt.READ)
 def cost(
+    options: opt.CommonOptions,
     trace: opt.TraceArg,
     by: By = "kind",
     top: Top = 15,
     steps: Steps = False,
     provider: Provider = None,
     as_of: AsOf = None,
-    json: opt.Json = False,
-    target: opt.Target = None,
-    model: opt.Model = None,
-    encoding: opt.Encoding = None,
-    policy: opt.Policy = None,
-    calibration: opt.Calibration = None,
-    no_learned: opt.NoLearned = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
-    color: opt.Color = None,
 ) -> None:
     """What a session cost: billed, counted, by what it was spent on, and what each cache break cost."""
     from ctxctl.analysis.costs import Costs, walk
-    from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
+    from ctxctl.cli.run import begin, header, opened, tell_problems, verdict
     from ctxctl.errors import UsageError
     from ctxctl.report import costs as report
     from ctxctl.report import jsonout
@@ -67,15 +59,11 @@ def cost(
 
     if by not in _BY:
         raise UsageError("bad-grouping", f"--by {by} is none", hint=f"one of {', '.join(_BY)}")
-    how = manner(
-        json=json, target=target, model=model, encoding=encoding,
-        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
-        learned=opt.learned(no_learned),
-    )  # fmt: skip
+    how = begin(options)
     out = how.out
     with opened(trace, how, "pricing") as inspector:
         costs = Costs(RateBook(how.settings.models, provider_of(provider), _day(as_of)), _name_of(by))
-        if json:
+        if options.json:
             out.json(jsonout.trace(header(inspector)))
             for one in walk(inspector, costs):
                 out.json(report.step_object(one))

@@ -1,4 +1,4 @@
-"""``ctxctl diff``: two frames, of one trace or of two."""
+"""``ctxctl diff``: two frames, of one trace or of two; or two whole sessions, with ``--sessions``."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.cli.session import Manner
-    from ctxctl.model.results import Placement
-    from ctxctl.report.compare import Comparison, Text
+    from collections.abc import Sequence
+
+    from ctxctl.cli.run import Run
+    from ctxctl.model.sessions import SessionDiff
+    from ctxctl.report.compare import Comparison
     from ctxctl.session import Inspector
     from ctxctl.session.naming import Place
 
@@ -44,7 +46,9 @@ Sessions = Annotated[
 ]
 
 
+@opt.takes("plain json canonical everything thread", opt.COUNTED, opt.READ, thread=opt.ThreadOf)
 def diff(
+    options: opt.CommonOptions,
     a: A,
     b: B = None,
     stat: Stat = False,
@@ -52,67 +56,53 @@ def diff(
     ui: Ui = False,
     exit_code: ExitCode = False,
     sessions: Sessions = False,
-    plain: opt.Plain = False,
-    json: opt.Json = False,
-    canonical: opt.Canonical = False,
-    everything: opt.Everything = False,
-    thread: opt.ThreadOf = None,
-    target: opt.Target = None,
-    model: opt.Model = None,
-    encoding: opt.Encoding = None,
-    policy: opt.Policy = None,
-    no_learned: opt.NoLearned = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
-    color: opt.Color = None,
 ) -> None:
     """Compare two frames: what entered and left the window, item by item and line by line.
 
     Two traces without an address are compared by their last frames; with --sessions, as a whole.
     """
-    from ctxctl.cli.address import split
-    from ctxctl.cli.session import manner, opened, tell_problems, verdict
-    from ctxctl.cli.sessions import pointed_out, whole
-    from ctxctl.cli.show import locate
+    from ctxctl.cli.run import begin, opened, tell_problems, verdict
+    from ctxctl.cli.selection import split
     from ctxctl.errors import Exit
+    from ctxctl.report.compare import compared
+    from ctxctl.session.naming import locate
 
     left = split(a)
     right = split(b, same=left.trace) if b is not None else None
-    how = manner(
-        json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, learned=opt.learned(no_learned), format=format, strict=strict, color=color,
-    )  # fmt: skip
+    how = begin(options)
     if sessions:
-        raise typer.Exit(whole(left, right, how, stat=stat, exit_code=exit_code, frames=patch or ui))
+        raise typer.Exit(
+            _whole_sessions(left, right, how, stat=stat, exit_code=exit_code, frames=patch or ui)
+        )
     if ui:
-        raise typer.Exit(_interface(left, right, thread, how))
+        raise typer.Exit(_interface(left, right, options.thread, how))
     with ExitStack() as stack:
         one = two = stack.enter_context(opened(left.trace, how, "replaying"))
         if right is not None and right.trace != left.trace:
             two = stack.enter_context(opened(right.trace, how, "replaying"))
         one.outline(how.out.progressed)
-        named = locate(one, left.address, None, thread)
+        named = locate(one, left.address, None, options.thread)
         at = named if right is not None else _before(one, named)
-        to = named if right is None else locate(two, right.address, None, thread)
-        found = comparison(one, at, two, to, canonical=canonical)
+        to = named if right is None else locate(two, right.address, None, options.thread)
+        found = compared(one, at, two, to, under=_under(one, two), canonical=options.canonical)
         _tell(found, one, two, how, stat=stat, patch=patch)
         how.out.flush()
-        for inspector in () if json else dict.fromkeys((one, two)):
+        for inspector in () if options.json else dict.fromkeys((one, two)):
             tell_problems(inspector, how)
-        if two is not one and not json:
-            pointed_out(left, right)
+        if two is not one and not options.json:
+            _point_out(left, right)
         code = max(verdict(one, how), verdict(two, how))
     raise typer.Exit(Exit.FINDINGS if exit_code and found.differs else code)
 
 
-def _interface(left: Place, right: Place | None, thread: str | None, how: Manner) -> int:
+def _interface(left: Place, right: Place | None, thread: str | None, how: Run) -> int:
     """Open the terminal UI on two frames, over the trace of the second; its exit code."""
     import sys
 
     from ctxctl.cli.output import is_terminal
-    from ctxctl.cli.session import inspector_of
-    from ctxctl.cli.show import locate
+    from ctxctl.cli.run import inspector_of
     from ctxctl.errors import UsageError
+    from ctxctl.session.naming import locate
     from ctxctl.tui.app import run
     from ctxctl.tui.screens.diff.values import FrameName, Pair
 
@@ -159,52 +149,26 @@ def _before(inspector: Inspector, ordinal: int) -> int:
     return before
 
 
-def comparison(one: Inspector, a: int, two: Inspector, b: int, *, canonical: bool = False) -> Comparison:
-    """Two frames by their ordinals, with what is between them; `canonical`: texts with JSON in that form."""
-    from ctxctl.analysis.frame_pair import between, several_sessions
-    from ctxctl.cli.session import base_name, header
-    from ctxctl.report.compare import Comparison, Side
+def _under(one: Inspector, two: Inspector) -> str:
+    """What both were replayed under, in one line."""
+    from ctxctl.cli.run import header
     from ctxctl.report.heading import one_line
 
-    left, right = one.frame(a), two.frame(b)
-    result = between(one, a, two, b)
-    under = list(dict.fromkeys((one_line(header(one)), one_line(header(two)))))
-    return Comparison(
-        under="; ".join(under),
-        a=Side(base_name(one.name), left, reader(one, canonical=canonical), several_sessions(one)),
-        b=Side(base_name(two.name), right, reader(two, canonical=canonical), several_sessions(two)),
-        changes=result.changes,
-        new=result.new,
-        freed=result.freed,
-        before=result.before,
-        after=result.after,
-        unrecorded=result.unrecorded,
-        reweighed=result.reweighed,
-    )
-
-
-def reader(inspector: Inspector, *, canonical: bool = False) -> Text:
-    """Reads a placement's text from its trace: as it was sent, or with its JSON in canonical form."""
-    from ctxctl.session.assembly import text_of
-
-    def read(placement: Placement) -> str | None:
-        return None if placement.content is None else text_of(inspector.text, placement, canonical=canonical)
-
-    return read
+    return "; ".join(dict.fromkeys((one_line(header(one)), one_line(header(two)))))
 
 
 def _tell(
-    found: Comparison, one: Inspector, two: Inspector, how: Manner, *, stat: bool, patch: bool
+    found: Comparison, one: Inspector, two: Inspector, how: Run, *, stat: bool, patch: bool
 ) -> None:  # fmt: skip
     import msgspec
 
-    from ctxctl.cli.session import header, tell_problems
-    from ctxctl.cli.skipped import listed
+    from ctxctl.analysis.frame_pair import with_skipped
+    from ctxctl.cli.run import header, tell_problems
     from ctxctl.report import compare, jsonout
 
     out = how.out
     if how.everything:
-        found = msgspec.structs.replace(found, changes=listed(found.changes, found.b.frame.placements))
+        found = msgspec.structs.replace(found, changes=with_skipped(found.changes, found.b.frame.placements))
     if how.json:
         out.json(jsonout.trace(header(one)))
         if two is not one:
@@ -222,3 +186,70 @@ def _tell(
         if patches and (stat or not patch):
             out.lines([""])
         out.lines(compare.patch_lines(patches, out.paint))
+
+
+def _point_out(left: Place, right: Place | None) -> None:
+    """Say what was compared, where two traces were named and no frame of them."""
+    from ctxctl.cli.output import note
+
+    if right is not None and left.address is None and right.address is None:
+        note("ctxctl: these are the last frames; --sessions compares the whole sessions")
+
+
+def _whole_sessions(
+    left: Place, right: Place | None, how: Run, *, stat: bool, exit_code: bool, frames: bool
+) -> int:
+    """Compare two sessions and print it; the exit code.  `frames`: what was asked for is about frames."""
+    from ctxctl.analysis.sessions import compare_sessions
+    from ctxctl.cli.run import opened, tell_problems, verdict
+    from ctxctl.errors import Exit, UsageError
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+    if right is None or left.address is not None or right.address is not None or frames:
+        raise UsageError(
+            "not-sessions",
+            "--sessions compares two whole traces",
+            hint="write `ctxctl diff one.jsonl two.jsonl --sessions`, without @, --patch and --ui",
+        )
+    with opened(left.trace, how, "replaying") as one, opened(right.trace, how, "replaying") as two:
+        found = compare_sessions(one, two, RateBook(how.settings.models), how.out.progressed)
+        if how.json:
+            _sessions_json(found, (one, two), how, items=not stat)
+        else:
+            _sessions_plain(found, (one, two), how, stat=stat)
+        how.out.flush()
+        for inspector in (one, two):
+            tell_problems(inspector, how)
+        how.out.flush()
+        code = max(verdict(one, how), verdict(two, how))
+    return int(Exit.FINDINGS if exit_code and found.differs else code)
+
+
+def _sessions_plain(found: SessionDiff, sides: Sequence[Inspector], how: Run, *, stat: bool) -> None:
+    from ctxctl.cli.run import header
+    from ctxctl.report.header import base_name
+    from ctxctl.report.heading import one_line
+    from ctxctl.report.sessions import head_lines, stat_lines, turn_lines
+
+    out = how.out
+    names = [base_name(inspector.name) for inspector in sides]
+    under = "; ".join(dict.fromkeys(one_line(header(inspector)) for inspector in sides))
+    out.lines(head_lines(found, names, under, out.width))
+    out.lines(stat_lines(found, out.width, out.paint))
+    if not stat:
+        out.lines(turn_lines(found, out.width, out.paint, everything=how.everything))
+
+
+def _sessions_json(found: SessionDiff, sides: Sequence[Inspector], how: Run, *, items: bool) -> None:
+    from ctxctl.cli.run import header
+    from ctxctl.report import jsonout
+    from ctxctl.report.header import base_name
+    from ctxctl.report.sessions import pair_json, to_json
+
+    out = how.out
+    for inspector in sides:
+        out.json(jsonout.trace(header(inspector)))
+    for thread in found.threads:
+        for pair in thread.turns:
+            out.json(pair_json(pair, items=items))
+    out.json(to_json(found, [base_name(inspector.name) for inspector in sides]))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from ctxctl.cli.output import Output
-    from ctxctl.cli.session import Manner as Asked
+    from ctxctl.cli.run import Run
     from ctxctl.model.problem import Problem
     from ctxctl.report.exports import Manner
     from ctxctl.session import Inspector
@@ -72,26 +72,27 @@ MaxContent = Annotated[
 ]
 
 
+@opt.takes(
+    "turn max_content table",
+    opt.COUNTED,
+    "no_learned read_as everything",
+    target=Target,
+    everything=opt.EveryProblem,
+)
 def export(
+    options: opt.CommonOptions,
     trace: opt.TraceArg,
     output: Where = "-",
     force: Force = False,
     format: As = "events",  # noqa: A002 - the option's name
     strict: Strict = False,
-    turn: opt.Turn = None,
     max_content: MaxContent = None,
     table: Table = None,
-    target: Target = None,
-    model: opt.Model = None,
-    encoding: opt.Encoding = None,
-    policy: opt.Policy = None,
-    no_learned: opt.NoLearned = False,
     read_as: ReadAs = None,
-    everything: opt.EveryProblem = False,
 ) -> None:
     """Write a trace in another form. What was redacted anywhere in it is in no export."""
-    from ctxctl.cli.only import nothing_there
-    from ctxctl.cli.session import manner, opened, tell_learned
+    from ctxctl.cli.run import begin, opened, tell_learned
+    from ctxctl.cli.selection import nothing_there
     from ctxctl.errors import Exit, UnreadableError
     from ctxctl.report.exports import by_name, refuse
     from ctxctl.report.problems import problem_lines
@@ -100,31 +101,30 @@ def export(
     refuse(
         format,
         {
-            "--strict": strict, "--turn": turn, "--max-content": max_content, "--model": model,
-            "--encoding": encoding, "--policy": policy, "--table": table,
+            "--strict": strict, "--turn": options.turn, "--max-content": max_content,
+            "--model": options.model, "--encoding": options.encoding, "--policy": options.policy,
+            "--table": table,
         },
     )  # fmt: skip
-    how = manner(
-        everything=everything, format=read_as, target=target, model=model, encoding=encoding, policy=policy,
-        # A trace is evidence: what was not in the capture is in no trace made of it.
-        learned=opt.learned(no_learned or format in ("events", "otel")),
-    )  # fmt: skip
+    # A trace is evidence: what was not in the capture is in no trace made of it (docs/learn.md).
+    captured = options.no_learned or format == "events"
+    how = begin(options._replace(format=read_as, no_learned=captured))
     found: list[Problem] = []
     written = 0
     with opened(trace, how, "exporting") as inspector:
-        asked = _manner(inspector, how, strict, turn, max_content)._replace(table=table or "steps")
+        asked = _manner(inspector, how, strict, options.turn, max_content)._replace(table=table or "steps")
         with _sink(output, how.out, force=force, readable=writer.readable) as out:
             for piece in writer.make(inspector, asked, found.append, how.out.progressed):
                 out.write(piece)
                 written += len(piece)
-            if not written and turn is not None:
-                raise nothing_there(turn, None, inspector.places().spans)
+            if not written and options.turn is not None:
+                raise nothing_there(options.turn, None, inspector.places().spans)
             if not written:
                 raise UnreadableError("no-events", f"{trace}: nothing to export")
         found = sorted([*inspector.problems, *found])
         how.out.flush()
-        tell_learned(inspector, always=format in ("csv", "parquet"))
-        cap = None if everything else how.settings.problems
+        tell_learned(inspector, always=format not in ("html", "markdown"))
+        cap = None if options.everything else how.settings.problems
         for line in problem_lines(inspector.name, found, max(len(found), inspector.problem_count), cap):
             _note(line)
     raise typer.Exit(Exit.OK)
@@ -137,10 +137,10 @@ def _note(line: str) -> None:
 
 
 def _manner(
-    inspector: Inspector, how: Asked, strict: bool, turn: str | None, max_content: str | None
+    inspector: Inspector, how: Run, strict: bool, turn: str | None, max_content: str | None
 ) -> Manner:
-    from ctxctl.cli.only import only
-    from ctxctl.cli.session import header
+    from ctxctl.cli.run import header
+    from ctxctl.cli.selection import only
     from ctxctl.report.exports import Manner
 
     return Manner(
@@ -159,7 +159,7 @@ def _sink(output: str, out: Output, *, force: bool, readable: bool) -> Iterator[
     """Where the export goes; only what is plain text may go to a terminal."""
     from typing import cast
 
-    from ctxctl.cli.destination import Sink, Through, destination
+    from ctxctl.cli.output import Sink, Through, destination
 
     if output == "-" and readable:
         yield cast("IO[bytes]", Through(out))
@@ -169,12 +169,10 @@ def _sink(output: str, out: Output, *, force: bool, readable: bool) -> Iterator[
 
 
 def _size(text: str) -> int:
-    """Bytes; raises UsageError("bad-size")."""
-    import re
-
+    """The bytes of ``--max-content``; raises UsageError("bad-size")."""
     from ctxctl.errors import UsageError
 
-    found = re.fullmatch(r"([0-9]{1,15})\s*([kmgt]?)i?b?", text.strip(), re.IGNORECASE)
-    if found is None:
+    size = opt.size_of(text)
+    if size is None:
         raise UsageError("bad-size", f"--max-content {text}: not a size", hint="for example 500K, 20M, 1G")
-    return int(found[1]) << 10 * " kmgt".index(found[2].lower() or " ")
+    return size

@@ -9,7 +9,7 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
     from ctxctl.session import Inspector
 
@@ -35,28 +35,17 @@ class Counts(NamedTuple):
     undecided: int = 0
 
 
+@opt.takes("plain json everything thread", opt.COUNTED, "calibration", opt.READ)
 def find(
+    options: opt.CommonOptions,
     arguments: Arguments,
     first: First = False,
     count: Count = False,
-    plain: opt.Plain = False,
-    json: opt.Json = False,
-    everything: opt.Everything = False,
-    thread: opt.Thread = None,
-    target: opt.Target = None,
-    model: opt.Model = None,
-    encoding: opt.Encoding = None,
-    policy: opt.Policy = None,
-    calibration: opt.Calibration = None,
-    no_learned: opt.NoLearned = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
-    color: opt.Color = None,
 ) -> None:
     """Find the steps at which a predicate holds; exit 0 if there is one, 1 if there is none."""
-    from ctxctl.cli.asking import query_of
     from ctxctl.cli.output import complain
-    from ctxctl.cli.session import manner
+    from ctxctl.cli.run import begin
+    from ctxctl.cli.selection import query_of
     from ctxctl.errors import CtxctlError, Exit, UsageError
 
     *traces, predicate = arguments
@@ -67,15 +56,11 @@ def find(
             hint="write both, the predicate in quotes: ctxctl find run.jsonl 'window > 80%'",
         )
     query = query_of(predicate)
-    how = manner(
-        json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
-        learned=opt.learned(no_learned),
-    )  # fmt: skip
+    how = begin(options)
     found, worst = 0, 0
     for trace in traces:
         try:
-            steps, code = _trace(trace, query, how, _Wish(thread, first, count, len(traces) > 1))
+            steps, code = _trace(trace, query, how, _Wish(options.thread, first, count, len(traces) > 1))
         except CtxctlError as error:
             if len(traces) == 1:
                 raise
@@ -98,9 +83,9 @@ class _Wish(NamedTuple):
     """There are several traces, so that each line names its own."""
 
 
-def _trace(trace: str, query: Query, how: Manner, wish: _Wish) -> tuple[int, int]:
+def _trace(trace: str, query: Query, how: Run, wish: _Wish) -> tuple[int, int]:
     """Find in one trace; how many steps, and the exit code that its problems alone would give."""
-    from ctxctl.cli.session import header, opened, tell_problems, verdict
+    from ctxctl.cli.run import header, opened, tell_problems, verdict
     from ctxctl.report import jsonout
 
     with opened(trace, how, "replaying") as inspector:
@@ -112,14 +97,14 @@ def _trace(trace: str, query: Query, how: Manner, wish: _Wish) -> tuple[int, int
         return counts.steps, verdict(inspector, how)
 
 
-def _steps(inspector: Inspector, query: Query, how: Manner, wish: _Wish) -> Counts:
+def _steps(inspector: Inspector, query: Query, how: Run, wish: _Wish) -> Counts:
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.analysis.where import address, where
-    from ctxctl.cli.asking import prices
     from ctxctl.cli.output import note
-    from ctxctl.cli.session import base_name
+    from ctxctl.cli.selection import prices
     from ctxctl.report.ceilings import ceilings_text
     from ctxctl.report.find import found_json, hit_json, step_lines, sum_line
+    from ctxctl.report.header import base_name
     from ctxctl.session.ceilings import Ceilings
     from ctxctl.text import visible
 

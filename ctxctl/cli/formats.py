@@ -18,16 +18,20 @@ Name = Annotated[
 ]
 
 
-def formats(name: Name = None, json: opt.Json = False) -> None:
+@opt.takes("json")
+def formats(
+    options: opt.CommonOptions,
+    name: Name = None,
+) -> None:
     """List the formats that can be opened directly or imported, or tell all about one."""
-    from ctxctl.cli.session import manner
+    from ctxctl.cli.run import begin
     from ctxctl.importers.registry import available, by_name
 
-    how = manner(json=json)
+    how = begin(options)
     if name is not None:
-        _one(by_name(name), how.out, json=json)
+        _one(by_name(name), how.out, json=options.json)
     else:
-        _all(available(), how.out, json=json)
+        _all(available(), how.out, json=options.json)
     how.out.flush()
     raise typer.Exit(0)
 

@@ -11,7 +11,7 @@ from ctxctl.cli import options as opt
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.model.problem import Problem
     from ctxctl.session.learned.book import Learned
     from ctxctl.session.learned.gather import Gathered
@@ -39,21 +39,19 @@ Forget = Annotated[
 ]
 
 
+@opt.takes("json everything format color", everything=opt.EveryProblem)
 def learn(
+    options: opt.CommonOptions,
     recordings: Recordings = None,
     client: Client = None,
     version: Version = None,
     forget: Forget = None,
-    json: opt.Json = False,
-    everything: opt.EveryProblem = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    color: opt.Color = None,
 ) -> None:
     """Keep the system prompt, tools and reminders of a client's requests, to complete its logs by."""
-    from ctxctl.cli.session import manner
+    from ctxctl.cli.run import begin
     from ctxctl.errors import Exit, UsageError
 
-    how = manner(json=json, everything=everything, format=format, color=color)
+    how = begin(options)
     if forget is not None:
         if recordings:
             raise UsageError("learn-or-forget", "--forget takes no recordings")
@@ -65,7 +63,7 @@ def learn(
     raise typer.Exit(Exit.OK)
 
 
-def _learn(recordings: list[str], client: str | None, version: str | None, how: Manner) -> None:
+def _learn(recordings: list[str], client: str | None, version: str | None, how: Run) -> None:
     """Learn from each recording; those of one client and version are joined with what is known."""
     from ctxctl.cli.output import note
     from ctxctl.session.learned import store
@@ -88,7 +86,7 @@ def _learn(recordings: list[str], client: str | None, version: str | None, how: 
     how.out.flush()
 
 
-def _gathered(recording: str, how: Manner) -> tuple[Gathered, list[Problem]]:
+def _gathered(recording: str, how: Run) -> tuple[Gathered, list[Problem]]:
     from ctxctl.record.keys import user_key
     from ctxctl.record.redact import Found, Redactor
     from ctxctl.session.learned.gather import Gathered
@@ -101,7 +99,7 @@ def _gathered(recording: str, how: Manner) -> tuple[Gathered, list[Problem]]:
     return gathered, problems
 
 
-def _events(recording: str, how: Manner, problems: list[Problem]) -> Iterator[dict[str, Any]]:
+def _events(recording: str, how: Run, problems: list[Problem]) -> Iterator[dict[str, Any]]:
     """The events of a capture, or those that a native trace holds; none of a client's own log."""
     from ctxctl.importers import registry
     from ctxctl.importers.capture import open_capture
@@ -152,7 +150,7 @@ def _forget(name: str) -> None:
         note(f"ctxctl: forgotten: {visible(gone)}")
 
 
-def _list(how: Manner) -> None:
+def _list(how: Run) -> None:
     """What is known, a line each; a damaged set is named and does not stop the rest."""
     from ctxctl.cli.output import note
     from ctxctl.errors import UnreadableError
@@ -211,7 +209,7 @@ def _object(found: Learned) -> dict[str, Any]:
     }
 
 
-def _tell_problems(recording: str, problems: list[Problem], how: Manner) -> None:
+def _tell_problems(recording: str, problems: list[Problem], how: Run) -> None:
     from ctxctl.cli.output import note
     from ctxctl.report.problems import problem_lines
 

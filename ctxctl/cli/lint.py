@@ -11,7 +11,7 @@ from ctxctl.cli import options as opt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.lint.selection import Choice
     from ctxctl.model.findings import Finding, Tally
 
@@ -53,43 +53,38 @@ ListRules = Annotated[bool, typer.Option("--rules", help="All rules, a sentence 
 Everything = Annotated[bool, typer.Option("--all", help="Every finding, and every problem of the input.")]
 
 
+@opt.takes(
+    "json baseline update_baseline statistics explain list_rules everything target model",
+    opt.READ,
+    everything=Everything,
+)
 def lint(
+    options: opt.CommonOptions,
     traces: Traces = None,
     select: Select = None,
     ignore: Ignore = None,
     severity: Severity = None,
     settings: Set = None,
     output: Form = "text",
-    json: opt.Json = False,
     baseline: Baseline = None,
     update_baseline: Update = False,
     statistics: Statistics = False,
     explain: Explain = None,
     list_rules: ListRules = False,
-    everything: Everything = False,
-    target: opt.Target = None,
-    model: opt.Model = None,
-    no_learned: opt.NoLearned = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
-    color: opt.Color = None,
 ) -> None:
     """What in a trace is waste, a contradiction or a leak, with its cost, a fix and the place to look at.
 
     Exit 1 if there is a finding of severity error or warning.
     """
-    from ctxctl.cli.session import manner
+    from ctxctl.cli.run import begin
     from ctxctl.errors import Exit, UsageError
 
-    form = "json" if json else output
+    form = "json" if options.json else output
     if form not in _FORMS:
         raise UsageError(
             "unknown-output-format", f"--output {form[:40]!r} is none", hint=f"one of {', '.join(_FORMS)}"
         )
-    how = manner(
-        json=form == "json", everything=everything, target=target, model=model, format=format,
-        strict=strict, color=color, learned=opt.learned(no_learned),
-    )  # fmt: skip
+    how = begin(options._replace(json=form == "json"))
     if explain is not None or list_rules:
         _documented(explain, how)
         raise typer.Exit(Exit.OK)
@@ -135,10 +130,10 @@ def _choice(
     )
 
 
-def _found(traces: Sequence[str], choice: Choice, how: Manner) -> _Found:
+def _found(traces: Sequence[str], choice: Choice, how: Run) -> _Found:
     """All traces, one after the other; one that cannot be read does not stop the others."""
     from ctxctl.cli.output import complain
-    from ctxctl.cli.session import header, opened, tell_problems, verdict
+    from ctxctl.cli.run import header, opened, tell_problems, verdict
     from ctxctl.errors import CtxctlError
     from ctxctl.lint.run import linted
     from ctxctl.model.findings import order
@@ -169,7 +164,7 @@ def _found(traces: Sequence[str], choice: Choice, how: Manner) -> _Found:
 
 
 def _tell(
-    found: _Found, choice: Choice, baseline: str | None, form: str, how: Manner, *, update: bool, table: bool
+    found: _Found, choice: Choice, baseline: str | None, form: str, how: Run, *, update: bool, table: bool
 ) -> int:
     """Print what is new; the exit code that it asks for."""
     from pathlib import Path
@@ -195,7 +190,7 @@ def _tell(
 
 
 def _print(
-    found: _Found, choice: Choice, form: str, how: Manner, *, known: int, stale: int, table: bool
+    found: _Found, choice: Choice, form: str, how: Run, *, known: int, stale: int, table: bool
 ) -> None:
     from ctxctl import __version__
     from ctxctl.report import gates
@@ -226,7 +221,7 @@ def _print(
         out.lines(text.verdict(findings, found.tallies, known))
 
 
-def _documented(explain: str | None, how: Manner) -> None:
+def _documented(explain: str | None, how: Run) -> None:
     """One rule, or the list of all."""
     from ctxctl.lint.registry import rules
     from ctxctl.lint.selection import find

@@ -101,8 +101,8 @@ app.command("models", short_help="Windows, limits and prices of models, offline.
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; never raises, whatever the input was."""
-    from ctxctl.cli.address import shielded
     from ctxctl.cli.output import complain
+    from ctxctl.cli.selection import shielded
 
     try:
         code = app(args=shielded(arguments), prog_name="ctxctl", standalone_mode=False)

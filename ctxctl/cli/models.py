@@ -25,20 +25,25 @@ Provider = Annotated[
 ]
 
 
-def models(name: Name = None, provider: Provider = None, json: opt.Json = False) -> None:
+@opt.takes("json")
+def models(
+    options: opt.CommonOptions,
+    name: Name = None,
+    provider: Provider = None,
+) -> None:
     """What is known of a model; without a name, all models of their makers or of one provider."""
-    from ctxctl.cli.session import manner
+    from ctxctl.cli.run import begin
     from ctxctl.tokens.catalogue.find import find
     from ctxctl.tokens.catalogue.names import provider_of
 
-    how = manner(json=json)
+    how = begin(options)
     if name is None:
-        _list(provider_of(provider), how.settings.models, how.out, json=json)
+        _list(provider_of(provider), how.settings.models, how.out, json=options.json)
     else:
         known = find(name, provider, own=how.settings.models)
         if known.how == "unknown":
             _unknown(name, provider)
-        _tell(known, how.out, json=json)
+        _tell(known, how.out, json=options.json)
     how.out.flush()
     raise typer.Exit(0)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from typing import Annotated
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
@@ -64,6 +67,12 @@ def complete_policies(incomplete: str) -> list[str]:
     return [name for name in names() if name.startswith(incomplete)]
 
 
+def size_of(text: str) -> int | None:
+    """The bytes of a size as it is typed, such as 500K, 20 MiB or 4096; None where it is no size."""
+    found = re.fullmatch(r"([0-9]{1,15})\s*([kmgt]?)i?b?", text.strip(), re.IGNORECASE)
+    return None if found is None else int(found[1]) << 10 * " kmgt".index(found[2].lower() or " ")
+
+
 TraceArg = Annotated[
     str,
     typer.Argument(
@@ -78,122 +87,147 @@ FrameArg = Annotated[
         autocompletion=complete_files,
     ),
 ]
-Plain = Annotated[bool, typer.Option("--plain", help="Plain report, also on a terminal.")]
-Canonical = Annotated[
-    bool,
-    typer.Option(
-        "--canonical", help="Texts with JSON in canonical form (keys sorted, no spaces), not as it was sent."
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="JSON lines, version 2 (docs/json.md).")]
-Everything = Annotated[bool, typer.Option("--all", help="List skipped items and every problem too.")]
 EveryProblem = Annotated[bool, typer.Option("--all", help="List every problem, however many there are.")]
 TurnOf = Annotated[
     str | None,
     typer.Option("--turn", metavar="TURN[.STEP]", help="The same as @TURN[.STEP] after the trace."),
 ]
-Turn = Annotated[
-    str | None,
-    typer.Option("--turn", metavar="N|A..B", help="Only this turn, or these; negative from the end."),
-]
-Where = Annotated[
-    str | None,
-    typer.Option("--where", metavar="PREDICATE", help="Only steps at which this holds (docs/search.md)."),
-]
-Thread = Annotated[str | None, typer.Option("--thread", metavar="NAME", help="Only this thread.")]
 ThreadOf = Annotated[
     str | None, typer.Option("--thread", metavar="NAME", help="The thread of addresses that name none.")
 ]
-Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target", metavar="NAME", help="Whose view: model, tool, user, ...", autocompletion=complete_targets
-    ),
-]
-Model = Annotated[
-    str | None,
-    typer.Option("--model", metavar="NAME", help="Count as for this model, whatever the trace names."),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding", metavar="NAME", help="Count with this encoding.", autocompletion=complete_encodings
-    ),
-]
-Policy = Annotated[
-    str | None,
-    typer.Option("--policy", metavar="NAME", help="Replay by this policy.", autocompletion=complete_policies),
-]
-Window = Annotated[
-    str | None,
-    typer.Option(
-        "--window", metavar="TOKENS", help="Suppose a model with this window: 128000, 128k, 1m (simulated)."
-    ),
-]
-Reserve = Annotated[
-    str | None,
-    typer.Option("--reserve", metavar="TOKENS", help="Suppose that this much is kept for the answer."),
-]
-MaxInput = Annotated[
-    str | None, typer.Option("--max-input", metavar="TOKENS", help="Suppose this limit on the prompt.")
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--drop",
-        metavar="KIND|SOURCE|SERVER",
-        help="Suppose that these items had never been there: kind:tool_result, source:app:notes,"
-        " server:github, item:ID, or a bare word. Repeatable.",
-    ),
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="ITEM=FILE",
-        help="Suppose this text in the place of an item's (ITEM@VERSION: of one version's); - is stdin."
-        " Repeatable.",
-    ),
-]
-Compare = Annotated[
-    bool, typer.Option("--compare", help="Recorded and simulated side by side, turn by turn.")
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="Read as this format instead of detecting it.",
-        autocompletion=complete_formats,
-    ),
-]
-Calibration = Annotated[
-    str | None,
-    typer.Option(
-        "--calibration",
-        metavar="NAME",
-        help="Tokens of a model without a public tokenizer: saved, shipped, none, session, a digest or a"
-        " file.",
-        autocompletion=complete_calibrations,
-    ),
-]
-NoLearned = Annotated[
-    bool,
-    typer.Option(
-        "--no-learned", help="Show what the log itself holds, without learned items (docs/learn.md)."
-    ),
-]
-Strict = Annotated[
-    bool | None,
-    typer.Option(
-        "--strict", help="Exit 1 on problems in the input, or if a replay differs.", show_default=False
-    ),
-]
-Color = Annotated[
-    str | None, typer.Option("--color", metavar="WHEN", help="auto, always or never.", show_default=False)
-]
 
 
-def learned(off: bool) -> str | None:
-    """What `--no-learned` asks for; None: what the settings say."""
-    return "none" if off else None
+class CommonOptions(NamedTuple):
+    """The options that several commands share, each with its help; those that a command does not take are
+    as if they had not been given.
+    """
+
+    plain: Annotated[bool, typer.Option("--plain", help="Plain report, also on a terminal.")] = False
+    json: Annotated[bool, typer.Option("--json", help="JSON lines, version 2 (docs/json.md).")] = False
+    canonical: Annotated[
+        bool,
+        typer.Option(
+            "--canonical",
+            help="Texts with JSON in canonical form (keys sorted, no spaces), not as it was sent.",
+        ),
+    ] = False
+    everything: Annotated[bool, typer.Option("--all", help="List skipped items and every problem too.")] = (
+        False
+    )
+    turn: Annotated[
+        str | None,
+        typer.Option("--turn", metavar="N|A..B", help="Only this turn, or these; negative from the end."),
+    ] = None
+    thread: Annotated[str | None, typer.Option("--thread", metavar="NAME", help="Only this thread.")] = None
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="NAME",
+            help="Whose view: model, tool, user, ...",
+            autocompletion=complete_targets,
+        ),
+    ] = None
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="NAME", help="Count as for this model, whatever the trace names."),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            "--encoding", metavar="NAME", help="Count with this encoding.", autocompletion=complete_encodings
+        ),
+    ] = None
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy", metavar="NAME", help="Replay by this policy.", autocompletion=complete_policies
+        ),
+    ] = None
+    calibration: Annotated[
+        str | None,
+        typer.Option(
+            "--calibration",
+            metavar="NAME",
+            help="Tokens of a model without a public tokenizer: saved, shipped, none, session, a digest or a"
+            " file.",
+            autocompletion=complete_calibrations,
+        ),
+    ] = None
+    no_learned: Annotated[
+        bool,
+        typer.Option(
+            "--no-learned", help="Show what the log itself holds, without learned items (docs/learn.md)."
+        ),
+    ] = False
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="Read as this format instead of detecting it.",
+            autocompletion=complete_formats,
+        ),
+    ] = None
+    strict: Annotated[
+        bool | None,
+        typer.Option(
+            "--strict", help="Exit 1 on problems in the input, or if a replay differs.", show_default=False
+        ),
+    ] = None
+    color: Annotated[
+        str | None, typer.Option("--color", metavar="WHEN", help="auto, always or never.", show_default=False)
+    ] = None
+
+    def flags(self) -> dict[str, object]:
+        """What is said to the settings; None: what they say themselves."""
+        return {
+            "target": self.target, "model": self.model, "encoding": self.encoding, "policy": self.policy,
+            "calibration": self.calibration, "learned": "none" if self.no_learned else None,
+            "format": self.format, "strict": self.strict, "color": self.color,
+        }  # fmt: skip
+
+
+COUNTED = "target model encoding policy"
+"""What decides which items are in a window, and how many tokens they have."""
+READ = "no_learned format strict color"
+"""How a trace is read, and what is said of it."""
+_SHARED = get_type_hints(CommonOptions, include_extras=True)
+
+
+def takes(*names: str, **variants: object) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Let a command take shared options beside its own; it gets them as one `CommonOptions`, its `options`.
+
+    Args:
+        names: Options in the order of the help, words apart.  The command's own parameters stand in front of
+            them, but for those that are named among them.
+        variants: Shared options that this command words otherwise, each an annotation as in `CommonOptions`.
+    """
+    order = " ".join(names).split()
+
+    def taking(command: Callable[..., None]) -> Callable[..., None]:
+        own = dict(inspect.signature(command, eval_str=True).parameters)
+        del own["options"]
+        shared = [name for name in order if name not in own]
+        parameters = [own[name] for name in own if name not in order]
+        parameters += [own[name] if name in own else _parameter(name, variants) for name in order]
+
+        def called(**given: Any) -> None:
+            options = CommonOptions(**{name: given.pop(name) for name in shared})
+            command(options, **given)
+
+        # Not by functools.wraps: the parser would look through it, at a signature without shared options.
+        called.__name__, called.__qualname__ = command.__name__, command.__qualname__
+        called.__module__, called.__doc__ = command.__module__, command.__doc__
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return called
+
+    return taking
+
+
+def _parameter(name: str, variants: Mapping[str, object]) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=CommonOptions._field_defaults[name],
+        annotation=variants.get(name, _SHARED[name]),
+    )  # fmt: skip

@@ -3,17 +3,23 @@
 Plain text is data too: it goes out as UTF-8 or, where the stream has another encoding, with what does not
 fit as backslash escapes.  A reader that goes away ends the program quietly; any other failure to write ends
 it with a message and exit code 1.
+
+Besides: the progress line on standard error, and the new file or device that a command writes in place of
+standard output.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any, BinaryIO, NoReturn, TextIO
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import IO, Any, BinaryIO, NoReturn, TextIO, cast
 
-from ctxctl.cli.progress import Progress
 from ctxctl.errors import CtxctlError, Exit
+from ctxctl.labels import progress
 from ctxctl.report.paint import Paint, ansi, plain
 from ctxctl.text import inert, visible
 
@@ -178,3 +184,148 @@ def abandon_stdout() -> None:
         os.close(nothing)
     except (OSError, ValueError, AttributeError):
         pass
+
+
+_PATIENCE = 0.5
+"""Seconds before the line appears."""
+_PACE = 0.2
+_CLEAR = "\r\x1b[2K"
+
+
+class Progress:
+    """Call it with the share done, 0 to 1, as often as you like; use as a context manager.
+
+    A thread draws, so that work that never calls (a conversion, one large step) still shows a sign of life.
+    """
+
+    def __init__(self, doing: str, stream: TextIO | None) -> None:
+        self._doing = doing
+        self._stream = stream
+        self._share = 0.0
+        self._over = Event()
+        self._thread: Thread | None = None
+
+    def __call__(self, share: float) -> None:
+        """Note the share done."""
+        self._share = share
+
+    def __enter__(self) -> Progress:
+        if self._stream is not None:
+            self._thread = Thread(target=self._run, name="progress", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the line away for good."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _run(self) -> None:
+        stream = self._stream
+        assert stream is not None
+        if self._over.wait(_PATIENCE):
+            return
+        try:
+            while True:
+                share = f" {progress(self._share)}" if self._share else ""
+                stream.write(f"{_CLEAR}ctxctl: {self._doing}{share} ...")
+                stream.flush()
+                if self._over.wait(_PACE):
+                    break
+            stream.write(_CLEAR)
+            stream.flush()
+        except (OSError, ValueError):  # the terminal went away
+            return
+
+
+@contextmanager
+def destination(output: str, out: Output, *, force: bool) -> Iterator[IO[bytes] | str]:
+    """Standard output, a device, or a new file that appears under its name only when whole."""
+    import sys
+
+    from ctxctl.errors import CtxctlError, UsageError
+
+    if output == "-":
+        if is_terminal(sys.stdout):
+            raise UsageError(
+                "output-needed", "what is written is not for a terminal", hint="give -o FILE, or redirect"
+            )
+        yield cast("IO[bytes]", Through(out))
+        return
+    try:
+        mode = os.stat(output).st_mode
+    except OSError:
+        mode = 0
+    if mode and not stat.S_ISREG(mode):
+        try:
+            with open(output, "wb") as device:
+                yield device
+        except OSError as error:
+            raise CtxctlError("write-failed", f"{output}: {error.strerror}") from None
+        return
+    if mode and not force:
+        raise UsageError("output-exists", f"{output} is there already", hint="give --force to replace it")
+    folder, name = os.path.split(output)
+    partial = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.partial")
+    try:
+        yield partial
+        os.replace(partial, output)
+    except BaseException:
+        if os.path.exists(partial):
+            os.unlink(partial)
+        raise
+
+
+class Through:
+    """Enough of a binary file for a `TraceWriter` to write to standard output by the one writer of it."""
+
+    closed = False
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+
+    def write(self, data: bytes) -> int:
+        """Hand over a line."""
+        self._out.write(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is lost by waiting: the command flushes at its end."""
+
+
+class Sink:
+    """A file by its name, or what is open already."""
+
+    def __init__(self, sink: object) -> None:
+        self._sink = sink
+        self._opened = False
+
+    def __enter__(self) -> Sink:
+        if isinstance(self._sink, str):
+            from ctxctl.errors import UnreadableError
+
+            try:
+                handle = os.open(self._sink, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            except OSError as error:
+                raise UnreadableError("not-writable", f"cannot write: {error.strerror}") from None
+            self._sink = os.fdopen(handle, "wb")
+            self._opened = True
+        return self
+
+    def write(self, data: bytes) -> None:
+        """Hand on a piece."""
+        from ctxctl.errors import CtxctlError
+
+        try:
+            self._sink.write(data)  # type: ignore[attr-defined]
+        except OSError as error:
+            raise CtxctlError("write-failed", f"cannot write the export: {error.strerror}") from None
+
+    def __exit__(self, *_: object) -> None:
+        if self._opened:
+            self._sink.close()  # type: ignore[attr-defined]

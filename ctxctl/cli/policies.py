@@ -20,16 +20,20 @@ Name = Annotated[
 ]
 
 
-def policies(name: Name = None, json: opt.Json = False) -> None:
+@opt.takes("json")
+def policies(
+    options: opt.CommonOptions,
+    name: Name = None,
+) -> None:
     """List the policies that a session can be replayed under, or tell all about one."""
-    from ctxctl.cli.session import manner
+    from ctxctl.cli.run import begin
     from ctxctl.policies.registry import by_name, described
 
-    how = manner(json=json)
+    how = begin(options)
     if name is not None:
         by_name(name)  # says which there are
     known = [about for about in described() if name is None or about.name == name.partition(":")[0]]
-    if json:
+    if options.json:
         for about in known:
             how.out.json(_object(about))
     elif name is not None:

@@ -87,7 +87,9 @@ Rotate = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only what goes wrong.")]
 
 
+@opt.takes("format redact no_redact fsync rotate quiet")
 def record(
+    options: opt.CommonOptions,
     command: Command = None,
     output: Output = None,
     proxy: Proxy = False,
@@ -100,7 +102,6 @@ def record(
     upstream: Upstream = None,
     session: Session = None,
     source: Source = None,
-    format: opt.Format = None,  # noqa: A002 - the option's name
     redact: Redact = None,
     no_redact: NoRedact = False,
     fsync: Fsync = False,
@@ -117,14 +118,20 @@ def record(
         "--watch": watch is not None,
     }  # fmt: skip
     given = [name for name, on in modes.items() if on]
-    _check(given, command or [], port=port, format=format, session=session, rotate=rotate)
+    _check(given, command or [], port=port, format=options.format, session=session, rotate=rotate)
     _only("--upstream", bool(upstream), given[0] if given else "-- COMMAND", "-- COMMAND", "--proxy")
-    options = _options(
+    recording = _options(
         output, session=session, source=source, redact=_redaction(redact, no_redact), fsync=fsync,
         rotate=rotate, quiet=quiet,
     )  # fmt: skip
     code = _run(
-        given, command or [], options, port=port, watch=watch, format_name=format, upstreams=upstream or []
+        given,
+        command or [],
+        recording,
+        port=port,
+        watch=watch,
+        format_name=options.format,
+        upstreams=upstream or [],
     )
     raise typer.Exit(code)
 
@@ -226,21 +233,19 @@ def _options(
         )
     return made.Options(
         Path(output) if output is not None else made.default_name(), session=session, source=source,
-        redact=redact, fsync=fsync, rotate_bytes=made.ROTATE_BYTES if rotate is None else _size(rotate),
+        redact=redact, fsync=fsync, rotate_bytes=made.ROTATE_BYTES if rotate is None else _rotation(rotate),
         quiet=quiet,
     )  # fmt: skip
 
 
-def _size(text: str) -> int | None:
-    import re
-
+def _rotation(text: str) -> int | None:
+    """The bytes of ``--rotate``, None for never; raises UsageError("bad-size")."""
     from ctxctl.errors import UsageError
 
     if text.lower() in ("off", "never"):
         return None
-    found = re.fullmatch(r"([0-9]{1,15})\s*([kmgt]?)i?b?", text.strip(), re.IGNORECASE)
-    size = int(found[1]) << 10 * " kmgt".index(found[2].lower() or " ") if found is not None else 0
-    if size < 1 << 10:
+    size = opt.size_of(text)
+    if size is None or size < 1 << 10:
         raise UsageError(
             "bad-size", f"--rotate {text}: not a size", hint="1 KiB at least: 500K, 100M, 2G; or off"
         )

@@ -1,105 +1,132 @@
-"""``ctxctl replay``: every step and turn of a trace."""
+"""``ctxctl replay``: every step and turn of a trace; or, with ``--compare``, recorded and simulated ones side
+by side, in one pass.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.cli.only import Only
-    from ctxctl.cli.session import Manner
+    from collections.abc import Callable, Iterator
+
+    from ctxctl.analysis.comparison import Comparison
+    from ctxctl.cli.run import Run
+    from ctxctl.cli.selection import Only
     from ctxctl.engine.query import Query
     from ctxctl.model.results import Summary
+    from ctxctl.model.turnpairs import TurnPair
+    from ctxctl.model.whatif import Supposition
+    from ctxctl.report.header import Header
     from ctxctl.session import Inspector
 
+Window = Annotated[
+    str | None,
+    typer.Option(
+        "--window", metavar="TOKENS", help="Suppose a model with this window: 128000, 128k, 1m (simulated)."
+    ),
+]
+Reserve = Annotated[
+    str | None,
+    typer.Option("--reserve", metavar="TOKENS", help="Suppose that this much is kept for the answer."),
+]
+MaxInput = Annotated[
+    str | None, typer.Option("--max-input", metavar="TOKENS", help="Suppose this limit on the prompt.")
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="KIND|SOURCE|SERVER",
+        help="Suppose that these items had never been there: kind:tool_result, source:app:notes,"
+        " server:github, item:ID, or a bare word. Repeatable.",
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="ITEM=FILE",
+        help="Suppose this text in the place of an item's (ITEM@VERSION: of one version's); - is stdin."
+        " Repeatable.",
+    ),
+]
+Compare = Annotated[
+    bool, typer.Option("--compare", help="Recorded and simulated side by side, turn by turn.")
+]
+Where = Annotated[
+    str | None,
+    typer.Option("--where", metavar="PREDICATE", help="Only steps at which this holds (docs/search.md)."),
+]
 
+
+@opt.takes(
+    "plain json everything turn thread",
+    opt.COUNTED,
+    "window reserve max_input drop set compare where",
+    "calibration",
+    opt.READ,
+)
 def replay(
+    options: opt.CommonOptions,
     trace: opt.TraceArg,
-    plain: opt.Plain = False,
-    json: opt.Json = False,
-    everything: opt.Everything = False,
-    turn: opt.Turn = None,
-    thread: opt.Thread = None,
-    target: opt.Target = None,
-    model: opt.Model = None,
-    encoding: opt.Encoding = None,
-    policy: opt.Policy = None,
-    window: opt.Window = None,
-    reserve: opt.Reserve = None,
-    max_input: opt.MaxInput = None,
-    drop: opt.Drop = None,
-    set: opt.Set = None,  # noqa: A002 - the option's name
-    compare: opt.Compare = False,
-    where: opt.Where = None,
-    calibration: opt.Calibration = None,
-    no_learned: opt.NoLearned = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
-    color: opt.Color = None,
+    window: Window = None,
+    reserve: Reserve = None,
+    max_input: MaxInput = None,
+    drop: Drop = None,
+    set: Set = None,  # noqa: A002 - the option's name
+    compare: Compare = False,
+    where: Where = None,
 ) -> None:
     """Replay a trace: the UI on a terminal; the report when piped, or with --plain or --json."""
     import sys
 
-    from ctxctl.cli.asking import wanted
-    from ctxctl.cli.only import only
     from ctxctl.cli.output import dumb, is_terminal
-    from ctxctl.cli.session import manner, opened
-    from ctxctl.cli.supposing import limits, replacements
+    from ctxctl.cli.run import begin, opened
+    from ctxctl.cli.selection import only, wanted
+    from ctxctl.cli.whatif_options import limits, replacements
 
-    how = manner(
-        json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, calibration=calibration, learned=opt.learned(no_learned), format=format,
-        strict=strict, color=color,
-        limits=limits(window, reserve, max_input), drop=drop or (), texts=replacements(set, trace),
-    )  # fmt: skip
+    how = begin(
+        options, limits=limits(window, reserve, max_input), drop=drop or (), texts=replacements(set, trace)
+    )
     query = wanted(where, alone=not compare)
     if compare:
-        raise typer.Exit(_compared(trace, how, turn, thread, model, encoding, policy))
-    quiet = plain or json or turn or thread or where or dumb()
+        raise typer.Exit(_compared(trace, how))
+    quiet = options.plain or options.json or options.turn or options.thread or where or dumb()
     if not quiet and is_terminal(sys.stdout) and _has_keys(trace, is_terminal(sys.stdin)):
         raise typer.Exit(_interface(trace, how))
     with opened(trace, how, "replaying") as inspector:
-        chosen = only(turn, thread, lambda: inspector.places().spans)
-        show = _json if json else _plain
-        code = show(inspector, how, chosen, turn, query)
+        chosen = only(options.turn, options.thread, lambda: inspector.places().spans)
+        show = _json if options.json else _plain
+        code = show(inspector, how, chosen, options.turn, query)
         how.out.flush()
     raise typer.Exit(code)
 
 
-def _compared(
-    trace: str,
-    how: Manner,
-    turn: str | None,
-    thread: str | None,
-    model: str | None,
-    encoding: str | None,
-    policy: str | None,
-) -> int:
-    """Recorded and simulated side by side: what flags ask for is supposed, and no way of reading."""
+def _compared(trace: str, how: Run) -> int:
+    """Recorded and simulated side by side: what options ask for is supposed, and no way of reading."""
     import msgspec
 
-    from ctxctl.cli.comparing import compare
-    from ctxctl.cli.only import only
-    from ctxctl.cli.session import opened
-    from ctxctl.config import load
+    from ctxctl.cli.run import opened
+    from ctxctl.cli.selection import only
     from ctxctl.model.whatif import AS_RECORDED, Supposition
 
-    ordinary = load()
+    options, ordinary = how.options, how.ordinary
     supposition = Supposition(
-        model=model, window=how.limits.window, reserve=how.limits.reserve, max_input=how.limits.max_input,
-        policy=policy, encoding=encoding, drop=how.drop, set=how.texts,
+        model=options.model, window=how.limits.window, reserve=how.limits.reserve,
+        max_input=how.limits.max_input, policy=options.policy, encoding=options.encoding, drop=how.drop,
+        set=how.texts,
     )  # fmt: skip
     settings = msgspec.structs.replace(
         how.settings, model=ordinary.model, encoding=ordinary.encoding, policy=ordinary.policy
     )
     plain = how._replace(settings=settings, limits=AS_RECORDED, drop=(), texts=())
     with opened(trace, plain, "comparing") as inspector:
-        code = compare(
-            inspector, plain, supposition, only(turn, thread, lambda: inspector.places().spans), turn
-        )
+        chosen = only(options.turn, options.thread, lambda: inspector.places().spans)
+        code = _print_compared(inspector, plain, supposition, chosen, options.turn)
         how.out.flush()
     return code
 
@@ -115,17 +142,17 @@ def _has_keys(trace: str, at_terminal: bool) -> bool:
     return keys_from_terminal()
 
 
-def _interface(trace: str, how: Manner) -> int:
+def _interface(trace: str, how: Run) -> int:
     """Open the terminal UI; its exit code."""
-    from ctxctl.cli.session import inspector_of
+    from ctxctl.cli.run import inspector_of
     from ctxctl.tui.app import run
 
     return run(lambda: inspector_of(trace, how), trace, settings=how.settings)
 
 
-def _plain(inspector: Inspector, how: Manner, chosen: Only, turn: str | None, query: Query | None) -> int:
-    from ctxctl.cli.asking import Replayed
-    from ctxctl.cli.session import header, tell_problems, verdict
+def _plain(inspector: Inspector, how: Run, chosen: Only, turn: str | None, query: Query | None) -> int:
+    from ctxctl.cli.run import header, tell_problems, verdict
+    from ctxctl.cli.selection import Replayed
     from ctxctl.report.replay import ReplayReport
 
     out = how.out
@@ -144,9 +171,9 @@ def _plain(inspector: Inspector, how: Manner, chosen: Only, turn: str | None, qu
     return verdict(inspector, how, differs=bool(report.totals.differs))
 
 
-def _json(inspector: Inspector, how: Manner, chosen: Only, turn: str | None, query: Query | None) -> int:
-    from ctxctl.cli.asking import Replayed
-    from ctxctl.cli.session import header, tell_problems, verdict
+def _json(inspector: Inspector, how: Run, chosen: Only, turn: str | None, query: Query | None) -> int:
+    from ctxctl.cli.run import header, tell_problems, verdict
+    from ctxctl.cli.selection import Replayed
     from ctxctl.model.results import Step
     from ctxctl.report import jsonout
     from ctxctl.report.totals import Totals
@@ -183,10 +210,74 @@ def _calm_collector() -> None:
 
 def _finished(inspector: Inspector, chosen: Only, turn: str | None, steps: int) -> Summary:
     """The summary of the replay that just ended; an error if what was asked for is not in the trace."""
-    from ctxctl.cli.only import nothing_there
+    from ctxctl.cli.selection import nothing_there
 
     summary = inspector.summary
     assert summary is not None
     if not steps and (turn is not None or chosen.thread is not None):
         raise nothing_there(turn, chosen.thread, inspector.places().spans)
     return summary
+
+
+def _print_compared(
+    inspector: Inspector, how: Run, supposition: Supposition, chosen: Only, turn: str | None
+) -> int:
+    """Replay both sides and print them; the exit code.
+
+    Raises UsageError for what is supposed and does not exist.
+    """
+    from ctxctl.analysis.whatif import WhatIfs
+    from ctxctl.cli.run import header, tell_problems, verdict
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+    whatifs = WhatIfs(inspector)
+    supposed = whatifs.resolve(supposition)
+    book = RateBook(how.settings.models)
+    comparison = whatifs.compare(supposed, book=book, wanted=chosen.__call__, settle=True)
+    head = header(inspector, thread=chosen.thread, turn=turn)
+    pairs = _compared_turns(inspector, how, comparison, chosen, turn)
+    if how.json:
+        _compared_json(how, comparison, head, pairs, lambda: tell_problems(inspector, how))
+    else:
+        _compared_plain(how, comparison, head, pairs)
+    whatifs.close()
+    if not how.json:
+        tell_problems(inspector, how)
+    return verdict(inspector, how)
+
+
+def _compared_turns(
+    inspector: Inspector, how: Run, comparison: Comparison, chosen: Only, turn: str | None
+) -> Iterator[TurnPair]:
+    """The turns; an error behind the last if what was asked for is not in the trace."""
+    from ctxctl.cli.selection import nothing_there
+
+    yield from comparison.turns(how.out.progressed)
+    if not comparison.recorded.steps and (turn is not None or chosen.thread is not None):
+        raise nothing_there(turn, chosen.thread, inspector.places().spans)
+
+
+def _compared_plain(how: Run, comparison: Comparison, head: Header, turns: Iterator[TurnPair]) -> None:
+    from ctxctl.report import sidebyside
+
+    out = how.out
+    addresses = sidebyside.Addresses()
+    rows = [sidebyside.turn_cells(one, addresses.of(one)) for one in turns]
+    out.lines([*sidebyside.heading(head, comparison, out.width), ""])
+    out.lines(sidebyside.turn_table(rows, out.width, out.paint))
+    out.lines(sidebyside.sums(comparison, addresses, out.width, out.paint))
+
+
+def _compared_json(
+    how: Run, comparison: Comparison, head: Header, turns: Iterator[TurnPair], tell: Callable[[], None]
+) -> None:
+    from ctxctl.report import comparing
+
+    count = 0
+    how.out.json(comparing.trace(head, comparison))
+    how.out.json(comparing.supposition(comparison))
+    for one in turns:
+        count += 1
+        how.out.json(comparing.turn(one))
+    tell()
+    how.out.json(comparing.summary(comparison, count))

@@ -9,7 +9,7 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.cli.session import Manner
+    from ctxctl.cli.run import Run
     from ctxctl.report.compare import Patch
     from ctxctl.session import Inspector
 
@@ -26,87 +26,52 @@ Text = Annotated[
 ]
 
 
+@opt.takes(
+    "plain json canonical everything turn thread",
+    opt.COUNTED,
+    "calibration",
+    opt.READ,
+    turn=opt.TurnOf,
+    thread=opt.ThreadOf,
+)
 def show(
+    options: opt.CommonOptions,
     frame: opt.FrameArg,
     stage: Stage = None,
     text: Text = False,
-    plain: opt.Plain = False,
-    json: opt.Json = False,
-    canonical: opt.Canonical = False,
-    everything: opt.Everything = False,
-    turn: opt.TurnOf = None,
-    thread: opt.ThreadOf = None,
-    target: opt.Target = None,
-    model: opt.Model = None,
-    encoding: opt.Encoding = None,
-    policy: opt.Policy = None,
-    calibration: opt.Calibration = None,
-    no_learned: opt.NoLearned = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
-    color: opt.Color = None,
 ) -> None:
     """Show one frame: its stages, its items in order, or the assembled text."""
-    from ctxctl.cli.address import split
-    from ctxctl.cli.session import manner, opened, tell_problems, verdict
+    from ctxctl.cli.run import begin, opened, tell_problems, verdict
+    from ctxctl.cli.selection import split
     from ctxctl.errors import UsageError
     from ctxctl.model.vocab import STAGES
+    from ctxctl.session.naming import locate
 
     if stage is not None and stage not in STAGES:
         raise UsageError(
             "unknown-stage", f"no stage is called {stage!r}", hint=f"there are: {', '.join(STAGES)}"
         )
     place = split(frame)
-    how = manner(
-        json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
-        learned=opt.learned(no_learned),
-    )  # fmt: skip
+    how = begin(options)
     with opened(place.trace, how, "replaying") as inspector:
         inspector.outline(how.out.progressed)
-        ordinal = locate(inspector, place.address, turn, thread)
-        if json:
-            _json(inspector, how, ordinal, stage, text, canonical=canonical)
+        ordinal = locate(inspector, place.address, options.turn, options.thread)
+        if options.json:
+            _json(inspector, how, ordinal, stage, text, canonical=options.canonical)
         else:
-            _plain(inspector, how, ordinal, stage, text, canonical=canonical)
+            _plain(inspector, how, ordinal, stage, text, canonical=options.canonical)
         how.out.flush()
-        if not json:
+        if not options.json:
             tell_problems(inspector, how)
         code = verdict(inspector, how)
     raise typer.Exit(code)
 
 
-def locate(inspector: Inspector, address: str | None, turn: str | None, thread: str | None) -> int:
-    """The ordinal of a frame that was named by an address, or by ``--turn`` and ``--thread``.
-
-    Without any it is the last frame of all, or of the thread.
-    """
-    from ctxctl.errors import UsageError
-    from ctxctl.model.addresses import escaped
-
-    if address is not None:
-        if turn is not None:
-            raise UsageError(
-                "bad-address", f"both an address (@{address}) and --turn {turn}", hint="give one of them"
-            )
-        return inspector.resolve(
-            f"{escaped(thread)}:{address}" if thread is not None and ":" not in address else address
-        )
-    if turn is None and thread is None:
-        rows = inspector.places().spans
-        if not rows:
-            raise UsageError(
-                "no-such-frame", "the trace has no step", hint="`ctxctl validate` says what it holds"
-            )
-        return len(rows) - 1
-    return inspector.resolve(f"{escaped(thread)}:{turn or -1}" if thread is not None else str(turn))
-
-
 def _plain(
-    inspector: Inspector, how: Manner, ordinal: int, stage: str | None, text: bool, *, canonical: bool
+    inspector: Inspector, how: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
 ) -> None:
-    from ctxctl.cli.session import header
-    from ctxctl.cli.skipped import listed
+    from ctxctl.analysis.frame_pair import with_skipped
+    from ctxctl.cli.run import header
     from ctxctl.report.compare import patch_lines
     from ctxctl.report.frame import frame_lines, stage_lines
     from ctxctl.report.heading import header_lines
@@ -114,8 +79,8 @@ def _plain(
 
     out = how.out
     if text:
-        out.text(visible(inspector.assembled(ordinal, canonical=canonical), newline=True))
-        updated = [] if stage == "assembly" else _updated(inspector, ordinal, canonical=canonical)
+        assembled, updated = _text(inspector, ordinal, stage, canonical=canonical)
+        out.text(visible(assembled, newline=True))
         if updated:
             out.lines(["", *patch_lines(updated, out.paint)])
         return
@@ -126,17 +91,17 @@ def _plain(
     step = frame.step
     mode = f"{step.mode} ({'declared' if step.mode_declared else 'inferred'})"
     out.lines(header_lines(header(inspector), out.width, mode=mode))
-    extra = listed(step.changes, frame.placements) if how.everything else None
+    extra = with_skipped(step.changes, frame.placements) if how.everything else None
     out.lines(frame_lines(frame, out.width, out.paint, changes=extra))
 
 
 def _json(
-    inspector: Inspector, how: Manner, ordinal: int, stage: str | None, text: bool, *, canonical: bool
+    inspector: Inspector, how: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
 ) -> None:
     import msgspec
 
-    from ctxctl.cli.session import header, tell_problems
-    from ctxctl.cli.skipped import listed
+    from ctxctl.analysis.frame_pair import with_skipped
+    from ctxctl.cli.run import header, tell_problems
     from ctxctl.report import jsonout
     from ctxctl.report.compare import patches_json
 
@@ -145,30 +110,38 @@ def _json(
     frame = inspector.frame(ordinal)
     step = frame.step
     if how.everything:
-        step = msgspec.structs.replace(step, changes=listed(step.changes, frame.placements))
+        step = msgspec.structs.replace(step, changes=with_skipped(step.changes, frame.placements))
     if stage is not None:
         view = step.stages.get(stage)
         place = {"session": step.session, "thread": step.thread, "turn": step.turn, "step": step.step}
         fields = jsonout.stage(view) if view is not None else {"verdict": "not_recorded"}
         out.json({"type": "stage", "stage": stage, **place, **fields})
+    assembled, updated = _text(inspector, ordinal, stage, canonical=canonical) if text else (None, None)
     line = {
         "type": "frame",
         "step": jsonout.step(step, skipped=how.everything),
         "placements": [jsonout.placement(p, n) for n, p in enumerate(frame.placements)],
-        "text": inspector.assembled(ordinal, canonical=canonical) if text else None,
-        "patches": patches_json(_updated(inspector, ordinal, canonical=canonical)) if text else None,
+        "text": assembled,
+        "patches": None if updated is None else patches_json(updated),
     }
     if stage is None or text:
         out.json(line)
     tell_problems(inspector, how)
 
 
-def _updated(inspector: Inspector, ordinal: int, *, canonical: bool) -> list[Patch]:
-    """Diffs of the items that this frame's step updated."""
-    from ctxctl.cli.diff import comparison
-    from ctxctl.report.compare import patches
+def _text(
+    inspector: Inspector, ordinal: int, stage: str | None, *, canonical: bool
+) -> tuple[str, list[Patch] | None]:
+    """The assembled text, and diffs of the items that the step updated; None where the text alone is asked
+    for, by the stage that is.
+    """
+    from ctxctl.report.compare import compared, patches
 
+    text = inspector.assembled(ordinal, canonical=canonical)
+    if stage == "assembly":
+        return text, None
     before = inspector.previous(ordinal)
     if before is None:
-        return []
-    return list(patches(comparison(inspector, before, inspector, ordinal, canonical=canonical), whole=False))
+        return text, []
+    found = compared(inspector, before, inspector, ordinal, canonical=canonical)
+    return text, list(patches(found, whole=False))

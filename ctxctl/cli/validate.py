@@ -19,29 +19,23 @@ _MOST = 100_000
 """Findings kept; a file in which every line is wrong must not fill the memory."""
 
 
+@opt.takes("plain json everything target format color", everything=opt.EveryProblem)
 def validate(
+    options: opt.CommonOptions,
     trace: opt.TraceArg,
-    plain: opt.Plain = False,
-    json: opt.Json = False,
-    everything: opt.EveryProblem = False,
-    target: opt.Target = None,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    color: opt.Color = None,
 ) -> None:
     """Check every line against the schemas and the rules of the format. Exit 1 if something is wrong.
 
     A foreign capture is checked as the trace that it is converted to.
     """
-    from ctxctl.cli.session import header, manner, opened
+    from ctxctl.cli.run import begin, header, opened
     from ctxctl.errors import Exit
     from ctxctl.labels import plural
     from ctxctl.report import jsonout
     from ctxctl.report.fidelity import measured, measured_lines
     from ctxctl.report.problems import problem_lines
 
-    how = manner(
-        json=json, everything=everything, target=target, format=format, color=color, learned="none"
-    )  # fmt: skip
+    how = begin(options._replace(no_learned=True))
     out = how.out
     with opened(trace, how, "validating") as inspector:
         found = sorted(_findings(inspector))
@@ -49,7 +43,7 @@ def validate(
         wrong = total - inspector.problem_count + inspector.finding_count
         summary = inspector.summary
         events = summary.events if summary is not None else 0
-        if json:
+        if options.json:
             out.json(jsonout.trace(header(inspector)))
             for problem in found:
                 out.json(jsonout.problem(problem))
@@ -63,7 +57,7 @@ def validate(
                 }
             )
         else:
-            cap = None if everything else max(how.settings.problems, 1)
+            cap = None if options.everything else max(how.settings.problems, 1)
             out.lines(problem_lines(inspector.name, found, total, cap))
             verdict = f"{plural(total, 'problem')} in " if wrong else "valid: "
             out.lines([f"{verdict}{plural(events, 'event')}"])

@@ -13,9 +13,8 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.cli.session import Manner
-    from ctxctl.cli.watchlines import Lines
-    from ctxctl.session import Inspector
+    from ctxctl.cli.run import Run
+    from ctxctl.cli.watch_lines import Lines
     from ctxctl.session.live import Live, News
 
 _WAIT = 1.0
@@ -49,36 +48,26 @@ Pin = Annotated[
 ]
 
 
+@opt.takes("plain json everything until exec_ idle pin", opt.COUNTED, "calibration no_learned format color")
 def watch(
+    options: opt.CommonOptions,
     place: PlaceArg = None,
-    plain: opt.Plain = False,
-    json: opt.Json = False,
-    everything: opt.Everything = False,
     until: Until = None,
     exec_: Exec = None,
     idle: Idle = None,
     pin: Pin = False,
-    target: opt.Target = None,
-    model: opt.Model = None,
-    encoding: opt.Encoding = None,
-    policy: opt.Policy = None,
-    calibration: opt.Calibration = None,
-    no_learned: opt.NoLearned = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    color: opt.Color = None,
 ) -> None:
     """Follow a session while it is written: the UI on a terminal; lines when piped, or --plain, --json."""
     import sys
 
     from ctxctl.cli.output import dumb, is_terminal
-    from ctxctl.cli.session import manner
+    from ctxctl.cli.run import begin
 
-    how = manner(
-        json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, calibration=calibration, learned=opt.learned(no_learned), format=format, color=color,
-    )  # fmt: skip
+    how = begin(options)
     _check(place, how.settings.calibration)
-    lines = plain or json or until is not None or exec_ is not None or idle is not None or dumb()
+    lines = (
+        options.plain or options.json or until is not None or exec_ is not None or idle is not None or dumb()
+    )
     if not lines and is_terminal(sys.stdin) and is_terminal(sys.stdout):
         raise typer.Exit(_interface(place, how, pin=pin))
     raise typer.Exit(_lines(place, how, until=until, command=exec_, idle=idle, pin=pin))
@@ -101,28 +90,18 @@ def _check(place: str | None, calibration: str) -> None:
         )  # fmt: skip
 
 
-def _interface(place: str | None, how: Manner, *, pin: bool) -> int:
+def _interface(place: str | None, how: Run, *, pin: bool) -> int:
     """Open the terminal UI; its exit code."""
+    from ctxctl.cli.run import inspector_of
     from ctxctl.tui.app import run
-
-    settings = how.settings
 
     def live() -> Live:
         return _live(place, how, pin=pin)
 
-    def inspector() -> Inspector:
-        from ctxctl.session import Inspector
-
-        return Inspector.open(
-            place or ".", target=settings.target, model=settings.model, encoding=settings.encoding,
-            policy=settings.policy, format=settings.format, calibration=settings.calibration,
-            learned=settings.learned,
-        )  # fmt: skip
-
-    return run(inspector, place or "watch", live=live, settings=settings)
+    return run(lambda: inspector_of(place or ".", how), place or "watch", live=live, settings=how.settings)
 
 
-def _live(place: str | None, how: Manner, *, pin: bool, take: Callable[[object], None] | None = None) -> Live:
+def _live(place: str | None, how: Run, *, pin: bool, take: Callable[[object], None] | None = None) -> Live:
     from ctxctl.session.live import Live
 
     settings = how.settings
@@ -162,11 +141,10 @@ class _Signals:
 
 
 def _lines(
-    place: str | None, how: Manner, *, until: str | None, command: str | None, idle: float | None, pin: bool
+    place: str | None, how: Run, *, until: str | None, command: str | None, idle: float | None, pin: bool
 ) -> int:
     """Print what is over until something ends it; the exit code."""
-    from ctxctl.cli.hooks import Hooks
-    from ctxctl.cli.watchlines import Lines, goal
+    from ctxctl.cli.watch_lines import Hooks, Lines, goal
     from ctxctl.session.live import Stopped
 
     signals = _Signals()

@@ -19,44 +19,37 @@ NoWhatIf = Annotated[
 All = Annotated[bool, typer.Option("--all", help="Every change of its life, and every problem.")]
 
 
+@opt.takes(
+    "plain json everything no_what_if turn thread",
+    opt.COUNTED,
+    opt.READ,
+    everything=All,
+    turn=opt.TurnOf,
+    thread=opt.ThreadOf,
+)
 def why(
+    options: opt.CommonOptions,
     frame: opt.FrameArg,
     item: Item,
-    plain: opt.Plain = False,
-    json: opt.Json = False,
-    everything: All = False,
     no_what_if: NoWhatIf = False,
-    turn: opt.TurnOf = None,
-    thread: opt.ThreadOf = None,
-    target: opt.Target = None,
-    model: opt.Model = None,
-    encoding: opt.Encoding = None,
-    policy: opt.Policy = None,
-    no_learned: opt.NoLearned = False,
-    format: opt.Format = None,  # noqa: A002 - the option's name
-    strict: opt.Strict = None,
-    color: opt.Color = None,
 ) -> None:
     """Tell why an item is, or is not, in a window: the recorded decisions, and what it would take."""
     from ctxctl.analysis.why.answer import explain
-    from ctxctl.cli.address import split
-    from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
-    from ctxctl.cli.show import locate
+    from ctxctl.cli.run import begin, header, opened, tell_problems, verdict
+    from ctxctl.cli.selection import split
     from ctxctl.report import jsonout
     from ctxctl.report.heading import one_line
     from ctxctl.report.why import to_json, what_if_lines, why_lines
+    from ctxctl.session.naming import locate
     from ctxctl.text import visible
 
     place = split(frame)
-    how = manner(
-        json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, learned=opt.learned(no_learned), format=format, strict=strict, color=color,
-    )  # fmt: skip
+    how = begin(options)
     out = how.out
     with opened(place.trace, how, "replaying") as inspector:
-        ordinal = locate(inspector, place.address, turn, thread)
-        found = explain(inspector, ordinal, item, everything=everything, progress=out.progressed)
-        if not json:
+        ordinal = locate(inspector, place.address, options.turn, options.thread)
+        found = explain(inspector, ordinal, item, everything=options.everything, progress=out.progressed)
+        if not options.json:
             named = header(inspector)
             out.lines([out.paint("dim", f"{visible(named.trace)}: {one_line(named)}")])
             out.lines(why_lines(found, out.width, out.paint))
@@ -66,7 +59,7 @@ def why(
             from ctxctl.analysis.why.supposing import suppose
 
             supposed = suppose(inspector, found, how.settings.models, progress=out.progressed)
-        if json:
+        if options.json:
             out.json(jsonout.trace(header(inspector)))
             out.json(to_json(found, supposed))
         elif supposed is not None:

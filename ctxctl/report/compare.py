@@ -12,6 +12,7 @@ from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Change, Counts, Frame, Placement
 from ctxctl.report import jsonout
 from ctxctl.report.changes import changes_table, counts_line, rows, short
+from ctxctl.report.header import base_name
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import size
 from ctxctl.report.tables import labelled
@@ -19,6 +20,7 @@ from ctxctl.text import visible
 
 if TYPE_CHECKING:
     from ctxctl.engine.textdiff.unified import TextDiff
+    from ctxctl.session import Inspector
 
 Text = Callable[[Placement], str | None]
 """The text of a placement; None where the trace has none."""
@@ -49,10 +51,10 @@ class Side(msgspec.Struct, frozen=True, eq=False):
 
 
 class Comparison(msgspec.Struct, frozen=True, eq=False):
-    """Two sides and what is between them, see `inspector.found.FrameDiff`."""
+    """Two sides and what is between them, as `ctxctl.session.results.FrameDiff` has it."""
 
     under: str
-    """The resolved parameters in one line."""
+    """The resolved parameters in one line; empty where nobody shows them."""
     a: Side
     b: Side
     changes: tuple[Change, ...]
@@ -79,6 +81,42 @@ class Comparison(msgspec.Struct, frozen=True, eq=False):
         current = {p.item for p in self.b.frame.placements if not p.stale}
         found["skipped"] = len(current - changed)
         return Counts(**found)
+
+
+def compared(
+    one: Inspector, a: int, two: Inspector, b: int, *, under: str = "", canonical: bool = False
+) -> Comparison:
+    """Two frames by their ordinals, with what is between them.
+
+    Args:
+        one: The trace of the frame `a`.
+        a: The ordinal of the frame before.
+        two: The trace of the frame `b`, which may be the same.
+        b: The ordinal of the frame after.
+        under: The resolved parameters of both in one line.
+        canonical: Whether texts have their JSON in canonical form.
+    """
+    from ctxctl.analysis.frame_pair import between, several_sessions
+
+    def side(inspector: Inspector, ordinal: int) -> Side:
+        read = _reader(inspector, canonical=canonical)
+        return Side(base_name(inspector.name), inspector.frame(ordinal), read, several_sessions(inspector))
+
+    left, right, found = side(one, a), side(two, b), between(one, a, two, b)
+    return Comparison(
+        under=under, a=left, b=right, changes=found.changes, new=found.new, freed=found.freed,
+        before=found.before, after=found.after, unrecorded=found.unrecorded, reweighed=found.reweighed,
+    )  # fmt: skip
+
+
+def _reader(inspector: Inspector, *, canonical: bool) -> Text:
+    """Reads a placement's text from its trace: as it was sent, or with its JSON in canonical form."""
+    from ctxctl.session.assembly import text_of
+
+    def read(placement: Placement) -> str | None:
+        return None if placement.content is None else text_of(inspector.text, placement, canonical=canonical)
+
+    return read
 
 
 class Patch(msgspec.Struct, frozen=True, eq=False):

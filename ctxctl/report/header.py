@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import msgspec
 
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
+
+
+def base_name(path: str) -> str:
+    """The name under which reports speak of a trace: the same wherever the file lies."""
+    return os.path.basename(path) or path
 
 
 class Header(msgspec.Struct, frozen=True):

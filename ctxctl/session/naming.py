@@ -1,11 +1,18 @@
-"""Taking ``TRACE@ADDRESS`` apart: file names may hold an `@`, and so may sessions and threads."""
+"""Frames as they are named on a command line: ``TRACE@ADDRESS`` taken apart, and the frame that is meant.
+
+File names may hold an `@`, and so may sessions and threads.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.errors import UsageError
+from ctxctl.model.addresses import escaped
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector
 
 _LONGEST: Final = 1000
 _HINT: Final = "an address is [SESSION/][THREAD:]TURN[.STEP]"
@@ -53,3 +60,27 @@ def _address(argument: str, address: str) -> str:
     if len(address) > _LONGEST:
         raise UsageError("bad-address", f"an address of {len(address):,} characters", hint=_HINT)
     return address
+
+
+def locate(inspector: Inspector, address: str | None, turn: str | None, thread: str | None) -> int:
+    """The ordinal of a frame that was named by an address, or by ``--turn`` and ``--thread``.
+
+    Without any it is the last frame of all, or of the thread.  Raises UsageError: `bad-address` where both
+    name a turn, `no-such-frame`, and what `Inspector.resolve` raises.
+    """
+    if address is not None:
+        if turn is not None:
+            raise UsageError(
+                "bad-address", f"both an address (@{address}) and --turn {turn}", hint="give one of them"
+            )
+        return inspector.resolve(
+            f"{escaped(thread)}:{address}" if thread is not None and ":" not in address else address
+        )
+    if turn is None and thread is None:
+        rows = inspector.places().spans
+        if not rows:
+            raise UsageError(
+                "no-such-frame", "the trace has no step", hint="`ctxctl validate` says what it holds"
+            )
+        return len(rows) - 1
+    return inspector.resolve(f"{escaped(thread)}:{turn or -1}" if thread is not None else str(turn))

@@ -24,7 +24,7 @@ def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path) -> Non
     write(tmp_path, "ctxctl.toml", 'model = "file"\nencoding = "file"\ntarget = "tool"\nproblems = 3\n')
     env = {"CTXCTL_MODEL": "env", "CTXCTL_ENCODING": "env", "CTXCTL_STRICT": "yes", "CTXCTL_POLICY": ""}
     flags = {"model": "flag", "strict": None, "all": True}
-    settings = config.load(flags, env=env, cwd=tmp_path)
+    settings = config.with_flags(config.load(env=env, cwd=tmp_path), flags)
     assert (settings.model, settings.encoding, settings.target) == ("flag", "env", "tool")
     assert settings.strict is True
     assert settings.problems == 3

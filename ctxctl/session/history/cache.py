@@ -12,7 +12,6 @@ import xxhash
 
 from ctxctl import config
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.session.history.history import ITEMS, ROWS, STEPS, Chronicle
 from ctxctl.tokens.catalogue.table import load as table
 from ctxctl.trace.index import cache_file, fingerprint_of, open_own, replace_file, same_file
@@ -121,7 +120,7 @@ def _made_under(inspector: Inspector) -> str | None:
     if inspector.edits is not None:
         return None
     params = inspector.params
-    limits = "" if params.limits is AS_RECORDED else str(params.limits)
+    limits = str(params.limits) if params.limits.given else ""
     version = getattr(sys.modules["ctxctl"], "__version__", "")
     encoding = f"{params.encoding}{' for all' if params.one_encoding else ''}"
     named = (version, params.target, params.policy, params.model or "", encoding, limits)

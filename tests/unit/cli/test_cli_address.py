@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.cli.address import split
-from ctxctl.cli.only import only
+from ctxctl.cli.selection import only, split
 from ctxctl.errors import UsageError
 from ctxctl.session.naming import Place
 

@@ -148,7 +148,7 @@ def test_a_bug_is_one_line_without_data(
     out, err = capsys.readouterr()
     assert out == ""
     assert len(err.splitlines()) == 2
-    assert f"bug in ctxctl: {type(error).__name__} at cli/session.py:" in err
+    assert f"bug in ctxctl: {type(error).__name__} at cli/run.py:" in err
     assert "secret" not in err
     monkeypatch.setenv("CTXCTL_TRACEBACK", "1")
     run(["replay", WINDOW])

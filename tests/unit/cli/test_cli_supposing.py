@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.cli import supposing
+from ctxctl.cli import whatif_options
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 
@@ -93,23 +93,23 @@ def test_a_text_is_utf_8_and_of_a_sane_size(tmp_path: Path, monkeypatch: pytest.
     file = tmp_path / "text"
     file.write_bytes(b"ab\xff")
     with pytest.raises(UsageError, match="not UTF-8: byte 2"):
-        supposing.replacements([f"a={file}"], "trace")
-    monkeypatch.setattr(supposing, "MOST_BYTES", 2)
+        whatif_options.replacements([f"a={file}"], "trace")
+    monkeypatch.setattr(whatif_options, "MOST_BYTES", 2)
     with pytest.raises(UsageError, match="larger than"):
-        supposing.replacements([f"a={file}"], "trace")
+        whatif_options.replacements([f"a={file}"], "trace")
     file.write_bytes(b"ab")
-    (one,) = supposing.replacements([f"x=y@1={file}"], "trace")
+    (one,) = whatif_options.replacements([f"x=y@1={file}"], "trace")
     assert (one.item, one.text, one.name) == ("x=y@1", "ab", "text")
 
 
 def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO("né".encode())))
-    (one,) = supposing.replacements(["a=-"], "trace")
+    (one,) = whatif_options.replacements(["a=-"], "trace")
     assert (one.text, one.name) == ("né", "-")
     with pytest.raises(UsageError, match="another --set"):
-        supposing.replacements(["a=-", "b=-"], "trace")
+        whatif_options.replacements(["a=-", "b=-"], "trace")
     with pytest.raises(UsageError, match="the trace is read"):
-        supposing.replacements(["a=-"], "-")
+        whatif_options.replacements(["a=-"], "-")
 
 
 SUPPOSED = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ctxctl.cli.session import header
+from ctxctl.cli.run import header
 from ctxctl.model.results import Step
 from ctxctl.report.exports import Manner, by_name
 from ctxctl.session import Inspector

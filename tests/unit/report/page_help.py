@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from ctxctl.cli.session import header
+from ctxctl.cli.run import header
 from ctxctl.report.exports import Manner, by_name
 from ctxctl.session import Inspector
 

@@ -81,9 +81,9 @@ def test_exports_that_are_read_name_it(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["find", str(LOG), "tokens>1"], ["lint", str(LOG)], ["export", str(LOG), "--format", "csv"],
-     ["budget", "--from", str(LOG)]],
-    ids=lambda arguments: arguments[0],
+    [["find", str(LOG), "tokens>1"], ["lint", str(LOG)], ["budget", "--from", str(LOG)],
+     *(["export", str(LOG), "-o", "/dev/null", "--format", form] for form in ("csv", "otlp", "envelopes"))],
+    ids=lambda arguments: f"{arguments[0]} {arguments[-1]}",
 )  # fmt: skip
 def test_output_without_a_header_names_it_on_standard_error(arguments: list[str], capsys: Out) -> None:
     run(["learn", str(DUMP)])
@@ -190,6 +190,17 @@ def test_a_trace_made_of_a_log_holds_what_the_log_holds(tmp_path: Path, capsys: 
     for name, arguments in (("a", ["import", str(LOG)]), ("b", ["export", str(LOG)])):
         assert run([*arguments, "-o", str(tmp_path / name)]) == 0
         assert b"learned" not in (tmp_path / name).read_bytes()
+
+
+def test_only_an_export_to_events_is_without_learned_items(capsys: Out) -> None:
+    run(["learn", str(DUMP)])
+    counted = {}
+    for options in ((), ("--no-learned",)):
+        capsys.readouterr()
+        for form in ("events", "csv", "otlp"):
+            assert run(["export", str(LOG), "--format", form, *options]) == 0
+            counted.setdefault(form, []).append(capsys.readouterr().out)
+    assert [form for form, (with_it, without) in counted.items() if with_it == without] == ["events"]
 
 
 def test_a_log_that_is_watched_and_the_ui_show_it_too(capsys: Out) -> None:

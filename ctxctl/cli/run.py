@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxctl.cli.options import CommonOptions
 from ctxctl.cli.output import Output, note
 from ctxctl.errors import Exit
 from ctxctl.model.whatif import AS_RECORDED, Limits, Replacement
+from ctxctl.report.header import Header, base_name
 
 if TYPE_CHECKING:
     from ctxctl.config import Settings
-    from ctxctl.report.header import Header
     from ctxctl.session import Inspector
 
 
-class Manner(NamedTuple):
-    """How a command was asked to speak."""
+class Run(NamedTuple):
+    """One run of a command: what it was asked for, under which settings, and where it prints."""
 
+    options: CommonOptions
+    ordinary: Settings
+    """The settings before the options had their say."""
     settings: Settings
     out: Output
-    json: bool
-    everything: bool
-    """Skipped items and all problems are listed."""
     limits: Limits = AS_RECORDED
     """Limits that are supposed in place of the recorded ones."""
     drop: tuple[str, ...] = ()
@@ -32,19 +32,33 @@ class Manner(NamedTuple):
     texts: tuple[Replacement, ...] = ()
     """Texts that are supposed in the place of items' own."""
 
+    @property
+    def json(self) -> bool:
+        """Whether lines of JSON are printed."""
+        return self.options.json
 
-def manner(
-    *, json: bool = False, everything: bool = False, limits: Limits = AS_RECORDED, drop: Sequence[str] = (),
-    texts: tuple[Replacement, ...] = (), **flags: object,
-) -> Manner:  # fmt: skip
-    """Resolve settings from the flags that were given, and open the output."""
+    @property
+    def everything(self) -> bool:
+        """Whether skipped items and all problems are listed."""
+        return self.options.everything
+
+
+def begin(
+    options: CommonOptions, *, limits: Limits = AS_RECORDED, drop: Sequence[str] = (),
+    texts: tuple[Replacement, ...] = (),
+) -> Run:  # fmt: skip
+    """Load the settings, apply the options, and open the output; once a run.
+
+    Raises UsageError for a setting, and OutputError where standard output is closed.
+    """
     from ctxctl import config
 
-    settings = config.load(flags)
-    return Manner(settings, Output(color=settings.color), json, everything, limits, tuple(drop), texts)
+    ordinary = config.load()
+    settings = config.with_flags(ordinary, options.flags())
+    return Run(options, ordinary, settings, Output(color=settings.color), limits, tuple(drop), texts)
 
 
-def inspector_of(path: str, how: Manner) -> Inspector:
+def inspector_of(path: str, how: Run) -> Inspector:
     """An inspector on a trace, to be closed by the caller; raises what `Inspector.open` raises."""
     from ctxctl.session import Inspector
 
@@ -65,7 +79,7 @@ def inspector_of(path: str, how: Manner) -> Inspector:
 
 
 @contextmanager
-def opened(path: str, how: Manner, doing: str) -> Iterator[Inspector]:
+def opened(path: str, how: Run, doing: str) -> Iterator[Inspector]:
     """An inspector on a trace, with a progress line for as long as it is open and nothing is printed.
 
     Raises what `Inspector.open` raises.
@@ -74,17 +88,11 @@ def opened(path: str, how: Manner, doing: str) -> Iterator[Inspector]:
         yield inspector
 
 
-def base_name(path: str) -> str:
-    """The name under which reports speak of a trace: the same wherever the file lies."""
-    return os.path.basename(path) or path
-
-
 def header(
     inspector: Inspector, *, thread: str | None = None, turn: str | None = None, late: int = 0
 ) -> Header:
     """The resolved parameters of a replay."""
     from ctxctl import __version__
-    from ctxctl.report.header import Header
     from ctxctl.session.calibration import described
     from ctxctl.session.learned import choice
 
@@ -124,7 +132,7 @@ def tell_learned(inspector: Inspector, *, always: bool = False) -> None:
         note(f"{visible(base_name(inspector.name))}: learned {what}; --no-learned goes without")
 
 
-def tell_problems(inspector: Inspector, how: Manner) -> None:
+def tell_problems(inspector: Inspector, how: Run) -> None:
     """Problems as lines of JSON on standard output, or as plain lines on standard error."""
     from ctxctl.report import jsonout
     from ctxctl.report.problems import problem_lines
@@ -143,7 +151,7 @@ def tell_problems(inspector: Inspector, how: Manner) -> None:
         note(line)
 
 
-def verdict(inspector: Inspector, how: Manner, *, differs: bool = False) -> Exit:
+def verdict(inspector: Inspector, how: Run, *, differs: bool = False) -> Exit:
     """The exit code: under ``--strict``, problems and a replay that differs are findings."""
     if how.settings.strict and (inspector.finding_count or differs):
         return Exit.FINDINGS

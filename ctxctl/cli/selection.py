@@ -1,0 +1,233 @@
+"""What of a trace a command line selects: a frame, turns, a thread, or the steps that a predicate fits.
+
+`shielded` keeps apart from options what looks like one: ``-@3``, of standard input, and ``-has:x``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ctxctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxctl.analysis.where import Stop
+    from ctxctl.cli.run import Run
+    from ctxctl.engine.query import Query
+    from ctxctl.model.results import Step, Turn
+    from ctxctl.report.find import Narrowed
+    from ctxctl.session import Inspector
+    from ctxctl.session.naming import Place
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+_RANGE = re.compile(r"(-?\d{1,9})?(\.\.)?(-?\d{1,9})?")
+_HINT = "write a turn, for example 3 or -1, or turns from and to, for example 3..5 or -3..-1"
+
+
+class Where(Protocol):
+    """Where a step is, as the index of a trace knows it."""
+
+    @property
+    def session(self) -> str | None:
+        """Its session."""
+        ...
+
+    @property
+    def thread(self) -> str:
+        """Its thread."""
+        ...
+
+    @property
+    def turn(self) -> int:
+        """Its turn, from 1."""
+        ...
+
+
+class Only(NamedTuple):
+    """Which steps and turns are shown; turns are ready to compare, per session and thread."""
+
+    first: int | None
+    last: int | None
+    thread: str | None
+    ends: dict[tuple[str | None, str], int]
+    """Last turn of each thread; filled only where a negative number needs it."""
+
+    def __call__(self, result: Step | Turn) -> bool:
+        """Whether a step or turn is shown."""
+        if self.thread is not None and result.thread != self.thread:
+            return False
+        first, last = self.first, self.last
+        if first is None and last is None:
+            return True
+        end = self.ends.get((result.session, result.thread), 0)
+        low = 1 if first is None else first if first > 0 else end + first + 1
+        high = result.turn if last is None else last if last > 0 else end + last + 1
+        return low <= result.turn <= high
+
+
+def only(turn: str | None, thread: str | None, rows: Callable[[], Sequence[Where]]) -> Only:
+    """Read ``--turn`` and ``--thread``; `rows` is called only for negative turns.
+
+    Raises UsageError (`bad-turn`).
+    """
+    first = last = None
+    if turn is not None:
+        match = _RANGE.fullmatch(turn.strip())
+        if (
+            match is None
+            or not (match[1] or match[3])
+            or "0" in (match[1], match[3])
+            or (match[3] and not match[2])
+        ):
+            raise UsageError("bad-turn", f"{turn!r} is not a turn", hint=_HINT)
+        first = int(match[1]) if match[1] else None
+        last = int(match[3]) if match[3] else None if match[2] else first
+    ends: dict[tuple[str | None, str], int] = {}
+    if (first is not None and first < 0) or (last is not None and last < 0):
+        for row in rows():
+            ends[row.session, row.thread] = max(row.turn, ends.get((row.session, row.thread), 0))
+    return Only(first, last, thread, ends)
+
+
+def nothing_there(turn: str | None, thread: str | None, rows: Sequence[Where]) -> UsageError:
+    """The error for a selection that fits no step, with what there is."""
+    threads = list(dict.fromkeys(row.thread for row in rows))
+    if thread is not None and thread not in threads:
+        there = ", ".join(threads[:8]) + (", ..." if len(threads) > 8 else "")
+        return UsageError("no-such-frame", f"no thread is called {thread!r}", hint=f"there are: {there}")
+    turns = max((row.turn for row in rows if thread in (None, row.thread)), default=0)
+    return UsageError("no-such-frame", f"no turn {turn}", hint=f"the trace has turns 1 to {turns}")
+
+
+_SHIELD = "\0"
+"""In front of ``-@3``, which the parser would take for an option; no argument of a process can hold it."""
+_TAKE_FRAMES = ("show", "diff", "blame", "why")
+_TAKE_PREDICATES = ("find", "bisect")
+
+
+def shielded(arguments: Sequence[str]) -> list[str]:
+    """The arguments of a command line, in which frames of standard input and predicates that begin with a
+    minus can be told from options.
+    """
+    if arguments and arguments[0] in _TAKE_PREDICATES:
+        return [_SHIELD + argument if _negates(argument) else argument for argument in arguments]
+    if not arguments or arguments[0] not in _TAKE_FRAMES:
+        return list(arguments)
+    return [_SHIELD + argument if argument.startswith("-@") else argument for argument in arguments]
+
+
+def _negates(argument: str) -> bool:
+    """Whether it is a predicate such as ``-has:x``, and no option: those have two dashes, but for ``-h``."""
+    return len(argument) > 2 and argument[0] == "-" and argument[1] != "-"
+
+
+def _unshielded(argument: str) -> str:
+    """An argument as it was before `shielded`."""
+    return argument.removeprefix(_SHIELD)
+
+
+def split(argument: str, *, same: str | None = None) -> Place:
+    """As `naming.split`, of an argument as `shielded` left it."""
+    from ctxctl.session import naming
+
+    return naming.split(_unshielded(argument), same=same)
+
+
+_SHOWN = 60
+
+
+def query_of(text: str) -> Query:
+    """The predicate; a mistake in it is shown in its place, and raised as UsageError("bad-query")."""
+    from ctxctl.cli.output import note
+    from ctxctl.engine.query import QueryError, parse
+    from ctxctl.text import cells, visible
+
+    text = _unshielded(text)
+    try:
+        return parse(text)
+    except QueryError as error:
+        start = max(0, error.column - _SHOWN)
+        shown = visible(text[start : error.column + _SHOWN])
+        note(f"  {shown}\n  {' ' * cells(visible(text[start : error.column]))}^")
+        raise
+
+
+def prices(query: Query, how: Run) -> RateBook | None:
+    """Where prices are from; None if the predicate does not speak of money."""
+    if not query.asks_cost:
+        return None
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+    return RateBook(how.settings.models)
+
+
+def wanted(text: str | None, *, alone: bool) -> Query | None:
+    """What ``--where`` asks for; raises UsageError for a mistake, and where it does not stand `alone`."""
+    from ctxctl.errors import UsageError
+
+    if text is None:
+        return None
+    if not alone:
+        raise UsageError(
+            "bad-predicate",
+            "--where and --compare do not go together",
+            hint="`ctxctl find` takes --policy, --model and the like: ask both sides one after the other",
+        )
+    return query_of(text)
+
+
+class Replayed:
+    """The steps and turns of a replay that were chosen, each with whether ``--where`` leaves it to be shown.
+
+    A turn is shown with any of its steps.
+    """
+
+    def __init__(self, inspector: Inspector, how: Run, query: Query | None, chosen: Only) -> None:
+        self._inspector = inspector
+        self._how = how
+        self._query = query
+        self._chosen = chosen
+        self._steps = self._fit = self._undecided = 0
+
+    @property
+    def where(self) -> Narrowed | None:
+        """How many steps were shown so far; None without a predicate."""
+        from ctxctl.report.find import Narrowed
+
+        if self._query is None:
+            return None
+        return Narrowed(str(self._query), self._fit, self._steps - self._fit, self._undecided)
+
+    def __iter__(self) -> Iterator[tuple[Step | Turn, bool]]:
+        how, inspector, query, chosen = self._how, self._inspector, self._query, self._chosen
+        if query is None:
+            for result in inspector.replay(how.out.progressed, skipped=how.everything):
+                if chosen(result):
+                    yield result, True
+            return
+        from ctxctl.analysis.where import where
+
+        book = prices(query, how)
+        yield from self._narrowed(
+            where(inspector, query, how.out.progressed, book=book, skipped=how.everything)
+        )
+
+    def _narrowed(self, stops: Iterator[Stop]) -> Iterator[tuple[Step | Turn, bool]]:
+        fits: set[tuple[str | None, str]] = set()
+        for stop in stops:
+            step, turn = stop.at.step, stop.at.turn
+            key = (step.session, step.thread)
+            if self._chosen(step):
+                self._steps += 1
+                self._undecided += stop.held.truth is None
+                if stop.held.truth:
+                    self._fit += 1
+                    fits.add(key)
+                yield step, bool(stop.held.truth)
+            if turn is not None:
+                if self._chosen(turn):
+                    yield turn, key in fits
+                fits.discard(key)
