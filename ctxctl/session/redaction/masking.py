@@ -18,6 +18,7 @@ from ctxctl.session.redaction.learning import Learning
 from ctxctl.session.redaction.scan import redacts, trace_redacts
 from ctxctl.session.redaction.secrets import LEAST, Secrets
 from ctxctl.session.redaction.shingles import Run
+from ctxctl.session.redaction.unescaped import Unescaped, apart
 from ctxctl.trace.growing import SCRATCH, GrowingTrace
 from ctxctl.trace.reader import Trace
 
@@ -27,13 +28,14 @@ _KEPT: Final = 8 << 20
 _NAMES: Final = 1 << 16
 """Names and records remembered."""
 _DEPTH: Final = 200
-_PLAIN: Final = frozenset(
-    {
-        "time", "content_digest", "source_digests", "digest", "hash", "content_ref", "model", "provider",
-        "client", "tokenizer_or_model",
-    }
-)  # fmt: skip
-"""Fields whose values are numbers of a kind, or names that something is looked up by."""
+_DIGESTS: Final = frozenset({"content_digest", "source_digests", "digest", "hash", "content_ref"})
+"""Fields that something is looked up by: a value that looks like a digest stays, unless it is a secret itself."""
+_DIGEST: Final = re.compile(r"(?:[a-z0-9-]+:)?[0-9A-Fa-f]+")
+_TIME: Final = re.compile(r"[\d:.TZ+ -]+")
+"""A value of the field `time`, which stays."""
+_MODELS: Final = frozenset({"model", "provider", "client", "tokenizer_or_model"})
+"""Fields whose values name what counts and prices depend on: of a secret only the whole of it is masked there,
+and neither a plain word nor a model that the model table knows."""
 _WORDS: Final = frozenset(
     {
         "event_type", "context_kind", "content_mode", "redaction_state", "status", "severity", "target",
@@ -176,8 +178,16 @@ class Veil:
         return self._without_runs(text, lambda _: MASK)
 
     def _without_runs(self, text: str, mask: Callable[[Run], str]) -> str:
+        found = self._learnt.runs.runs(text)
+        if "\\" in text and self._learnt.runs:
+            view = Unescaped(text)
+            found += [
+                run._replace(start=view.at(run.start), end=view.end(run.end))
+                for run in self._learnt.runs.runs(view.text)
+            ]
+            found = list(apart(found))
         pieces, end = [], 0
-        for run in self._learnt.runs.runs(text):
+        for run in found:
             pieces += [text[end : run.start], mask(run)]
             end = run.end
         return "".join([*pieces, text[end:]]) if pieces else text
@@ -206,11 +216,9 @@ class Veil:
 
     def _value(self, value: Any, key: str, depth: int) -> Any:
         if isinstance(value, str):
-            if key in _PLAIN or (key in _WORDS and _WORD.fullmatch(value)):
-                return value
-            return self.words(value) if key in _TEXTS else self.name(value)
+            return self._string(value, key)
         if depth > _DEPTH:
-            return value
+            return MASK if isinstance(value, dict | list | tuple | frozenset) else value
         if isinstance(value, dict):
             known = _fields()
             return {
@@ -226,6 +234,16 @@ class Veil:
             return frozenset(self._value(one, "id", depth + 1) for one in value)
         return self.struct(value) if isinstance(value, msgspec.Struct) else value
 
+    def _string(self, value: str, key: str) -> str:
+        if key in _WORDS and _WORD.fullmatch(value) or key == "time" and _TIME.fullmatch(value):
+            return value
+        if key in _MODELS:
+            made = _numbered(value, self._learnt.whole, "")
+            return value if made == value or _WORD.fullmatch(value) or _is_model(value) else made
+        if key in _DIGESTS and _DIGEST.fullmatch(value):
+            return _numbered(value, self._learnt.whole, "")
+        return self.words(value) if key in _TEXTS else self.name(value)
+
     def struct(self, record: _Struct) -> _Struct:
         """A record with its texts masked; the same object where there is nothing to mask in it."""
         known = self._records.get(id(record))
@@ -234,7 +252,7 @@ class Veil:
         changed: dict[str, Any] = {}
         for field in record.__struct_fields__:
             value = getattr(record, field)
-            if not value or field in _PLAIN or field in _TEXTS or isinstance(value, int | float | Content):
+            if not value or field in _TEXTS or isinstance(value, int | float | Content):
                 continue
             made = self._value(value, field, 0)
             if made is not value and made != value:
@@ -301,6 +319,12 @@ class Veil:
 def _numbered(text: str, secrets: Secrets, sort: str) -> str:
     mask: Callable[[str], str] = lambda secret: f"[redacted {sort}{secrets.number(secret)}]"  # noqa: E731
     return secrets.masked(text, mask)
+
+
+def _is_model(name: str) -> bool:
+    from ctxctl.tokens.catalogue.find import find
+
+    return find(name).how != "unknown"
 
 
 def _fields() -> frozenset[str]:

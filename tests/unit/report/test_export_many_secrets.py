@@ -16,7 +16,19 @@ from hypothesis import strategies as st
 
 from ctxctl.cli.main import run
 from ctxctl.session.redaction.secrets import LEAST, Secrets
-from tests.oracle.build import Event, assembly, at, block, budget, compact, event, item, lines, select, summary
+from tests.oracle.build import (
+    Event,
+    assembly,
+    at,
+    block,
+    budget,
+    compact,
+    event,
+    item,
+    lines,
+    select,
+    summary,
+)
 from tests.unit.report.page_help import Page
 
 MANY = 10_000
@@ -43,7 +55,9 @@ WAYS: list[tuple[str, ...]] = [
 
 
 def core(n: int) -> str:
-    """What no export may say: the part of a secret that JSON never escapes."""
+    """What no export may say: the part of a secret that JSON never escapes; of some it looks like no key."""
+    if n % 8 == 7:
+        return "wordy" + "".join(chr(ord(digit) + 49) for digit in f"{n:05d}")
     return f"s3cret-{n:05d}-{random.Random(n).randrange(1 << 40):010x}"
 
 
@@ -57,7 +71,8 @@ def secret(n: int) -> str:
         f"first\n\t{bare}\nlast",
         f"C:\\files\\{bare}",
         f"€/{bare}/\U0001f511",
-    )[n % 6]
+        f'über "{bare}" /größe/ \U0001f511',
+    )[n % 7]
 
 
 def nested(text: str, depth: int) -> str:
@@ -71,7 +86,9 @@ def spelt(text: str) -> list[str]:
     """The same inside JSON, as different writers escape it."""
     escaped = json.dumps({"says": text})
     upper = re.sub(r"\\u([0-9a-f]{4})", lambda m: f"\\u{m[1].upper()}", escaped)
-    every = "".join(f"\\u{ord(sign):04x}" if not sign.isalnum() else sign for sign in text if ord(sign) < 65536)
+    every = "".join(
+        f"\\u{ord(sign):04x}" if not sign.isalnum() else sign for sign in text if ord(sign) < 65536
+    )
     return [
         escaped,
         json.dumps({"says": text}, ensure_ascii=False),
@@ -108,13 +125,17 @@ def _telling(count: int) -> Iterator[Event]:
         "hash": any_secret(), "client": any_secret(), "reason": any_secret(), "time": any_secret(),
         "role": core(count // 2), "json": nested(any_secret(), 3),
     }  # fmt: skip
+    deep: Any = any_secret()
+    for _ in range(400):
+        deep = [deep]
+    told["data"]["metadata"]["deeper"] = deep
     told["data"]["source_refs"] = [
         {"schema_version": "0.1.1", "source_id": any_secret(), "uri": f"file:///{any_secret()}",
          "source_kind": any_secret(), "digest": any_secret()}
     ]  # fmt: skip
     told["data"]["title"] = any_secret()
     names = [any_secret() for _ in range(6)]
-    spellings = [one for n in range(6) for one in spelt(secret(n))]
+    spellings = [one for n in (*range(7), 15, 63) for one in spelt(secret(n))]
     yield from at(
         "t1", "s1", told, item(f"file:{names[0]}", "a file"), item(names[1], "a name"),
         *(item(f"spelt{n}", text, kind="tool_result") for n, text in enumerate(spellings)),
@@ -134,7 +155,8 @@ def _telling(count: int) -> Iterator[Event]:
         event(
             "context.missing.detected",
             {"missing_id": any_secret(), "reason": any_secret(), "description": any_secret(),
-             "needed_refs": [any_secret()], "severity": any_secret()},
+             "needed_refs": [any_secret()], "severity": any_secret(), "question": any_secret(),
+             "scope": any_secret(), "status": any_secret()},
         ),
         event(any_secret(), {"anything": any_secret(), any_secret(): None}, source=any_secret()),
         event("ctxctl.usage.reported", {"input_tokens": 70, "model": any_secret(), "provider": any_secret()}),
@@ -166,7 +188,7 @@ def leaks(path: Path, way: tuple[str, ...], count: int, err: str = "") -> list[s
     assert run(["export", str(path), "--format", *way, "-o", str(out), "--force"]) in (0, 1)
     text = said(out, way[0])
     known = {core(n) for n in range(count)}
-    return sorted(set(re.findall(r"s3cret-\d{5}-[0-9a-f]{10}", text + err)) & known)
+    return sorted(set(re.findall(r"s3cret-\d{5}-[0-9a-f]{10}|wordy[a-j]{5}", text + err)) & known)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=" ".join)
