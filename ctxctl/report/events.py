@@ -17,7 +17,7 @@ from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.plugins.agent_context import conform, kinds
-from ctxctl.report.content_policy import Settling
+from ctxctl.report.content_policy import ContentPolicy
 from ctxctl.report.expand import Blocks
 from ctxctl.session import Inspector
 from ctxctl.trace.codec import parse_line
@@ -78,11 +78,11 @@ def plain(
     inspector: Inspector, report: Report, progress: Callable[[float], None], *, cite: bool
 ) -> Iterator[bytes]:
     """The trace as ctxctl writes it: contents once, windows as differences."""
-    settling = Settling(inspector.trace.contents, inspector.veil, cite=cite)
+    policy = ContentPolicy(inspector.trace.contents, inspector.veil, cite=cite)
     buffer = BytesIO()
     writer = TraceWriter(cast("IO[bytes]", buffer), source="ctxctl", report=report)
     for event, line in _lines(inspector, progress):
-        writer.write(settling.applied(event, line))
+        writer.write(policy.applied(event, line))
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
@@ -104,7 +104,7 @@ class _Strict:
     """Makes events that say everything by themselves."""
 
     def __init__(self, inspector: Inspector, *, cite: bool) -> None:
-        self._settling = Settling(inspector.trace.contents, inspector.veil, cite=cite)
+        self._contents = ContentPolicy(inspector.trace.contents, inspector.veil, cite=cite)
         self._blocks = Blocks()
         self._time = vocab.NO_TIME
 
@@ -116,7 +116,7 @@ class _Strict:
             line["data"] = self._record(event, dict(data))
         elif data is not None:
             line["metadata"] = _noted(line.get("metadata"), {"data": line.pop("data")})
-        line = self._settling.applied(event, line, whole=True)
+        line = self._contents.applied(event, line, whole=True)
         return self._enveloped(event, line)
 
     def _enveloped(self, event: Event, line: Json) -> Json:

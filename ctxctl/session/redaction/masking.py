@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -22,6 +22,9 @@ from ctxctl.session.redaction.unescaped import Unescaped, apart
 from ctxctl.trace.growing import SCRATCH, GrowingTrace
 from ctxctl.trace.reader import Trace
 
+if TYPE_CHECKING:
+    from ctxctl.session.params import Params
+
 MASK: Final = "[redacted]"
 _KEPT: Final = 8 << 20
 """Characters of masked texts that are kept."""
@@ -29,13 +32,13 @@ _NAMES: Final = 1 << 16
 """Names and records remembered."""
 _DEPTH: Final = 200
 _DIGESTS: Final = frozenset({"content_digest", "source_digests", "digest", "hash", "content_ref"})
-"""Fields that something is looked up by: a value that looks like a digest stays, unless it is a secret itself."""
+"""Fields that something is looked up by: what looks like a digest stays, unless it is a secret itself."""
 _DIGEST: Final = re.compile(r"(?:[a-z0-9-]+:)?[0-9A-Fa-f]+")
 _TIME: Final = re.compile(r"[\d:.TZ+ -]+")
 """A value of the field `time`, which stays."""
 _MODELS: Final = frozenset({"model", "provider", "client", "tokenizer_or_model"})
-"""Fields whose values name what counts and prices depend on: of a secret only the whole of it is masked there,
-and neither a plain word nor a model that the model table knows."""
+"""Fields whose values name what counts and prices depend on: of a secret only the whole of it is
+masked there, and neither a plain word nor a model that the model table knows."""
 _WORDS: Final = frozenset(
     {
         "event_type", "context_kind", "content_mode", "redaction_state", "status", "severity", "target",
@@ -51,7 +54,7 @@ content is read, so that its tokens stay what they were."""
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
-class Veil:
+class Redactor:
     """What was redacted in one trace, and every text and record of it without that.
 
     A trace on disk is learnt when the veil is made, before anything is shown of it: in one look at its bytes
@@ -235,7 +238,7 @@ class Veil:
         return self.struct(value) if isinstance(value, msgspec.Struct) else value
 
     def _string(self, value: str, key: str) -> str:
-        if key in _WORDS and _WORD.fullmatch(value) or key == "time" and _TIME.fullmatch(value):
+        if (key in _WORDS and _WORD.fullmatch(value)) or (key == "time" and _TIME.fullmatch(value)):
             return value
         if key in _MODELS:
             made = _numbered(value, self._learnt.whole, "")
@@ -262,6 +265,13 @@ class Veil:
             self._records.clear()
         self._records[id(record)] = (record, masked)
         return masked
+
+    def params(self, params: Params) -> Params:
+        """What a trace is replayed under, without a secret that the trace has for the name of its model."""
+        name = params.first_model
+        if not self or name is None or (shown := self._string(name, "model")) == name:
+            return params
+        return msgspec.structs.replace(params, first_model=shown, assumed=params.assumed.replace(name, shown))
 
     def events(self, events: list[Event]) -> list[Event]:
         """Events as they may be handed on; of a growing trace, those that are new are learnt from first."""

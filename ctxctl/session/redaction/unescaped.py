@@ -1,4 +1,4 @@
-"""A text read without the escapes of JSON, however deep it is nested, so that a secret is found in any spelling."""
+"""A text read without the escapes of JSON, however deep: so a secret is found in any spelling."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _telling(count: int) -> Iterator[Event]:
         "role": core(count // 2), "json": nested(any_secret(), 3),
     }  # fmt: skip
     deep: Any = any_secret()
-    for _ in range(400):
+    for _ in range(150):
         deep = [deep]
     told["data"]["metadata"]["deeper"] = deep
     told["data"]["source_refs"] = [
