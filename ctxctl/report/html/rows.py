@@ -8,7 +8,7 @@ from typing import Any, Final
 from ctxctl.analysis.costs import StepCost
 from ctxctl.labels import dollars
 from ctxctl.model.results import Step
-from ctxctl.model.vocab import UsedMethod
+from ctxctl.model.vocab import WARNINGS, UsedMethod
 from ctxctl.report.html.pack import dumped, packed
 from ctxctl.session.survey import row_of
 
@@ -23,9 +23,6 @@ COLUMNS: Final = (
 METHODS: Final[tuple[UsedMethod, ...]] = ("reported", "expected", "recorded")
 """How it is known what a step sent."""
 
-_WARNINGS: Final = frozenset(
-    {"over_budget", "still_over_budget", "unrecorded_cut", "unknown_base", "missing_context", "failed"}
-)
 COMPACTED, BROKEN, OVER, WARNED, SIMULATED, DOUBTED, MISSED = 1, 2, 4, 8, 16, 32, 64
 """Marks of a row, added up.  DOUBTED: a part of its bill cannot be true; `answered` and `billed` have it as
 counted."""
@@ -58,7 +55,7 @@ class Rows:
             COMPACTED * row.compacted
             | BROKEN * row.broken
             | OVER * bool(step.window.over)
-            | WARNED * (not _WARNINGS.isdisjoint(row.flags))
+            | WARNED * (not WARNINGS.isdisjoint(row.flags))
             | SIMULATED * ("simulated" in row.flags)
             | DOUBTED * bool(row.doubted)
             | MISSED * (row.missed > 0)

@@ -39,6 +39,7 @@ _TIME: Final = re.compile(r"[\d:.TZ+ -]+")
 _MODELS: Final = frozenset({"model", "provider", "client", "tokenizer_or_model"})
 """Fields whose values name what counts and prices depend on: of a secret only the whole of it is
 masked there, and neither a plain word nor a model that the model table knows."""
+_PROVIDER: Final = re.compile(r"[a-z]+(?:[._-][a-z]+)*")
 _WORDS: Final = frozenset(
     {
         "event_type", "context_kind", "content_mode", "redaction_state", "status", "severity", "target",
@@ -242,7 +243,7 @@ class Redactor:
             return value
         if key in _MODELS:
             made = _numbered(value, self._learnt.whole, "")
-            return value if made == value or _WORD.fullmatch(value) or _is_model(value) else made
+            return value if made == value or _PROVIDER.fullmatch(value) or _is_model(value) else made
         if key in _DIGESTS and _DIGEST.fullmatch(value):
             return _numbered(value, self._learnt.whole, "")
         return self.words(value) if key in _TEXTS else self.name(value)
