@@ -128,7 +128,7 @@ CAUSES: Final = (
 WARNINGS: Final = frozenset(
     {"unrecorded_cut", "still_over_budget", "over_budget", "missing_context", "unknown_base", "failed"}
 )
-"""Flags of a step that warn; the others are facts of the recording.  `failed`: a request of it had no answer."""
+"""Flags of a step that warn; the others are facts of the recording.  `failed`: a request had no answer."""
 
 
 def warns(flags: Collection[str], *, over: bool) -> bool:

@@ -201,8 +201,8 @@ def fitted(
     if errors.p50 > MOST_P50 or errors.p95 > MOST_P95:
         why = (
             f"what was counted does not explain what was billed: off by {error_share(errors.p50)} at p50 and"
-            f" {error_share(errors.p95)} at p95 on steps that were not fitted; at most {given_share(MOST_P50)} and"
-            f" {given_share(MOST_P95)} are accepted"
+            f" {error_share(errors.p95)} at p95 on steps that were not fitted; at most"
+            f" {given_share(MOST_P50)} and {given_share(MOST_P95)} are accepted"
         )
         return Refused(model, len(rows), why, errors)
     weights = fit(rows, near)

@@ -270,7 +270,7 @@ def test_predicates_of_steps(query: str, given: dict[str, Any]) -> None:
     ],
 )
 def test_the_query_the_page_and_the_ui_warn_of_the_same_steps(given: dict[str, Any], marked: bool) -> None:
-    """A failed request was a warning on the page alone; one that is over its cap in the UI and the page alone."""
+    """Of a failed request and of one over its cap, too: a failure was a warning on the page alone."""
     asked = step(**given)
     row = row_of(0, asked)
     packed: list[bytes] = []

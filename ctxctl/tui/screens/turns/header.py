@@ -46,7 +46,7 @@ def sent(window: Window) -> list[Piece]:
         pieces.append(Piece(f"{most}{number(window.free)} free", "", 5))
     pieces += _uncounted(window, method)
     if window.limit_source is not None:
-        pieces.append(Piece(f"limit {LIMIT_SOURCES[window.limit_source]}", "muted", 4))
+        pieces.append(Piece(f"limit: {LIMIT_SOURCES[window.limit_source]}", "muted", 4))
     return pieces
 
 
