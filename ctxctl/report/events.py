@@ -104,7 +104,7 @@ class _Strict:
     """Makes events that say everything by themselves."""
 
     def __init__(self, inspector: Inspector, *, cite: bool) -> None:
-        self._contents = ContentPolicy(inspector.trace.contents, inspector.veil, cite=cite)
+        self._policy = ContentPolicy(inspector.trace.contents, inspector.veil, cite=cite)
         self._blocks = Blocks()
         self._time = vocab.NO_TIME
 
@@ -116,7 +116,7 @@ class _Strict:
             line["data"] = self._record(event, dict(data))
         elif data is not None:
             line["metadata"] = _noted(line.get("metadata"), {"data": line.pop("data")})
-        line = self._contents.applied(event, line, whole=True)
+        line = self._policy.applied(event, line, whole=True)
         return self._enveloped(event, line)
 
     def _enveloped(self, event: Event, line: Json) -> Json:

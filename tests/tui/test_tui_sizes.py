@@ -52,7 +52,9 @@ def said(parts: Parts) -> str:
 
 
 def test_what_was_billed_stands_without_more() -> None:
-    assert texts(sent(window())) == "60,919 of 200,000 sent | 30% | 139,081 free | limit: from the model table"
+    assert (
+        texts(sent(window())) == "60,919 of 200,000 sent | 30% | 139,081 free | limit: from the model table"
+    )
     assert texts(kept(window())) == "recorded 16,117 | not recorded 44,802"
 
 

@@ -55,7 +55,7 @@ content is read, so that its tokens stay what they were."""
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
-class Redactor:
+class RedactionFilter:
     """What was redacted in one trace, and every text and record of it without that.
 
     A trace on disk is learnt when the veil is made, before anything is shown of it: in one look at its bytes
