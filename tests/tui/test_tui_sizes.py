@@ -69,7 +69,8 @@ def test_what_is_expected_has_its_error() -> None:
 def test_what_is_only_recorded_says_so_in_the_number_s_own_phrase() -> None:
     content = window(16_117, used_method="recorded", unrecorded=None)
     assert texts(sent(content)) == (
-        "16,117 of 200,000 recorded (no bill read) | at least 8.1% | at most 183,883 free | limit: from the model table"
+        "16,117 of 200,000 recorded (no bill read) | at least 8.1% | at most 183,883 free"
+        " | limit: from the model table"
     )
     assert kept(content) == []
 

@@ -31,7 +31,7 @@ _SHARE_FORM = re.compile(r"(?:0|\d{1,3}(?:,\d{3})*(?:\.\d)?|\d\.\d\d)%")
 _MONEY = re.compile(r"\$[\d.,]*\d")
 _MONEY_FORM = re.compile(r"\$\d{1,3}(?:,\d{3})*\.\d{4}")
 _MINUS = re.compile(r"(?<![\w.\-:/@+])-\d[\d,]*(?![\w\-])(?! ?%)")
-_LONG = re.compile(r"(?<![\w.,\-/:@+#])\d{5,}(?= (?:tokens|new|freed|free|recorded|sent|billed|before))")
+_LONG = re.compile(r"(?<![\w.,\-/:@+#])\d{5,}(?= (?:tokens|new|freed|free|recorded|sent|billed))")
 _BASE = Path(ctxctl.__file__).parent / "report" / "html" / "assets" / "base.js"
 
 Said = Callable[[tuple[str, ...]], str]
@@ -97,11 +97,9 @@ def disagreements(path: Path) -> tuple[list[str], int]:
         expected += list(labels.SIGNS.values())
     said = page_words(pages)
     asked += len(said)
-    found += [
-        f"page: {how}{value} is {a!r}, not {b!r}"
-        for (how, value), a, b in zip(pages, said, expected, strict=True)
-        if a != b
-    ]
+    for (how, value), shown, expected_word in zip(pages, said, expected, strict=True):
+        if shown != expected_word:
+            found.append(f"page: {how}{value} is {shown!r}, not {expected_word!r}")
     return found, asked
 
 

@@ -1,4 +1,4 @@
-"""The same value is worded the same in the text report, the page, Markdown, the findings, the costs and the UI."""
+"""The same value is worded the same in every view: text, page, Markdown, findings, costs and UI."""
 
 from __future__ import annotations
 
