@@ -35,7 +35,7 @@ from ctxctl.engine.query.terms import all_of, any_of
 from ctxctl.model.annotations import MissingContext, Told
 from ctxctl.model.results import BrokenBy, Cache, Change, Counts, Ledger, Step, UsageView, Window
 from ctxctl.model.vocab import WARNINGS
-from ctxctl.report.html.rows import COLUMNS, OVER, WARNED, Rows
+from ctxctl.report.html.writer import COLUMNS, OVER, WARNED, Rows
 from ctxctl.session.survey import row_of
 from ctxctl.tui.outline import warned
 
@@ -275,7 +275,7 @@ def test_the_query_the_page_and_the_ui_warn_of_the_same_steps(given: dict[str, A
     row = row_of(0, asked)
     packed: list[bytes] = []
     rows = Rows(packed.append)
-    rows.add(0, asked, cast(Any, SimpleNamespace(believed=None, counted=None)))
+    rows.add(0, asked, cast("Any", SimpleNamespace(believed=None, counted=None)))
     rows.flush()
     block = base64.b64decode(packed[0].split(b">")[1].split(b"<")[0])
     marks = json.loads(zlib.decompress(block))[0][COLUMNS.index("marks")]

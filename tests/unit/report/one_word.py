@@ -43,7 +43,7 @@ def output(path: Path, view: str, read: Said) -> str:
 
 
 def faults(text: str, raw: str) -> list[str]:
-    """Return shares, money and signs that are not worded as `labels` does, and that the trace does not say."""
+    """Return shares, money and signs that `labels` words otherwise, and that the trace does not say."""
     found = [one[0] for one in _SHARE.finditer(text) if not _SHARE_FORM.fullmatch(one[0])]
     found += [one[0] for one in _MONEY.finditer(text) if not _MONEY_FORM.fullmatch(one[0])]
     found += [one[0] for one in _MINUS.finditer(text)]
@@ -113,7 +113,8 @@ def page_words(asked: list[tuple[str, list[Any]]]) -> list[str]:
     """Return what the script of the HTML report says of some values; needs a JavaScript engine."""
     script = (
         f"const LABELS = {json.dumps(dict(labels.tables()), default=dict)};\nconst document = {{}};\n"
-        f"{_BASE.read_text('utf-8')}\nconst how = {{ number, shareOf, signed, SIGNS: (name) => SIGNS[name] }};\n"
+        f"{_BASE.read_text('utf-8')}\n"
+        "const how = { number, shareOf, signed, SIGNS: (name) => SIGNS[name] };\n"
         "const asked = JSON.parse(require('fs').readFileSync(0, 'utf8'));\n"
         "console.log(JSON.stringify(asked.map(([name, values]) => how[name](...values))));"
     )
