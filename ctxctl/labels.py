@@ -204,6 +204,15 @@ def _per_cent(part: float | Decimal, whole: float | Decimal, *, fine: bool, plus
     return f"{sign}{rounded:,f}%"
 
 
+def error_share(part: float) -> str:
+    """How far a prediction was off, in per cent: `0.42%`, `3.10%`, `14%`.
+
+    Two digits below ten, as two fits differ in the second one.
+    """
+    value = 100 * part
+    return f"{value:.2f}%" if value < 10 else f"{value:,.0f}%"
+
+
 def progress(part: float) -> str:
     """How far something has come, `part` from 0 to 1: whole per cent, and `100%` only at the end."""
     return f"{int(100 * part)}%"
@@ -241,6 +250,11 @@ def dollars(amount: Decimal | None, *, signed: bool = False, bare: bool = False)
     return f"{sign}{unit}{abs(amount).quantize(_CENTIMILLE, ROUND_HALF_UP):,f}"
 
 
+def exact(value: Decimal) -> str:
+    """A figure with the digits that it was stored with: `41,204`, `0.0125`; for one compared to the digit."""
+    return f"{value:,f}".replace("-", MINUS)
+
+
 def price(amount: float | Decimal, *, bare: bool = False) -> str:
     """A price or a limit that somebody set, with the digits that they gave it: `$0.3`, `$15`."""
     text = f"{amount.normalize():,f}" if isinstance(amount, Decimal) else f"{amount:g}"
@@ -249,4 +263,5 @@ def price(amount: float | Decimal, *, bare: bool = False) -> str:
 
 def tables() -> dict[str, Any]:
     """The tables that the HTML report's script words values by, as JSON values."""
-    return {"signs": SIGNS, "limits": LIMIT_SOURCES, "knownBy": list(KNOWN_BY.values())}
+    marks = {"compaction": COMPACTION, "cacheBreak": BREAK, "warning": WARNING}
+    return {**marks, "signs": SIGNS, "limits": LIMIT_SOURCES, "knownBy": list(KNOWN_BY.values())}

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ctxctl.budget.check import Finding
 from ctxctl.budget.estimate import Estimate
 from ctxctl.errors import CtxctlError, UnreadableError
-from ctxctl.labels import signed_share
+from ctxctl.labels import exact, signed_share
 from ctxctl.text import visible
 
 _MOST: Final = 4 << 20
@@ -52,7 +52,7 @@ def _compared(now: dict[str, int | str], before: dict[str, Decimal], found: Esti
             continue
         was, value = before[name], Decimal(told)
         grew = was - value if name.startswith("turn:") else value - was
-        change = f"{visible(name)} was {_shown(was)} and is {_shown(value)}{_share(was, value)}"
+        change = f"{visible(name)} was {exact(was)} and is {exact(value)}{_share(was, value)}"
         if grew > was * band:
             yield Finding("baseline-worse", subject, change, _UPDATE)
         elif -grew > was * band:
@@ -93,7 +93,7 @@ def written(found: Estimate, path: Path) -> list[str]:
         elif value is None:
             changes.append(f"{visible(name)}: gone")
         elif was != Decimal(value):
-            changes.append(f"{visible(name)}: {_shown(was)} to {_shown(Decimal(value))}")
+            changes.append(f"{visible(name)}: {exact(was)} to {exact(Decimal(value))}")
     return changes
 
 
@@ -121,10 +121,6 @@ def _read(path: Path) -> dict[str, Decimal]:
             "bad-baseline", f"{shown} is no baseline of this version", hint="--update-baseline writes it anew"
         ) from None
     return read
-
-
-def _shown(value: Decimal) -> str:
-    return f"{value:,f}"
 
 
 def _share(was: Decimal, value: Decimal) -> str:

@@ -240,25 +240,25 @@ def _tell(
     against: bool,
 ) -> None:
     from ctxctl import __version__
-    from ctxctl.report.budget import gates, json, text
+    from ctxctl.report.budget import text
 
     if form == "text":
         out.lines(text.lines(found, out.width))
         if gate:
             out.lines(["", *text.check_lines(findings, out.width)])
     elif form == "json":
-        for line in json.objects(found):
+        for line in text.objects(found):
             out.json(line)
         if gate:
             for finding in findings:
-                out.json(json.finding_object(finding))
-            out.json(json.check_object(findings))
+                out.json(text.finding_object(finding))
+            out.json(text.check_object(findings))
     elif form == "junit":
-        out.write(gates.junit(found, findings, gates.held(found.plan.limits, against=against)))
+        out.write(text.junit(found, findings, text.held(found.plan.limits, against=against)))
     elif form == "sarif":
-        out.json(gates.sarif(found, findings, plan_text, __version__))
+        out.json(text.sarif(found, findings, plan_text, __version__))
     else:
-        for command in gates.github(found, findings, plan_text):
+        for command in text.github(found, findings, plan_text):
             out.write(command)
         out.lines(list(text.check_lines(findings, out.width))[-1:])
 
@@ -268,7 +268,7 @@ def _summarize(found: Estimate, findings: list[Finding]) -> None:
     import os
 
     from ctxctl.cli.output import note
-    from ctxctl.report.budget.gates import markdown
+    from ctxctl.report.budget.text import markdown
 
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:

@@ -194,22 +194,22 @@ def _print(
 ) -> None:
     from ctxctl import __version__
     from ctxctl.report import gates
-    from ctxctl.report.lint import text, values
+    from ctxctl.report.lint import text
 
     findings, out = found.findings, how.out
     rules = [chosen.rule for chosen in choice.rules]
     if form == "json":
         for finding in findings:
-            out.json(values.finding_object(finding))
-        out.json(values.sum_object(findings, found.tallies, known, stale))
+            out.json(text.finding_object(finding))
+        out.json(text.sum_object(findings, found.tallies, known, stale))
     elif form == "sarif":
-        made = values.results(findings, found.foreign)
-        out.json(gates.sarif(made, values.described(rules), "ctxctlLint/v1", __version__))
+        made = text.results(findings, found.foreign)
+        out.json(gates.sarif(made, text.described(rules), "ctxctlLint/v1", __version__))
     elif form == "junit":
-        suites = values.suites(findings, found.tallies, found.foreign)
+        suites = text.suites(findings, found.tallies, found.foreign)
         out.write(gates.junit("ctxctl lint", suites, frozenset({"error", "warning"})))
     elif form == "github":
-        for line in gates.github(values.results(findings, found.foreign), "ctxctl lint"):
+        for line in gates.github(text.results(findings, found.foreign), "ctxctl lint"):
             out.write(line)
         out.lines(text.verdict(findings, found.tallies, known))
     else:

@@ -20,7 +20,10 @@ NOT_KNOWN: Final = "what was sent beside them is not known"
 
 
 def about(tokens: int) -> int:
-    """A size that is not known to the token, in three digits."""
+    """A size that is not known to the token, in three digits: for a sentence that says it alone.
+
+    In a row of figures that add up it keeps its digits (`report.sent.size`).
+    """
     scale: int = 10 ** max(0, len(str(abs(tokens))) - _DIGITS)
     return (abs(tokens) + scale // 2) // scale * scale * (1 if tokens >= 0 else -1)
 

@@ -6,6 +6,7 @@ below name the ones the engine acts on.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, Literal
 
 SCHEMA_VERSION: Final = "0.1.1"
@@ -122,6 +123,22 @@ CAUSES: Final = (
     "cleared",
     "unrecorded",
 )
+
+
+WARNINGS: Final = frozenset(
+    {"unrecorded_cut", "still_over_budget", "over_budget", "missing_context", "unknown_base", "failed"}
+)
+"""Flags of a step that warn; the others are facts of the recording.  `failed`: a request had no answer."""
+
+
+def warns(flags: Collection[str], *, over: bool) -> bool:
+    """Whether a step is marked `!`, in a list, on a page and by `is:warning`.
+
+    Args:
+        flags: Its flags.
+        over: It sent more than its cap.
+    """
+    return over or not WARNINGS.isdisjoint(flags)
 
 
 def mode_of(name: str | None) -> Mode | None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.labels import number, plural
+from ctxctl.labels import error_share, number, plural
 from ctxctl.report.tables import Column, labelled, table, wrap
 from ctxctl.text import visible
 from ctxctl.tokens.calibrate.calibration import Calibration, Fit, Outcome, Refused
@@ -22,12 +22,6 @@ METHODS: Final = (
 )
 """Fields of a fit with errors, and what was predicted."""
 _REFUSED: Final = 12
-
-
-def share(value: float) -> str:
-    """A share in per cent, with two digits that say something."""
-    per_cent = 100 * value
-    return f"{per_cent:.2f}%" if per_cent < 10 else f"{per_cent:,.0f}%"
 
 
 def outcome_lines(outcome: Outcome, sessions: int, width: int, *, everything: bool) -> Iterator[str]:
@@ -93,7 +87,7 @@ def _shipped_table(shipped: Calibration, width: int) -> Iterator[str]:
         (
             visible(fit.model), number(fit.steps), number(fit.sessions),
             f"{fit.weights[CLASSES.index('tool_result')]:.2f}",
-            share(fit.next_size.p50), share(fit.next_size.p95),
+            error_share(fit.next_size.p50), error_share(fit.next_size.p95),
         )
         for fit in shipped.fits
     ]  # fmt: skip
@@ -124,7 +118,7 @@ def _fit_lines(fit: Fit, width: int) -> Iterator[str]:
     worst = f"{visible(fit.next_size.reason)} (next size; left out: {visible(fit.by)} in turn)"
     yield from labelled("worst", worst, width, tab=12)
     if fit.spread is not None:
-        spread = f"{fit.spread.request:,.0f} tokens and {share(fit.spread.moved)} of what came or went"
+        spread = f"{fit.spread.request:,.0f} tokens and {error_share(fit.spread.moved)} of what came or went"
         yield from labelled("error", f"{spread}: nine of ten next bills are no further off", width, tab=12)
     left = []
     if fit.contradicted:
@@ -142,7 +136,14 @@ def _errors_table(fit: Fit, width: int) -> Iterator[str]:
         Column("worst", right=True),
     )  # fmt: skip
     rows = [
-        (title, number(e.steps), share(e.p50), share(e.p95), share(e.p99), share(e.worst))
+        (
+            title,
+            number(e.steps),
+            error_share(e.p50),
+            error_share(e.p95),
+            error_share(e.p99),
+            error_share(e.worst),
+        )
         for name, title in METHODS
         if (e := _errors(fit, name)) is not None
     ]

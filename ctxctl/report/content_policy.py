@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
-from ctxctl.session.redaction import Veil
+from ctxctl.session.redaction import RedactionFilter
 from ctxctl.trace.contents import Contents, canonical
 
 Json = dict[str, Any]
@@ -17,7 +17,7 @@ _EVIDENCE: Final = "evidence_export"
 _ITEMS: Final = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED, vocab.SUMMARY_CREATED})
 
 
-class Settling:
+class ContentPolicy:
     """Decides about every content of an export.
 
     Args:
@@ -26,7 +26,7 @@ class Settling:
         cite: Contents are named by their digests, for an export as evidence.
     """
 
-    def __init__(self, contents: Contents, veil: Veil, *, cite: bool) -> None:
+    def __init__(self, contents: Contents, veil: RedactionFilter, *, cite: bool) -> None:
         self._contents = contents
         self._veil = veil
         self._cite = cite

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.query.facts import breaks
-from ctxctl.labels import SIGNS, plural, share
+from ctxctl.labels import MINUS, SIGNS, number, plural, share
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
 from ctxctl.report.ceilings import ceilings_json
@@ -28,7 +28,7 @@ def step_lines(
 ) -> Iterator[str]:
     """The line of one step, and under it the changes that fit."""
     window, ledger = step.window, step.ledger
-    said = f"{_size(window)}  +{ledger.new:,} -{ledger.freed:,}"
+    said = f"{_size(window)}  +{number(ledger.new)} {MINUS}{number(ledger.freed)}"
     flags = ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
     if step.cache.broken_by is not None and breaks(step):
         flags += f"{', ' * bool(flags)}cache broken by {visible(step.cache.broken_by.name)}"

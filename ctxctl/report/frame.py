@@ -99,7 +99,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]
     if isinstance(value, int):
-        return f"{value:,}"
+        return number(value)
     if isinstance(value, dict):
         return " ".join(f"{visible(str(k))}={value_text(v)}" for k, v in value.items()) or "none"
     if isinstance(value, (list, tuple)):

@@ -11,7 +11,11 @@ from ctxctl.text import visible
 
 
 def size(window: Window) -> str:
-    """``60,919``, ``about 61,000 (nine of ten within 1,200)`` or ``16,117 recorded``: the number in front."""
+    """``60,919``, ``about 60,919 ±1,200`` or ``16,117 recorded``: the number in front.
+
+    An expected size keeps its digits here, where it stands beside figures that add up with it (recorded,
+    free, unrecorded); a sentence that says it alone rounds it (`model.sizes.sent_words`).
+    """
     if window.used_method == "reported":
         return f"{window.used:,}"
     if window.used_method == "expected":

@@ -44,7 +44,7 @@ from ctxctl.session.params import (
 )
 from ctxctl.session.places import Places, places, step_index
 from ctxctl.session.recount import Recount
-from ctxctl.session.redaction import Veil
+from ctxctl.session.redaction import RedactionFilter
 from ctxctl.session.results import FrameDiff, Outline, Reported, frame_diff
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
@@ -67,12 +67,12 @@ class Inspector:
     def __init__(self, opened: Opened, params: Params, policy: Strategy | None) -> None:
         self._opened = opened
         self.trace = opened.trace
-        self.veil = Veil(opened.trace)
+        self.veil = RedactionFilter(opened.trace)
         """What was redacted in the trace: no surface shows it."""
         self.format = opened.format
         self.learned = opened.learned
         """What was put into a log that it does not hold itself."""
-        self.params = params
+        self.params = self.veil.params(params)
         self.strategy = policy
         """The policy that the trace is replayed under; None is `recorded`."""
         self._lock = RLock()

@@ -17,7 +17,7 @@ from ctxctl.engine.replay.step_tracker import Place, ThreadKey, Tracker
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import Injection
-from ctxctl.session.redaction import Veil
+from ctxctl.session.redaction import RedactionFilter
 from ctxctl.trace.index import Span, StepIndex
 from ctxctl.trace.reader import Trace
 
@@ -76,7 +76,7 @@ def _start(span: Span) -> int:
     return span.start
 
 
-def places(index: StepIndex, veil: Veil | None = None) -> Places:
+def places(index: StepIndex, veil: RedactionFilter | None = None) -> Places:
     """The steps of an index, whose rows stand as they begin, under the names that may be shown."""
     spans = tuple(index)
     if veil:

@@ -14,7 +14,7 @@ import msgspec
 
 from ctxctl.engine.replay.changes import longest_increasing
 from ctxctl.errors import CtxctlError, UnreadableError, UsageError
-from ctxctl.labels import noun, plural
+from ctxctl.labels import MINUS, noun, number, plural
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ def _report(name: str, golden: str, found: list[Difference]) -> Iterator[str]:
     freed = sum(d.before.tokens for d in found if d.before is not None and d.what != "moved")
     yield f"the context of {name} is not that of {golden}:"
     many = f"{plural(len(found), 'item')} {noun(len(found), 'differs', 'differ')}"
-    yield f"{many}, +{new:,} -{freed:,} tokens"
+    yield f"{many}, +{number(new)} {MINUS}{number(freed)} tokens"
     for difference in found[:_SHOWN]:
         yield f"  {_line(difference)}"
         yield from _texts(difference)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ctxctl.model.outline import Row
+from ctxctl.model.vocab import warns
 from ctxctl.tui.thread_tree import Nest, ThreadName, TurnEntry
 
 
@@ -214,7 +215,7 @@ def _add(entry: TurnEntry, row: Row) -> None:
 
 def warned(row: Row) -> bool:
     """Whether the list marks the step: by its flags, or as it sent more than its cap."""
-    return row.over or any(flag in WARNINGS for flag in row.flags)
+    return warns(row.flags, over=row.over)
 
 
 def _more(known: int | None, more: int | None) -> int | None:
@@ -292,9 +293,3 @@ class Turns:
     def total(self, entry: TurnEntry) -> int:
         """How many turns of the entry's thread are known."""
         return self.totals[entry.session, entry.thread]
-
-
-WARNINGS = frozenset(
-    {"unrecorded_cut", "still_over_budget", "over_budget", "missing_context", "unknown_base"}
-)
-"""Flags of a step that the list of turns marks; the others are facts of the recording."""

@@ -52,14 +52,16 @@ def said(parts: Parts) -> str:
 
 
 def test_what_was_billed_stands_without_more() -> None:
-    assert texts(sent(window())) == "60,919 of 200,000 sent | 30% | 139,081 free | limit: catalogue"
+    assert (
+        texts(sent(window())) == "60,919 of 200,000 sent | 30% | 139,081 free | limit: from the model table"
+    )
     assert texts(kept(window())) == "recorded 16,117 | not recorded 44,802"
 
 
 def test_what_is_expected_has_its_error() -> None:
     expected = window(used_method="expected", used_error=1200)
     assert texts(sent(expected)) == (
-        "≈60,919 of 200,000 sent | expected ±1,200 | ≈30% | ≈139,081 free | limit: catalogue"
+        "≈60,919 of 200,000 sent | expected ±1,200 | ≈30% | ≈139,081 free | limit: from the model table"
     )
     assert "expected | " in texts(sent(window(used_method="expected")))
 
@@ -67,7 +69,8 @@ def test_what_is_expected_has_its_error() -> None:
 def test_what_is_only_recorded_says_so_in_the_number_s_own_phrase() -> None:
     content = window(16_117, used_method="recorded", unrecorded=None)
     assert texts(sent(content)) == (
-        "16,117 of 200,000 recorded (no bill read) | at least 8.1% | at most 183,883 free | limit: catalogue"
+        "16,117 of 200,000 recorded (no bill read) | at least 8.1% | at most 183,883 free"
+        " | limit: from the model table"
     )
     assert kept(content) == []
 

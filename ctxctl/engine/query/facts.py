@@ -9,12 +9,7 @@ from typing import Final, get_args
 from ctxctl.engine.replay.annotations import is_open
 from ctxctl.engine.sizes.doubts import believed_output
 from ctxctl.model.results import Change, Placement, Step
-from ctxctl.model.vocab import STATUSES, LimitSource, MissCause, UsedMethod
-
-WARNED: Final = frozenset(
-    {"unrecorded_cut", "still_over_budget", "over_budget", "missing_context", "unknown_base"}
-)
-"""Flags of a step that warn; the others are facts of the recording."""
+from ctxctl.model.vocab import STATUSES, LimitSource, MissCause, UsedMethod, warns
 
 _SERVER: Final = re.compile(
     r"(?<![A-Za-z0-9])mcp(?:__([A-Za-z0-9](?:[A-Za-z0-9.-]|_(?!_)){0,63})(?=__)"
@@ -178,7 +173,7 @@ def _missing(step: Step) -> bool:
 
 PREDICATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
     "compacted": _flag("compacted"),
-    "warning": lambda step: not WARNED.isdisjoint(step.flags),
+    "warning": lambda step: warns(step.flags, over=bool(step.window.over)),
     "cachebreak": lambda step: step.cache.broken_by is not None,
     "miss": lambda step: step.cache.miss is not None,
     "over": _over,

@@ -1,14 +1,23 @@
-"""An estimate in plain text."""
+"""An estimate and its findings in plain text, as lines of JSON (docs/json.md), and as CI systems read them.
+
+These are JUnit, SARIF, GitHub annotations and a step summary.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any, Final
 
-from ctxctl.budget.check import Finding
+from ctxctl.budget.check import RULES, Finding
 from ctxctl.budget.estimate import Estimate
 from ctxctl.budget.growth import Between, FirstTurn
+from ctxctl.budget.plan import Bounds, line_of
 from ctxctl.labels import MINUS, dollars, number, plural, share
 from ctxctl.model.fitting import Room
+from ctxctl.report import gates
+from ctxctl.report.money_json import tokens_object
 from ctxctl.report.tables import Column, Table, labelled, table
 from ctxctl.text import visible
 
@@ -219,3 +228,189 @@ def _share(tokens: int, cap: int) -> str:
 def _flat(made: Table) -> Iterator[str]:
     yield from made.head
     yield from (line for row in made.rows for line in row)
+
+
+def objects(found: Estimate) -> Iterator[dict[str, Any]]:
+    """`budget`, then a line for each `part`, each `budget_turn`, and each part that helps when `shrunk`."""
+    base = found.ground
+    yield {
+        "type": "budget",
+        "version": 1,
+        "plan": found.name,
+        "model": found.plan.model.name,
+        "provider": found.plan.model.provider,
+        "cap": found.cap,
+        "window": base.room.window,
+        "reserve": base.room.reserve,
+        "max_input": base.room.max_input,
+        "limits_from": base.limits_from,
+        "encoding": base.encoding,
+        "encoding_known": base.exact,
+        "assumed": base.assumed or None,
+        "policy": found.plan.policy,
+        "seed": found.plan.seed,
+        "runs": found.plan.runs,
+        "unit": found.unit,
+        "start": _start(found),
+        "runs_to_compaction": found.acted,
+        "runs_under_policy": found.runs,
+        "total": {level: found.total(level) for level in ("p50", "p95", "p99")},
+        "first_overflow": found.first_wanted._asdict(),
+        "first_overflow_between": found.first_between._asdict(),
+        "first_compaction": found.first_acted._asdict() if found.acted else None,
+        "first_still_over": found.first_over._asdict() if found.runs else None,
+        "left_out_first": [left._asdict() for left in found.left_out],
+        "cost": _bill(found),
+    }
+    for part in found.parts:
+        yield {
+            "type": "part",
+            "name": part.part.name,
+            "kind": part.part.kind,
+            "segment": part.part.where,
+            "server": part.part.server,
+            "method": part.method,
+            "tokens": {"p50": part.p50, "p95": part.p95, "p99": part.p99},
+            "share": part.p95 / found.cap if found.cap else None,
+            "pieces": [piece._asdict() for piece in part.pieces],
+        }
+    for turn in found.turns:
+        levels = {"p50": turn.p50, "p95": turn.p95, "p99": turn.p99}
+        free = {level: found.cap - tokens for level, tokens in levels.items()}
+        yield {"type": "budget_turn", "turn": turn.turn, "wanted": levels, "free": free}
+    for shrunk in found.shrunk:
+        yield {
+            "type": "shrunk",
+            "name": shrunk.name,
+            "tokens": shrunk.tokens,
+            "kept": 0.5,
+            "first_overflow": shrunk.first_over._asdict(),
+        }
+
+
+def finding_object(finding: Finding) -> dict[str, Any]:
+    """One finding of the gate."""
+    return {"type": "budget_finding", **finding._asdict()}
+
+
+def check_object(findings: list[Finding]) -> dict[str, Any]:
+    """The gate's verdict, its last line."""
+    failed = sum(finding.level == "error" for finding in findings)
+    return {"type": "check", "passed": not failed, "failed": failed, "notes": len(findings) - failed}
+
+
+def _start(found: Estimate) -> dict[str, Any] | None:
+    start = found.plan.start
+    if start is None:
+        return None
+    return {"trace": start.trace, "turn": start.turn, "tokens": found.start_tokens}
+
+
+def _bill(found: Estimate) -> dict[str, Any] | None:
+    bill = found.bill
+    if bill is None:
+        return None
+    names = ("p50", "p95", "p99", "per_turn", "uncached")
+    return {
+        "currency": "USD",
+        **{name: _text(getattr(bill, name)) for name in names},
+        "tokens": tokens_object(bill.tokens),
+        "prices_from": bill.source,
+        "notes": list(bill.notes),
+    }
+
+
+def _text(amount: Decimal) -> str:
+    return f"{amount.normalize():f}"
+
+
+_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+!|~@-])")
+_KEYS: Final = {
+    "total-limit": "total",
+    "headroom-limit": "headroom",
+    "overflow-limit": "overflow_turn",
+    "cost-limit": "cost_per_session",
+}
+"""Where a plan says what these rules demand."""
+
+
+def held(bounds: Bounds, *, against: bool) -> list[str]:
+    """The rules that a check holds against a plan; `against`: a baseline too."""
+    given = {
+        "does-not-fit": True,
+        "total-limit": bounds.total is not None,
+        "part-limit": bool(bounds.parts),
+        "server-limit": bool(bounds.servers),
+        "headroom-limit": bool(bounds.headroom),
+        "overflow-limit": bounds.overflow_turn is not None,
+        "cost-limit": bounds.cost_per_session is not None,
+    }
+    return [rule for rule in RULES if given.get(rule, against)]
+
+
+def junit(found: Estimate, findings: Sequence[Finding], rules: Sequence[str]) -> bytes:
+    """One test case for each rule that was held against the plan, and a failure for each that it breaks."""
+    results = _results(found, findings, "")
+    return gates.junit("ctxctl budget", [gates.Suite(found.name, rules, results)])
+
+
+def sarif(found: Estimate, findings: Sequence[Finding], plan_text: str, version: str) -> dict[str, Any]:
+    """A SARIF 2.1.0 log; each finding at the plan's line that names what it is about."""
+    rules = {rule: gates.Described(told) for rule, told in RULES.items()}
+    return gates.sarif(_results(found, findings, plan_text), rules, "ctxctlBudget/v1", version)
+
+
+def github(found: Estimate, findings: Sequence[Finding], plan_text: str) -> Iterator[bytes]:
+    """Workflow commands that put the findings beside the plan's lines; the last one counts the rest."""
+    return gates.github(_results(found, findings, plan_text), "ctxctl budget")
+
+
+def _results(found: Estimate, findings: Sequence[Finding], plan_text: str) -> list[gates.Result]:
+    return [
+        gates.Result(
+            rule=finding.rule,
+            level=finding.level,
+            message=f"{finding.message}. {finding.hint}",
+            brief=finding.message,
+            file=found.name,
+            line=_line(plan_text, finding),
+            mark=finding.subject,
+            about=finding.subject,
+        )
+        for finding in findings
+    ]
+
+
+def markdown(found: Estimate, findings: Sequence[Finding]) -> str:
+    """The summary of a step: the verdict, the findings, the parts."""
+    failed = [finding for finding in findings if finding.level == "error"]
+    verdict = f"{len(failed)} failed" if failed else "passed"
+    out = [f"### Context budget of {_cell(found.name)}: {verdict}", ""]
+    out += [f"Cap {_cell(cap_of(found.ground.room))}.", ""]
+    if findings:
+        out += ["| | rule | finding | what to do |", "|---|---|---|---|"]
+        for finding in findings:
+            sign = "❌" if finding.level == "error" else "note"
+            out.append(f"| {sign} | {finding.rule} | {_cell(finding.message)} | {_cell(finding.hint)} |")
+        out.append("")
+    out += ["| part | segment | p50 | p95 | of cap |", "|---|---|---:|---:|---:|"]
+    for part in found.parts:
+        of_cap = share(part.p95, found.cap, fine=True)
+        row = (_cell(part.part.name), part.part.where, number(part.p50), number(part.p95), of_cap)
+        out.append(f"| {' | '.join(row)} |")
+    turns, first = len(found.turns), found.first_wanted
+    out += ["", "First overflow: " + ", ".join(f"{level} {turn_of(turn, turns, found.unit)}"
+                for level, turn in first._asdict().items()) + "."]  # fmt: skip
+    if found.bill is not None:
+        out.append(f"Cost of a session: {dollars(found.bill.p50)} at p50, {dollars(found.bill.p95)} at p95.")
+    return "\n".join(out) + "\n"
+
+
+def _line(plan_text: str, finding: Finding) -> int:
+    return line_of(plan_text, finding.subject, _KEYS.get(finding.rule, ""))
+
+
+def _cell(text: str) -> str:
+    """Shown text that Markdown takes for nothing else."""
+    text = _MARKDOWN.sub(r"\\\1", visible(text))
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

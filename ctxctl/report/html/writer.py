@@ -1,26 +1,35 @@
-"""The HTML report of a trace, written piece by piece in one replay."""
+"""The HTML report of a trace, written piece by piece in one replay.
+
+Its frame is markup, style and script of our own, with a policy that lets nothing else run.  Each step has one
+small row: what the list and the chart show without opening anything.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, Final
+from html import escape
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
 
-from ctxctl.analysis.costs import Costs
-from ctxctl.labels import dollars
+from ctxctl.analysis.costs import Costs, StepCost
+from ctxctl.labels import dollars, tables
 from ctxctl.model.findings import Finding
 from ctxctl.model.records import Assembly, Item
 from ctxctl.model.results import Placement, Step, Turn
+from ctxctl.model.vocab import WARNINGS, UsedMethod
 from ctxctl.report import jsonout
 from ctxctl.report.costs import spent_object, sum_object
 from ctxctl.report.fidelity import measured
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
 from ctxctl.report.html.frames import Frames, Thread
-from ctxctl.report.html.pack import dumped, packed, plain
-from ctxctl.report.html.page import page
-from ctxctl.report.html.rows import COLUMNS, Rows
+from ctxctl.report.html.pack import dumped, escaped, packed, plain
 from ctxctl.report.html.texts import Texts, limit_for
 from ctxctl.session import Inspector
+from ctxctl.session.survey import row_of
+from ctxctl.text import visible
 from ctxctl.tokens.catalogue.rates import RateBook
 
 Progress = Callable[[float], None]
@@ -174,3 +183,126 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "ordinal": finding.place.ordinal,
         "more": [place.ordinal for place in finding.more if place.ordinal is not None],
     }
+
+
+SCRIPTS: Final = (
+    "base.js", "text.js", "data.js", "diff.js", "chart.js", "steps.js", "step.js", "item.js",
+    "report.js", "search.js", "keys.js", "main.js",
+)  # fmt: skip
+"""Parts of the one script, in their order."""
+_OPEN: Final = "<!-- data -->"
+
+
+class Page(NamedTuple):
+    """What stands before the data and after it."""
+
+    head: bytes
+    tail: bytes
+
+
+def page(name: str, meta: dict[str, Any]) -> Page:
+    """The page around the data of a trace.
+
+    Args:
+        name: What the page is called.
+        meta: What it knows before anything is unpacked.
+    """
+    style = _asset("style.css")
+    script = (
+        f"'use strict';\n(() => {{\nconst LABELS = {dumped(tables()).decode()};\n"
+        + "".join(map(_asset, SCRIPTS))
+        + "})();\n"
+    )
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    head, _, tail = _asset("page.html").partition(_OPEN)
+    head = head.replace("{{policy}}", escape(policy)).replace("{{style}}", style)
+    head = head.replace("{{name}}", escape(visible(name)))
+    before, _, after = tail.partition("{{meta}}")
+    data = escaped(dumped(meta))
+    return Page(head.encode(), before.encode() + data + after.replace("{{script}}", script).encode())
+
+
+def _asset(name: str) -> str:
+    return files("ctxctl.report.html").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """A source expression of Content Security Policy: what stands between the tags, to the last byte."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+_BLOCK: Final = 4096
+COLUMNS: Final = (
+    "thread", "turn", "step", "used", "new", "freed", "cap", "limit", "stale", "added", "updated",
+    "removed", "skipped", "omitted", "marks", "reported", "cached", "answered", "uncounted", "billed",
+    "counted", "model", "time", "recorded", "method", "threshold",
+)  # fmt: skip
+"""What the places of a row say.  Money in millionths of a US dollar; `model` by its place in the list,
+`method` by that in `METHODS`."""
+METHODS: Final[tuple[UsedMethod, ...]] = ("reported", "expected", "recorded")
+"""How it is known what a step sent."""
+
+COMPACTED, BROKEN, OVER, WARNED, SIMULATED, DOUBTED, MISSED = 1, 2, 4, 8, 16, 32, 64
+"""Marks of a row, added up.  DOUBTED: a part of its bill cannot be true; `answered` and `billed` have it as
+counted."""
+
+
+class Rows:
+    """Packs rows as they come.
+
+    Args:
+        emit: Takes each finished block.
+    """
+
+    def __init__(self, emit: Callable[[bytes], None]) -> None:
+        self._emit = emit
+        self._open: list[list[Any]] = []
+        self._models: dict[str, int] = {}
+        self.count = 0
+        self.blocks = 0
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models, in the order in which they are met."""
+        return list(self._models)
+
+    def add(self, thread: int, step: Step, cost: StepCost) -> None:
+        """The next step."""
+        row = row_of(self.count, step)
+        counts = row.counts
+        marks = (
+            COMPACTED * row.compacted
+            | BROKEN * row.broken
+            | OVER * bool(step.window.over)
+            | WARNED * (not WARNINGS.isdisjoint(row.flags))
+            | SIMULATED * ("simulated" in row.flags)
+            | DOUBTED * bool(row.doubted)
+            | MISSED * (row.missed > 0)
+        )
+        model = None if row.model is None else self._models.setdefault(row.model, len(self._models))
+        self._open.append(
+            [
+                thread, row.turn, row.step, row.used, row.new, row.freed, row.cap, row.limit, row.stale,
+                counts.added, counts.updated, counts.removed, counts.skipped, counts.omitted, marks,
+                row.reported, row.cached, row.answered, row.uncounted, _dollars(cost.believed),
+                _dollars(cost.counted), model, row.time, step.window.recorded,
+                METHODS.index(step.window.used_method), step.window.threshold,
+            ]
+        )  # fmt: skip
+        self.count += 1
+        if len(self._open) >= _BLOCK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Close the open block."""
+        if self._open:
+            self._emit(packed(f"r{self.blocks}", dumped(self._open)))
+            self.blocks += 1
+            self._open = []
+
+
+def _dollars(money: Any) -> str | None:
+    return None if money is None else dollars(money.total)

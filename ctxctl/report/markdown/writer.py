@@ -1,26 +1,29 @@
-"""The report of a trace as markdown: small enough for an issue or a pull request on GitHub.
+"""The report of a trace as Markdown, small enough for an issue or a pull request on GitHub.
 
-Text of a trace in GitHub's markdown: in code spans, where nothing is markup, a link or a mention.
+One walk gathers sums and the few turns and steps that stand out.  Text of a trace stands in code spans, where
+nothing is markup, a link or a mention.
 """
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from ctxctl.analysis.costs import Costs
+from ctxctl.analysis.costs import Costs, StepCost
 from ctxctl.labels import SIGNS, dollars, number, plural, signed
+from ctxctl.model.addresses import prefix
 from ctxctl.model.annotations import Compacted
 from ctxctl.model.findings import Finding
-from ctxctl.model.results import Change, Step, Turn
+from ctxctl.model.results import Change, Step, Turn, Window
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
 from ctxctl.report.heading import how_known, learned
-from ctxctl.report.markdown.gather import Gathered, Where, address
 from ctxctl.report.misses import misses_text
 from ctxctl.report.sent import against, beside, known_by, limit
+from ctxctl.report.totals import Totals
 from ctxctl.session import Inspector
 from ctxctl.session.survey import row_of
 from ctxctl.text import ELLIPSIS, visible
@@ -305,3 +308,76 @@ def table(heads: list[str], rows: list[list[str]], right: set[int] | None = None
 def details(summary: str, lines: list[str]) -> list[str]:
     """A part that is opened by a click; `summary` holds no text of a trace."""
     return ["<details>", f"<summary>{summary}</summary>", "", *lines, "", "</details>", ""]
+
+
+TURNS: Final = 10
+COMPACTIONS: Final = 20
+BREAKS: Final = 10
+
+
+class Where(NamedTuple):
+    """A place in the trace."""
+
+    session: str | None
+    thread: str
+    turn: int
+    step: int | None
+
+
+class Gathered:
+    """What stands out so far."""
+
+    def __init__(self, costs: Costs) -> None:
+        self.costs = costs
+        self.totals = Totals()
+        self.peak: tuple[Window, Where] | None = None
+        self.compacted = 0
+        self.broken = 0
+        self.compactions: list[tuple[Where, Step]] = []
+        self._turns: list[tuple[int, int, Turn]] = []
+        self._breaks: list[tuple[Any, int, StepCost]] = []
+        self._count = 0
+
+    def step(self, step: Step, cost: StepCost, broken: bool) -> None:
+        """Take in a step."""
+        self.totals.add(step)
+        here = Where(step.session, step.thread, step.turn, step.step)
+        if self.peak is None or step.window.used > self.peak[0].used:
+            self.peak = (step.window, here)
+        if step.told.compactions or "compacted" in step.flags:
+            self.compacted += 1
+            if len(self.compactions) < COMPACTIONS:
+                self.compactions.append((here, step))
+        self.broken += broken
+        self._count += 1
+        if cost.broken:
+            _keep(self._breaks, (cost.broken, -self._count, cost), BREAKS)
+
+    def turn(self, turn: Turn) -> None:
+        """Take in a turn."""
+        size = turn.ledger.new + turn.ledger.freed
+        if size or turn.changes:
+            _keep(self._turns, (size, -self._count, turn), TURNS)
+
+    @property
+    def turns(self) -> list[Turn]:
+        """Those with the most change, the greatest first."""
+        return [turn for _, _, turn in sorted(self._turns, key=lambda one: one[:2], reverse=True)]
+
+    @property
+    def breaks(self) -> list[StepCost]:
+        """The dearest cache breaks."""
+        return [cost for _, _, cost in sorted(self._breaks, key=lambda one: one[:2], reverse=True)]
+
+
+def _keep(heap: list[Any], one: tuple[Any, ...], most: int) -> None:
+    if len(heap) < most:
+        heapq.heappush(heap, one)
+    elif one > heap[0]:
+        heapq.heapreplace(heap, one)
+
+
+def address(where: Where | Step | Turn) -> str:
+    """`TURN.STEP`, with the thread where that is not the main one."""
+    step = getattr(where, "step", None)
+    return f"{prefix(where.thread)}{where.turn}" + (f".{step}" if step is not None else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -18,8 +18,12 @@ from ctxctl.session.redaction.learning import Learning
 from ctxctl.session.redaction.scan import redacts, trace_redacts
 from ctxctl.session.redaction.secrets import LEAST, Secrets
 from ctxctl.session.redaction.shingles import Run
+from ctxctl.session.redaction.unescaped import Unescaped, apart
 from ctxctl.trace.growing import SCRATCH, GrowingTrace
 from ctxctl.trace.reader import Trace
+
+if TYPE_CHECKING:
+    from ctxctl.session.params import Params
 
 MASK: Final = "[redacted]"
 _KEPT: Final = 8 << 20
@@ -27,13 +31,15 @@ _KEPT: Final = 8 << 20
 _NAMES: Final = 1 << 16
 """Names and records remembered."""
 _DEPTH: Final = 200
-_PLAIN: Final = frozenset(
-    {
-        "time", "content_digest", "source_digests", "digest", "hash", "content_ref", "model", "provider",
-        "client", "tokenizer_or_model",
-    }
-)  # fmt: skip
-"""Fields whose values are numbers of a kind, or names that something is looked up by."""
+_DIGESTS: Final = frozenset({"content_digest", "source_digests", "digest", "hash", "content_ref"})
+"""Fields that something is looked up by: what looks like a digest stays, unless it is a secret itself."""
+_DIGEST: Final = re.compile(r"(?:[a-z0-9-]+:)?[0-9A-Fa-f]+")
+_TIME: Final = re.compile(r"[\d:.TZ+ -]+")
+"""A value of the field `time`, which stays."""
+_MODELS: Final = frozenset({"model", "provider", "client", "tokenizer_or_model"})
+"""Fields whose values name what counts and prices depend on: of a secret only the whole of it is
+masked there, and neither a plain word nor a model that the model table knows."""
+_PROVIDER: Final = re.compile(r"[a-z]+(?:[._-][a-z]+)*")
 _WORDS: Final = frozenset(
     {
         "event_type", "context_kind", "content_mode", "redaction_state", "status", "severity", "target",
@@ -49,7 +55,7 @@ content is read, so that its tokens stay what they were."""
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
-class Veil:
+class RedactionFilter:
     """What was redacted in one trace, and every text and record of it without that.
 
     A trace on disk is learnt when the veil is made, before anything is shown of it: in one look at its bytes
@@ -176,8 +182,16 @@ class Veil:
         return self._without_runs(text, lambda _: MASK)
 
     def _without_runs(self, text: str, mask: Callable[[Run], str]) -> str:
+        found = self._learnt.runs.runs(text)
+        if "\\" in text and self._learnt.runs:
+            view = Unescaped(text)
+            found += [
+                run._replace(start=view.at(run.start), end=view.end(run.end))
+                for run in self._learnt.runs.runs(view.text)
+            ]
+            found = list(apart(found))
         pieces, end = [], 0
-        for run in self._learnt.runs.runs(text):
+        for run in found:
             pieces += [text[end : run.start], mask(run)]
             end = run.end
         return "".join([*pieces, text[end:]]) if pieces else text
@@ -206,11 +220,9 @@ class Veil:
 
     def _value(self, value: Any, key: str, depth: int) -> Any:
         if isinstance(value, str):
-            if key in _PLAIN or (key in _WORDS and _WORD.fullmatch(value)):
-                return value
-            return self.words(value) if key in _TEXTS else self.name(value)
+            return self._string(value, key)
         if depth > _DEPTH:
-            return value
+            return MASK if isinstance(value, dict | list | tuple | frozenset) else value
         if isinstance(value, dict):
             known = _fields()
             return {
@@ -226,6 +238,16 @@ class Veil:
             return frozenset(self._value(one, "id", depth + 1) for one in value)
         return self.struct(value) if isinstance(value, msgspec.Struct) else value
 
+    def _string(self, value: str, key: str) -> str:
+        if (key in _WORDS and _WORD.fullmatch(value)) or (key == "time" and _TIME.fullmatch(value)):
+            return value
+        if key in _MODELS:
+            made = _numbered(value, self._learnt.whole, "")
+            return value if made == value or _PROVIDER.fullmatch(value) or _is_model(value) else made
+        if key in _DIGESTS and _DIGEST.fullmatch(value):
+            return _numbered(value, self._learnt.whole, "")
+        return self.words(value) if key in _TEXTS else self.name(value)
+
     def struct(self, record: _Struct) -> _Struct:
         """A record with its texts masked; the same object where there is nothing to mask in it."""
         known = self._records.get(id(record))
@@ -234,7 +256,7 @@ class Veil:
         changed: dict[str, Any] = {}
         for field in record.__struct_fields__:
             value = getattr(record, field)
-            if not value or field in _PLAIN or field in _TEXTS or isinstance(value, int | float | Content):
+            if not value or field in _TEXTS or isinstance(value, int | float | Content):
                 continue
             made = self._value(value, field, 0)
             if made is not value and made != value:
@@ -244,6 +266,13 @@ class Veil:
             self._records.clear()
         self._records[id(record)] = (record, masked)
         return masked
+
+    def params(self, params: Params) -> Params:
+        """What a trace is replayed under, without a secret that the trace has for the name of its model."""
+        name = params.first_model
+        if not self or name is None or (shown := self._string(name, "model")) == name:
+            return params
+        return msgspec.structs.replace(params, first_model=shown, assumed=params.assumed.replace(name, shown))
 
     def events(self, events: list[Event]) -> list[Event]:
         """Events as they may be handed on; of a growing trace, those that are new are learnt from first."""
@@ -301,6 +330,12 @@ class Veil:
 def _numbered(text: str, secrets: Secrets, sort: str) -> str:
     mask: Callable[[str], str] = lambda secret: f"[redacted {sort}{secrets.number(secret)}]"  # noqa: E731
     return secrets.masked(text, mask)
+
+
+def _is_model(name: str) -> bool:
+    from ctxctl.tokens.catalogue.find import find
+
+    return find(name).how != "unknown"
 
 
 def _fields() -> frozenset[str]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final, NamedTuple
 
+from ctxctl.session.redaction.unescaped import Unescaped, apart
+
 LEAST: Final = 6
 """Characters of the shortest one: shorter ones come about by chance."""
 _FEW: Final = 32
@@ -32,14 +34,21 @@ class Secrets:
 
     Looking for them costs time linear in the text, however many there are: they are put together in automata,
     each some times larger than the next, so that adding one costs little too.
+
+    Args:
+        readings: In a text with escapes of JSON they are found in any spelling, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, readings: bool = True) -> None:
         self._of: dict[str, str] = {}
         self._order: dict[str, int] = {}
         self._young: dict[str, None] = {}
         """Those in no automaton yet."""
         self._tiers: list[_Tier] = []
+        self._readings = Secrets(readings=False) if readings else None
+        """The same without the escapes of JSON, looked for in a text that has some."""
+        self._spells: dict[str, str] = {}
+        """By reading, the secret that was added first of those that read so."""
 
     def __len__(self) -> int:
         return len(self._of)
@@ -52,6 +61,7 @@ class Secrets:
             self._order.setdefault(secret, len(self._order) + 1)
             self._young[secret] = None
             self._of[secret] = name
+            self._read(secret, name)
             if len(self._young) > _FEW:
                 self._settle()
 
@@ -61,8 +71,22 @@ class Secrets:
         old = [secret for secret in gone if secret not in self._young]
         for secret in gone:
             self._young.pop(secret, None)
+        if self._readings is not None:
+            read = [_reading(secret) for secret in gone]
+            mine = [one for one, secret in zip(read, gone, strict=True) if self._spells.get(one) == secret]
+            self._readings.discard(mine)
+            for one in mine:
+                del self._spells[one]
         if old:
             self._tiers = [tier.without(old) for tier in self._tiers]
+
+    def _read(self, secret: str, name: str) -> None:
+        if self._readings is None:
+            return
+        reading = _reading(secret)
+        if len(reading) >= LEAST and reading not in self._spells:
+            self._spells[reading] = secret
+            self._readings.add(reading, name)
 
     def number(self, secret: str) -> int:
         """Which one it is, from 1."""
@@ -81,14 +105,13 @@ class Secrets:
         found = [Held(at, at + len(one), one) for one in self._young for at in _places(text, one)]
         for tier in self._tiers:
             found += tier.held_by(text)
-        if len(found) < 2:
-            return found
-        found.sort(key=lambda held: (held.start, -held.end))
-        kept: list[Held] = []
-        for held in found:
-            if not kept or held.start >= kept[-1].end:
-                kept.append(held)
-        return kept
+        if "\\" in text and self._readings is not None:
+            view = Unescaped(text)
+            found += [
+                Held(view.at(held.start), view.end(held.end), self._spells[held.secret])
+                for held in self._readings.held_by(view.text)
+            ]
+        return list(apart(found)) if len(found) > 1 else found
 
     def first(self, text: str) -> str | None:
         """What the first of those is of; None if the text holds none."""
@@ -171,6 +194,10 @@ class _Tier:
         options.longest_match = True
         options.log_errors = False
         return re2.compile("|".join(map(re2.escape, self._by_head)), options).finditer
+
+
+def _reading(secret: str) -> str:
+    return secret if secret.isprintable() and "\\" not in secret else Unescaped(secret).text
 
 
 def _size(secrets: list[str]) -> int:

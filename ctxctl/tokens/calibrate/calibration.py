@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from ctxctl.labels import error_share, given_share
 from ctxctl.tokens.calibrate.errors import (
     Errors,
     Miss,
@@ -199,9 +200,9 @@ def fitted(
         return Refused(model, len(rows), "too few steps to test: the sessions repeat one another")
     if errors.p50 > MOST_P50 or errors.p95 > MOST_P95:
         why = (
-            f"what was counted does not explain what was billed: off by {errors.p50:.1%} at p50 and"
-            f" {errors.p95:.1%} at p95 on steps that were not fitted; at most {MOST_P50:.0%} and"
-            f" {MOST_P95:.0%} are accepted"
+            f"what was counted does not explain what was billed: off by {error_share(errors.p50)} at p50 and"
+            f" {error_share(errors.p95)} at p95 on steps that were not fitted; at most"
+            f" {given_share(MOST_P50)} and {given_share(MOST_P95)} are accepted"
         )
         return Refused(model, len(rows), why, errors)
     weights = fit(rows, near)

@@ -119,7 +119,7 @@ def _codex(asked: Asked) -> Threshold | None:
         return None
     return Threshold(
         whole * 9 // 10,
-        f"Codex: 90 % of the model's window of {whole:,}, of which it uses 95 % "
+        f"Codex: 90% of the model's window of {whole:,}, of which it uses 95% "
         "(codex-rs/protocol/src/openai_models.rs).",
     )
 
@@ -176,7 +176,7 @@ def _goose(asked: Asked) -> Threshold | None:
         return None
     return Threshold(
         asked.window * 8 // 10,
-        "goose: 80 % of the window, of prompt and answer together (crates/goose/src/context_mgmt/mod.rs).",
+        "goose: 80% of the window, of prompt and answer together (crates/goose/src/context_mgmt/mod.rs).",
     )
 
 
@@ -187,7 +187,7 @@ def _copilot(asked: Asked) -> Threshold | None:
         return None
     return Threshold(
         size * 8 // 10,
-        "Copilot CLI 1.0.10: 80 % of the longest prompt, in the background (minified source; later versions "
+        "Copilot CLI 1.0.10: 80% of the longest prompt, in the background (minified source; later versions "
         "cannot be read).",
     )
 

@@ -19,7 +19,7 @@ from ctxctl.budget.sessions import session
 from ctxctl.errors import UsageError
 from ctxctl.model.fitting import Room
 from ctxctl.model.money import Rates, Tokens
-from ctxctl.report.budget.json import objects
+from ctxctl.report.budget.text import objects
 from ctxctl.report.jsonout import line
 from ctxctl.tokens.catalogue.rates import Priced
 from ctxctl.tokens.counter import Counter

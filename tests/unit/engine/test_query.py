@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import string
-from typing import Any
+import zlib
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -30,7 +34,10 @@ from ctxctl.engine.query.parsing import DEEPEST, LONGEST
 from ctxctl.engine.query.terms import all_of, any_of
 from ctxctl.model.annotations import MissingContext, Told
 from ctxctl.model.results import BrokenBy, Cache, Change, Counts, Ledger, Step, UsageView, Window
-from ctxctl.tui.outline import WARNINGS
+from ctxctl.model.vocab import WARNINGS
+from ctxctl.report.html.writer import COLUMNS, OVER, WARNED, Rows
+from ctxctl.session.survey import row_of
+from ctxctl.tui.outline import warned
 
 
 def change(**given: Any) -> Change:
@@ -253,8 +260,28 @@ def test_predicates_of_steps(query: str, given: dict[str, Any]) -> None:
     assert parsed.matches_step(step()) is (None if query.startswith("billed") else False)
 
 
-def test_the_warnings_are_those_of_the_list_of_turns() -> None:
-    assert facts.WARNED == WARNINGS
+@pytest.mark.parametrize(
+    ("given", "marked"),
+    [
+        *(({"flags": (flag,)}, True) for flag in sorted(WARNINGS)),
+        ({"flags": ("redacted", "compacted", "simulated")}, False),
+        ({"window": Window(1000, 0, 1000, 1200, 0, 200, 0, {})}, True),
+        ({"window": Window(1000, 0, 1000, 800, 0, 0, 0, {})}, False),
+    ],
+)
+def test_the_query_the_page_and_the_ui_warn_of_the_same_steps(given: dict[str, Any], marked: bool) -> None:
+    """Of a failed request and of one over its cap, too: a failure was a warning on the page alone."""
+    asked = step(**given)
+    row = row_of(0, asked)
+    packed: list[bytes] = []
+    rows = Rows(packed.append)
+    rows.add(0, asked, cast("Any", SimpleNamespace(believed=None, counted=None)))
+    rows.flush()
+    block = base64.b64decode(packed[0].split(b">")[1].split(b"<")[0])
+    marks = json.loads(zlib.decompress(block))[0][COLUMNS.index("marks")]
+    assert parse("is:warning").matches_step(asked) is marked
+    assert warned(row) is marked
+    assert bool(marks & (WARNED | OVER)) is marked
 
 
 def test_a_predicate_in_quotes_is_text() -> None:

@@ -18,8 +18,8 @@ import ctxctl
 from ctxctl.analysis.blame import blame
 from ctxctl.report.html import frames
 from ctxctl.report.html.pack import dumped, escaped, plain
-from ctxctl.report.html.page import SCRIPTS
 from ctxctl.report.html.texts import NONE, limit_for
+from ctxctl.report.html.writer import SCRIPTS
 from ctxctl.session import Inspector
 from tests.unit.report.page_help import Page, exported
 from tests.unit.testing.sessions_help import events, item, written_trace

@@ -44,5 +44,5 @@ def test_a_context_is_accepted_by_the_option_only(pytester: pytest.Pytester) -> 
     run(pytester, test.replace("PLACE", "2")).assert_outcomes(passed=1)
     found = run(pytester, test.replace("PLACE", "3"))
     found.assert_outcomes(failed=1)
-    found.stdout.fnmatch_lines(["*4 items differ, +428 -0 tokens*", "*added*run pytest*"])
+    found.stdout.fnmatch_lines(["*4 items differ, +428 \u22120 tokens*", "*added*run pytest*"])
     assert "golden.py" not in found.stdout.str()

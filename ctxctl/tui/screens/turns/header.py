@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
-from ctxctl.labels import AT_MOST, methods, number, plural, progress, share, short
+from ctxctl.labels import AT_MOST, LIMIT_SOURCES, methods, number, plural, progress, share, short
 from ctxctl.model.results import Step, Window
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED, UsedMethod
 from ctxctl.report.sent import beside
@@ -46,7 +46,7 @@ def sent(window: Window) -> list[Piece]:
         pieces.append(Piece(f"{most}{number(window.free)} free", "", 5))
     pieces += _uncounted(window, method)
     if window.limit_source is not None:
-        pieces.append(Piece(f"limit: {window.limit_source}", "muted", 4))
+        pieces.append(Piece(f"limit: {LIMIT_SOURCES[window.limit_source]}", "muted", 4))
     return pieces
 
 
