@@ -35,7 +35,7 @@ _ENDS: Final = ("orchestrator:complete", "session:end")
 """When a turn is over."""
 
 
-class Told:
+class SessionEvents:
     """Records a session's events, in the turns and requests that they say.
 
     A turn is what one prompt sets off.  A request stands where its view was given.  Where providers tell the
@@ -264,7 +264,7 @@ class _Session:
         self.thread = thread
         self.own = own
         """The recorder was made for it."""
-        self.told = Told(recorder, thread, ends=own)
+        self.events = SessionEvents(recorder, thread, ends=own)
         self.undo: list[Callable[[], Any]] = []
 
     async def wrap(self, coordinator: Any) -> None:
@@ -273,8 +273,8 @@ class _Session:
         if manager is None or isinstance(manager, RecordedManager):
             return
         views = like(_Views, type(manager))(self.recorder, manager, None)
-        views._told = self.told
-        self.told.raw = _tells_bodies(coordinator.config)
+        views._events = self.events
+        self.events.raw = _tells_bodies(coordinator.config)
         await coordinator.mount("context", views)
 
     def close(self) -> None:
@@ -282,7 +282,7 @@ class _Session:
         for undo in self.undo:
             with contextlib.suppress(Exception):
                 undo()
-        self.told.finish()
+        self.events.finish()
         if self.own:
             self.recorder.close()
 
@@ -290,19 +290,19 @@ class _Session:
 class _Views(RecordedManager):
     """Records views in the turn that the session's events say."""
 
-    _told: Told
+    _events: SessionEvents
 
     def _where(self) -> Place:
-        return self._told.view_place()
+        return self._events.view_place()
 
     def _seen(self, place: Place) -> None:
-        self._told.viewed(place)
+        self._events.viewed(place)
 
     def _acted(self) -> tuple[dict[str, Any], ...]:
-        return self._told.acted()
+        return self._events.acted()
 
     def _reader(self) -> Any:
-        return self._told.views
+        return self._events.views
 
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Any] | None:
@@ -328,7 +328,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     async def handle(event: str, data: dict[str, Any]) -> Any:
         if event in ("session:start", "session:resume"):
             await _wrapped(session, coordinator)
-        session.told.event(event, data)
+        session.events.event(event, data)
         return _go_on()
 
     for name in names:

@@ -27,7 +27,7 @@ class _Item(NamedTuple):
     marks: bytes
 
 
-class Kept:
+class ReplayBuffer:
     """Items that may have to be told again in another file: the last few megabytes of them.
 
     Contents lie in one stretch of memory that is written over and over.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ctxctl.model.outline import Row
-from ctxctl.tui.thread_tree import Nest, ThreadName, TurnEntry
+from ctxctl.tui.thread_tree import ThreadName, ThreadTree, TurnEntry
 
 
 class Growth(NamedTuple):
@@ -235,7 +235,7 @@ class Turns:
         self.sessions: set[str | None] = set()
         self.peak = 0
         """Most tokens that any step sent."""
-        self.nest = Nest()
+        self.tree = ThreadTree()
         """Which thread began where."""
         self._before: list[tuple[int, int, bool]] = []
         """By entry, what was known before it: the thread's turns, the highest, and whether of the session."""
@@ -258,7 +258,7 @@ class Turns:
             while len(self.entries) > growth.kept:
                 self._forget(self.entries.pop())
         for index, entry in growth.entries:
-            self.nest.take(index, entry, growth.rows)
+            self.tree.take(index, entry, growth.rows)
             if index < len(self.entries):
                 self.entries[index] = entry
                 continue
@@ -271,11 +271,11 @@ class Turns:
             self.sessions.add(entry.session)
         self.rows = growth.rows
         self.peak = growth.peak
-        self.nest.settle()
+        self.tree.settle()
 
     def _forget(self, entry: TurnEntry) -> None:
         """The last entry is gone."""
-        self.nest.remove()
+        self.tree.remove()
         total, self.highest, known = self._before.pop()
         if total:
             self.totals[entry.session, entry.thread] = total

@@ -54,7 +54,7 @@ class Tabs:
             back = min(back, self.compared.back)
         return replace(self, back=back)
 
-    def told(self, key: object, **found: object) -> Tabs:
+    def with_answer(self, key: object, **found: object) -> Tabs:
         """Something has arrived; what is of another item is dropped."""
         if key != self.key:
             return self

@@ -174,7 +174,7 @@ class Session:
     notable: list[int] = field(default_factory=list)
 
 
-class Nest:
+class ThreadTree:
     """Threads, sessions and where each stands; kept up to date at the cost of what changes."""
 
     def __init__(self) -> None:

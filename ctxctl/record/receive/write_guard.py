@@ -15,8 +15,11 @@ class NotWrittenError(Exception):
     """The trace cannot be written to for now; the text says why."""
 
 
-class Books:
-    """The recorder's count of losses; for a recorder that nobody else uses meanwhile."""
+class WriteGuard:
+    """Undoes what the recorder counts as lost while the sender still holds it.
+
+    Nobody else may use the recorder meanwhile: what it counts then would be undone too.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

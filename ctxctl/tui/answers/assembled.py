@@ -12,7 +12,7 @@ from ctxctl.model.results import Frame, Placement
 from ctxctl.model.vocab import MODEL
 from ctxctl.report.misses import miss_text
 from ctxctl.text import preview
-from ctxctl.tui.answers.desk import Desk
+from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.assembled import requests
 from ctxctl.tui.screens.assembled.values import Assembled, Block, BlockDocument
 from ctxctl.tui.sizes import method_of
@@ -21,7 +21,7 @@ from ctxctl.tui.spans import Spans
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
     from ctxctl.session.assembly import Joints
-    from ctxctl.tui.answers.desk import Answer
+    from ctxctl.tui.answers.context import Answer
     from ctxctl.tui.requests import Request
 
 Check = Callable[[], None]
@@ -222,8 +222,8 @@ def _notes(p: Placement, loose: bool) -> list[str]:
     return found
 
 
-def _text(desk: Desk, request: requests.AssembledRequest) -> Assembled:
-    return assembled(desk.inspector, request.ordinal, desk.check)
+def _text(context: AnswerContext, request: requests.AssembledRequest) -> Assembled:
+    return assembled(context.inspector, request.ordinal, context.check)
 
 
 ANSWERS: Final[dict[type[Request], Answer[Any]]] = {requests.AssembledRequest: _text}

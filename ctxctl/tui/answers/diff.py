@@ -11,7 +11,7 @@ from ctxctl.labels import SIGNS, number
 from ctxctl.model.content import Content
 from ctxctl.model.results import Frame, Placement
 from ctxctl.text import preview
-from ctxctl.tui.answers.desk import Desk
+from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.answers.frame_diff import Check, Ends, compared, ends, withheld
 from ctxctl.tui.screens.diff import requests
 from ctxctl.tui.screens.diff.sheet import Section, Sheet, make
@@ -20,7 +20,7 @@ from ctxctl.tui.screens.diff.values import Entry, FrameDiff, ItemDiff, Pair, Tex
 if TYPE_CHECKING:
     from ctxctl.engine.textdiff.unified import TextDiff
     from ctxctl.session import Inspector
-    from ctxctl.tui.answers.desk import Answer
+    from ctxctl.tui.answers.context import Answer
     from ctxctl.tui.requests import Request
 
 Kept = Callable[[object, Callable[[], Sheet]], Sheet]
@@ -248,32 +248,32 @@ def _size(sheet: Sheet) -> int:
     return sum(len(column.text) for column in sheet.columns)
 
 
-def _comparison(desk: Desk, request: requests.ComparisonRequest) -> requests.FramesCompared:
-    pair = request.pair(desk.inspector)
-    first = _frames(desk, pair, causes=False)
+def _comparison(context: AnswerContext, request: requests.ComparisonRequest) -> requests.FramesCompared:
+    pair = request.pair(context.inspector)
+    first = _frames(context, pair, causes=False)
     if first.complete:
         return requests.FramesCompared(pair, first)
-    desk.tell(requests.FramesCompared(pair, first))
-    return requests.FramesCompared(pair, _frames(desk, pair, causes=True))
+    context.tell(requests.FramesCompared(pair, first))
+    return requests.FramesCompared(pair, _frames(context, pair, causes=True))
 
 
-def _frames(desk: Desk, pair: Pair, *, causes: bool) -> FrameDiff:
+def _frames(context: AnswerContext, pair: Pair, *, causes: bool) -> FrameDiff:
     def made() -> FrameDiff:
-        return compared(desk.inspector, pair, desk.check, causes=causes)
+        return compared(context.inspector, pair, context.check, causes=causes)
 
-    recent: Recent = desk.kept("recent", Recent)
+    recent: Recent = context.kept("recent", Recent)
     found: FrameDiff = recent.kept(("frames", pair, causes), made)
     return found
 
 
-def _text(desk: Desk, request: requests.TextRequest) -> ItemDiff:
+def _text(context: AnswerContext, request: requests.TextRequest) -> ItemDiff:
     key = request.key
-    recent: Recent = desk.kept("recent", Recent)
-    sides: Ends = recent.kept(("ends", key.pair), lambda: ends(desk.inspector, key.pair))
-    diff = _frames(desk, key.pair, causes=False)
-    shelf: Shelf = desk.kept("shelf", Shelf)
+    recent: Recent = context.kept("recent", Recent)
+    sides: Ends = recent.kept(("ends", key.pair), lambda: ends(context.inspector, key.pair))
+    diff = _frames(context, key.pair, causes=False)
+    shelf: Shelf = context.kept("shelf", Shelf)
     if key.item is None:
-        return all_texts(sides, diff, key, desk.check)
+        return all_texts(sides, diff, key, context.check)
     entry = next((entry for entry in diff.entries if entry.item == key.item), None)
     return item_diff(sides, entry, key, shelf.kept)
 

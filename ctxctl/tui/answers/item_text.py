@@ -155,7 +155,11 @@ def record_document(
     if laid is None:
         return Document(head + "\n" + text, spans=spans, remark="too large to lay out")
     return Document(
-        laid.text, spans=laid.spans, folds=laid.folds, folded=laid.folds.deeper(2, _FOLDED), remark=remark
+        laid.text,
+        spans=laid.spans,
+        fold_regions=laid.fold_regions,
+        folded=laid.fold_regions.deeper(2, _FOLDED),
+        remark=remark,
     )
 
 
@@ -314,7 +318,9 @@ def _document(
         laid = jsontext.laid_out(text, check=check)
         if laid is not None:
             remark = "base64 cut" if laid.elided else ""
-            return Document(laid.text, numbered=True, spans=laid.spans, folds=laid.folds, remark=remark)
+            return Document(
+                laid.text, numbered=True, spans=laid.spans, fold_regions=laid.fold_regions, remark=remark
+            )
         return Document(text, numbered=True, remark="too large to lay out")
     name = syntax.language(text, kind, mime if isinstance(mime, str) else None, title, source)
     spans, remark = syntax.coloured(text, name, check)

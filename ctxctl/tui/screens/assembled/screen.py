@@ -14,7 +14,7 @@ from ctxctl.tui.requests import Handlers, ask
 from ctxctl.tui.screens.assembled import lines, requests
 from ctxctl.tui.screens.assembled.values import Assembled, BlockDocument
 from ctxctl.tui.screens.assembled.view import BlockView
-from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop
@@ -145,8 +145,8 @@ class AssembledScreen(Board[str | None]):
         outline = self.has_class("-outlined") and not isinstance(self.focused, Rows)
         self.set_focus(self.query_one("#outline") if outline else self.view, scroll_visible=False)
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> VisibleText | None:
         """The exact text."""
         if self.shown is None or self.document is None:
             return None
-        return Seen(f"assembled text of {self.shown.label}", self.document.text)
+        return VisibleText(f"assembled text of {self.shown.label}", self.document.text)

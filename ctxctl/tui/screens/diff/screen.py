@@ -15,7 +15,7 @@ from ctxctl.tui.screens.diff import state as moves
 from ctxctl.tui.screens.diff.state import BESIDE, DiffState
 from ctxctl.tui.screens.diff.values import ItemDiff, Pairing, TextKey
 from ctxctl.tui.screens.diff.view import SheetView
-from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop, Pane
@@ -240,7 +240,7 @@ class DiffScreen(Board[None]):
             moves.enter(self.state) if self.state.level == "items" else moves.focused(self.state, "items")
         )
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> VisibleText | None:
         """The text as a unified diff, or the table."""
         diff = self.state.listing.diff
         if diff is None:
@@ -248,9 +248,9 @@ class DiffScreen(Board[None]):
         name = f"diff from {diff.a.label} to {diff.b.label}"
         shown = self.state.shown
         if self.state.level == "text":
-            return None if shown is None or shown.sheet is None else Seen(name, shown.sheet.text())
+            return None if shown is None or shown.sheet is None else VisibleText(name, shown.sheet.text())
         heads = [*lines.head(self.state, _SEEN), lines.table_heading(_SEEN)]
         table = (self._line(row, _SEEN) for row in range(self.state.listing.count))
-        return Seen(
+        return VisibleText(
             name, "\n".join("".join(text for text, _ in parts).rstrip() for parts in (*heads, *table)) + "\n"
         )

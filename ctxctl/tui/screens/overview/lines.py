@@ -56,7 +56,7 @@ def opened(state: State) -> View:
     place = state.place
     if place is None:
         return view
-    own = state.list.turns.nest.thread_of(place.turn)
+    own = state.list.turns.tree.thread_of(place.turn)
     line = next(n for n, (thread, _) in enumerate(view.threads) if thread is own)
     return replace(view, line=line, turn=bisect_left(own.turns, place.turn))
 
@@ -109,10 +109,10 @@ def _clamped(view: View) -> View:
 
 def _listed(turns: Turns) -> tuple[tuple[Thread, int], ...]:
     """All threads, each below the one that set it off."""
-    nest = turns.nest
+    tree = turns.tree
     below: dict[int | None, list[Thread]] = {}
-    for thread in nest.threads.values():
-        parent = None if thread.at is None else id(nest.thread_of(thread.at.turn))
+    for thread in tree.threads.values():
+        parent = None if thread.at is None else id(tree.thread_of(thread.at.turn))
         below.setdefault(parent, []).append(thread)
     made: list[tuple[Thread, int]] = []
     left = [(thread, 0) for thread in reversed(below.get(None, []))]
@@ -186,7 +186,7 @@ def here(state: State, view: View, width: int, columns: int) -> Parts:
     held = turns_of(column_of(view.at, count, columns), count, columns)
     left = [Piece(f"turn {number(entry.turn)}", "strong", 10), *_figures(entry)]
     if len(held) > 1:
-        most = _most(thread.series.over(held.start, held.stop), state.list.turns.nest.billed > 0)
+        most = _most(thread.series.over(held.start, held.stop), state.list.turns.tree.billed > 0)
         left.append(Piece(f"▲ {number(len(held))} turns, up to {most}", "muted", 4))
     return spread(left, [Piece(one_line(entry.title or ""), "muted", 3)], width)
 

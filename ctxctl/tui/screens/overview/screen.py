@@ -14,7 +14,7 @@ from ctxctl.tui.screens.overview import chart
 from ctxctl.tui.screens.overview import lines as overview
 from ctxctl.tui.screens.overview.lines import View
 from ctxctl.tui.screens.turns.view import State
-from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.rows import Rows
@@ -54,7 +54,7 @@ class Overview(Board[int]):
         """The chart's height is the screen's."""
         self.call_after_refresh(self._repaint)
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> VisibleText | None:
         """All of it as text."""
         width = self.size.width
         shown = [
@@ -65,7 +65,7 @@ class Overview(Board[int]):
             *(overview.thread_line(self.view, n, width) for n in range(len(self.view.threads))),
         ]
         text = "\n".join("".join(part for part, _ in parts).rstrip() for parts in shown)
-        return Seen("overview", text)
+        return VisibleText("overview", text)
 
     # Painting
 

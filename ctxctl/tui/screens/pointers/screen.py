@@ -15,7 +15,7 @@ from ctxctl.tui.literal import content
 from ctxctl.tui.requests import Handlers, ask
 from ctxctl.tui.screens.pointers import requests
 from ctxctl.tui.screens.pointers.values import Goal, Page
-from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.textview import TextView
@@ -154,6 +154,6 @@ class PointerScreen(Board[Goal | None]):
             only = _ONLY[(_ONLY.index(request.only) + 1) % len(_ONLY)]
             self._open(requests.BlameRequest(request.title, request.ordinal, only))
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> VisibleText | None:
         """The page."""
-        return Seen(self._request.title, self.view.document.text)
+        return VisibleText(self._request.title, self.view.document.text)

@@ -33,7 +33,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
     entry = state.list.turns.entries[place.turn]
     if place.step == HEADING:
         return _session_line(state, entry, width)
-    depth = min(state.list.turns.nest.depth(place.turn), _DEEP)
+    depth = min(state.list.turns.tree.depth(place.turn), _DEEP)
     if place.step is not None:
         return _step_line(state, entry, place, width, depth)
     full = state.list.turns.peak if entry.cap is None else entry.cap
@@ -91,8 +91,8 @@ def _written(state: State, ordinal: int, width: int) -> list[Column]:
 def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
     """The prompt's first words; on the first turn of a thread below another one, the thread comes first."""
     title = one_line(entry.title or "")
-    nest = state.list.turns.nest
-    thread = nest.thread_of(turn)
+    tree = state.list.turns.tree
+    thread = tree.thread_of(turn)
     if thread.at is None:
         # The only thread there is says nothing: the head names it too.
         named = entry.thread != MAIN_THREAD and state.list.turns.several
@@ -107,7 +107,7 @@ def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
 
 def _session_line(state: State, entry: TurnEntry, width: int) -> Parts:
     """A session's heading: its name, and how many turns stand at its top."""
-    session = state.list.turns.nest.sessions[entry.session]
+    session = state.list.turns.tree.sessions[entry.session]
     mark = "▸" if entry.session in state.list.closed else "▾"
     name = one_line(entry.session or "no session id")
     turns = plural(len(session.roots), "turn")
@@ -199,7 +199,7 @@ def _amounts(state: State, of: _Sized, width: int) -> list[Column]:
 
 def _billed(state: State) -> bool:
     """Whether anything was billed: then the column is of what was sent."""
-    return state.list.turns.nest.billed > 0
+    return state.list.turns.tree.billed > 0
 
 
 def turn_heading(state: State, width: int) -> Parts:

@@ -169,7 +169,7 @@ def begun(view: View, supposition: Supposition) -> View:
     return replace(fresh, phase="running", run=view.run + 1, supposition=supposition)
 
 
-def told(view: View, news: News, *, done: bool) -> View:
+def answered(view: View, news: News, *, done: bool) -> View:
     """More of it is known."""
     return replace(
         view,

@@ -19,7 +19,7 @@ Kind = TypeVar("Kind", bound=Request, contravariant=True)
 class Answer(Protocol[Kind]):
     """Computes the answer to one kind of request; a CtxctlError is told in the words of `Request.failed`."""
 
-    def __call__(self, desk: Desk, request: Kind, /) -> object | None:
+    def __call__(self, context: AnswerContext, request: Kind, /) -> object | None:
         """The answer's last value; None where everything has been told, or nothing is to be."""
         ...
 
@@ -36,7 +36,7 @@ class Line(Protocol):
         ...
 
 
-class Desk:
+class AnswerContext:
     """The inspector, a memory of recent answers, and the way back; belongs to one thread."""
 
     def __init__(self, line: Line, inspector: Inspector) -> None:

@@ -28,7 +28,7 @@ def hint(count: int, word: str, closing: str) -> str:
     return f" … {plural(count, word)} {closing}"
 
 
-class Folds:
+class FoldRegions:
     """All that can be folded in one text; of two of them, either one holds the other or they lie apart."""
 
     __slots__ = ("_by_line", "_lines", "_parents")
