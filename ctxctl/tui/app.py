@@ -18,7 +18,7 @@ from textual.screen import ModalScreen, Screen
 from ctxctl.config import Settings
 from ctxctl.model.addresses import prefix
 from ctxctl.text import visible
-from ctxctl.tui import keys, lifecycle, memory, messages, remap, themes
+from ctxctl.tui import keys, lifecycle, memory, messages, remap, textual_private, themes
 from ctxctl.tui.errors import FAULT_EXIT, place_of
 from ctxctl.tui.loader import Loader
 from ctxctl.tui.requests import Asked, Handlers
@@ -238,9 +238,7 @@ class CtxApp(Shell):
     # Errors: what Textual prints holds local variables, and with them the trace
 
     def _handle_exception(self, error: Exception) -> None:
-        if self._exception is None:
-            self._exception = error
-            self._exception_event.set()
+        textual_private.note_error(self, error)
         self._end_in_error(place_of(error))
 
     def _fatal_error(self) -> None:
@@ -251,11 +249,10 @@ class CtxApp(Shell):
         self._end_in_error("the terminal's input ended")
 
     def _end_in_error(self, where: str) -> None:
-        self._return_code = FAULT_EXIT
         if not self.fault:
             self.farewell.append(f"internal error: {where}")
         self.fault = True
-        self._close_messages_no_wait()
+        textual_private.end(self, FAULT_EXIT)
 
 
 def run(
@@ -286,10 +283,12 @@ def run(
     left = kept.left(key) if pair is None else None
     first = None if pair is None else DiffScreen(pair, first=True)
     app = CtxApp(open_inspector, name, live, settings=settings, kept=kept, left=left, first=first)
-    with lifecycle.stderr_aside() as aside:
+    with lifecycle.stderr_aside() as aside, textual_private.without_tracebacks():
         app.terminal = aside.terminal
         app.run(mouse=settings.mouse)
     app.loader.stop()
+    if app.return_code and not app.farewell and not textual_private.REPORTS_ERRORS:
+        app.farewell.append("internal error")
     for n, line in enumerate([*app.farewell, *aside.lines]):
         sys.stderr.write(("ctxctl: " if n == 0 else "  ") + visible(line) + "\n")
     _remember(app, where, key)

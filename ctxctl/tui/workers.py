@@ -11,7 +11,6 @@ from collections.abc import Callable
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING
 
-from textual._context import NoActiveAppError
 from textual.message import Message
 
 from ctxctl.errors import CtxctlError
@@ -20,6 +19,7 @@ from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.errors import place_of
 from ctxctl.tui.messages import Fault
 from ctxctl.tui.requests import Answered, Asked, Request
+from ctxctl.tui.textual_private import has_no_application
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
@@ -41,7 +41,7 @@ def gone(error: RuntimeError) -> bool:
 
     Any other error is one: a thread that ended without a word would leave a screen that looks alive.
     """
-    return isinstance(error, NoActiveAppError) or "loop is closed" in str(error)
+    return has_no_application(error) or "loop is closed" in str(error)
 
 
 class Activity:

@@ -21,7 +21,7 @@ from ctxctl.tui.find import Find
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.literal import Part
 from ctxctl.tui.spans import over, pieces
-from ctxctl.tui.widgets.paint import Scroller
+from ctxctl.tui.widgets.paint import Painted, Scroller
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import CURSOR
 
@@ -47,7 +47,7 @@ _ONLY: Final = {
 """Actions that have something to act on only in some texts; elsewhere their keys are the screen's."""
 
 
-class TextView(Scroller, can_focus=True):
+class TextView(Painted, Scroller, can_focus=True):
     """Reads a `Document`.  The first rows are there at once; the rest is wrapped in slices.
 
     Where single lines can be acted on, one of them has a cursor, and moving moves that.

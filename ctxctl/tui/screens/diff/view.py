@@ -11,7 +11,7 @@ from textual.timer import Timer
 
 from ctxctl.tui import keys
 from ctxctl.tui.screens.diff.sheet import Layout, Sheet, SheetRows, layout, row_parts
-from ctxctl.tui.widgets.paint import Scroller
+from ctxctl.tui.widgets.paint import Painted, Scroller
 
 _PAUSE: Final = 0.02
 """Seconds between two slices of wrapping."""
@@ -19,7 +19,7 @@ _ABOVE: Final = 3
 """Rows shown above a change that is gone to."""
 
 
-class SheetView(Scroller, can_focus=True):
+class SheetView(Painted, Scroller, can_focus=True):
     """Reads a `Sheet`; one change is in front, and marked."""
 
     BINDINGS = keys.bindings("text")
