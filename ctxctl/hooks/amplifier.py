@@ -43,7 +43,7 @@ class SessionEvents:
     what the loop and the provider add is in one and not in the other.
 
     Args:
-        recorder: Where to.
+        recorder: Where the events go.
         thread: The session's thread.
         ends: Whether the recorder's session ends with it.
     """
@@ -55,13 +55,13 @@ class SessionEvents:
         self._ends = ends
         self._turn: Turn | None = None
         self._view: Place | None = None
-        """Of the last view."""
+        """Where the last view was recorded."""
         self._step: Step | None = None
         """The request that is under way."""
         self._bill: dict[str, Any] | None = None
-        """What it was billed."""
+        """What the request was billed."""
         self.raw = False
-        """Whether bodies are told."""
+        """Whether providers tell the bodies that they send."""
         self._waiting: list[dict[str, Any]] = []
         """Compactions that no view has shown yet, and of the last view."""
         self._shown: tuple[dict[str, Any], ...] = ()
@@ -87,11 +87,11 @@ class SessionEvents:
         return Place(place.session, f"{place.thread}/views", place.turn) if self.raw else place
 
     def viewed(self, place: Place) -> None:
-        """The context manager gave a view: a request is about to be made."""
+        """Note that the context manager gave a view: a request is about to be made."""
         self._view, self._step, self._bill = place, None, None
 
     def acted(self) -> tuple[dict[str, Any], ...]:
-        """The records of the compactions that a view is the result of; asked for once for each view."""
+        """The records of the compactions that a view results from; each view asks for them once."""
         from ctxctl.record.views import Reading
 
         self.views = self.views or Reading()
@@ -100,7 +100,7 @@ class SessionEvents:
 
     @guarded
     def event(self, name: str, data: Json) -> None:
-        """An event of the session's."""
+        """Record an event of the session."""
         data = data if isinstance(data, Mapping) else {}
         if (handle := self._on.get(name)) is not None:
             handle(data)
@@ -115,7 +115,7 @@ class SessionEvents:
             self._recorder.end_session()
 
     def finish(self) -> None:
-        """Nothing more comes."""
+        """End what is under way: no event will come any more."""
         self._over()
 
     def _over(self) -> None:

@@ -28,7 +28,7 @@ class _Item(NamedTuple):
 
 
 class ReplayBuffer:
-    """Items that may have to be told again in another file: the last few megabytes of them.
+    """Holds items that may have to be written again to another file: the last few megabytes of them.
 
     Contents lie in one stretch of memory that is written over and over.
 

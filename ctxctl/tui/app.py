@@ -78,7 +78,7 @@ class CtxApp(Shell):
         """Where the trace was left, until the view is there again or the user has gone elsewhere."""
 
     def compose(self) -> ComposeResult:
-        """What lies below all screens."""
+        """Add what lies below all screens."""
         yield self.swatches
 
     def on_mount(self) -> None:
@@ -92,7 +92,7 @@ class CtxApp(Shell):
             self.set_interval(1.0, self._watch_terminal)
 
     def on_unmount(self) -> None:
-        """Give the signals back."""
+        """Give the signals back to the program."""
         self.release_signals()
 
     def take_signals(self) -> None:
@@ -112,14 +112,14 @@ class CtxApp(Shell):
         self.exit(return_code=code)
 
     def _watch_terminal(self) -> None:
-        """A terminal that went away without a signal ends the program too."""
+        """End the program when its terminal has gone away without a signal."""
         if lifecycle.hung_up():
             self._leave(128 + SIGHUP)
 
     # What the loader tells
 
     def handlers(self) -> Handlers:
-        """By kind of value, what is done with what the loader tells."""
+        """By kind of value, what the application does with what the loader sends."""
         return {
             **super().handlers(),
             messages.Opened: self._opened,
@@ -185,7 +185,7 @@ class CtxApp(Shell):
         self.exit(return_code=FAULT_EXIT if self.fault else 0)
 
     def action_interrupt(self) -> None:
-        """Quit as an interrupted program does."""
+        """Quit with the exit code of an interrupted program."""
         self.exit(return_code=128 + SIGINT)
 
     # Where one is, and where one was

@@ -76,7 +76,7 @@ class Document:
 
     @property
     def gutter(self) -> int:
-        """Cells in front of the text."""
+        """Number of cells in front of the text."""
         if self.kinds is not None:
             return 2
         if not self.numbered:
@@ -96,7 +96,7 @@ class Document:
 
     @property
     def is_remark(self) -> bool:
-        """Whether it is nothing but a sentence of ours."""
+        """Whether the document is nothing but a sentence of ours."""
         return self.kind(0) == "!" and "\n" not in self.text
 
     def kind(self, line: int) -> str:
@@ -135,12 +135,12 @@ class Wrap:
 
     @property
     def count(self) -> int:
-        """Rows found so far."""
+        """Number of rows found so far."""
         return len(self._starts)
 
     @property
     def lines(self) -> int:
-        """Lines of which all rows are found."""
+        """Number of lines of which all rows are found."""
         return self._line
 
     def row_of(self, line: int) -> int:

@@ -24,7 +24,7 @@ class Fold(NamedTuple):
 
 
 def hint(count: int, word: str, closing: str) -> str:
-    """How a folded object or array goes on."""
+    """What stands behind the opening bracket of a folded value: how much it holds, and the closing bracket."""
     return f" … {plural(count, word)} {closing}"
 
 
@@ -49,7 +49,7 @@ class FoldRegions:
         return len(self._by_line)
 
     def at(self, line: int) -> Fold | None:
-        """What is folded under a line."""
+        """The region that can be folded under a line."""
         return self._by_line.get(line)
 
     def around(self, line: int) -> Fold | None:

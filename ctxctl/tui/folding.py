@@ -122,7 +122,7 @@ class Folding:
         return last.start + last.lines
 
     def at(self, line: int) -> Place:
-        """What list line `line` (0 ≤ line < count) stands for."""
+        """The place that line `line` of the list stands for (0 ≤ line < count)."""
         span = self._spans[bisect_right(self._starts, line) - 1]
         roots = span.session.roots
         below = line - span.start - span.heading

@@ -37,7 +37,7 @@ Check = Callable[[], None]
 
 
 class LaidOut(NamedTuple):
-    """JSON over lines."""
+    """JSON that is laid out over lines."""
 
     text: str
     spans: Spans
@@ -60,7 +60,7 @@ def is_json(text: str, *, check: Check | None = None) -> bool:
 
 
 def dumped(value: object) -> str:
-    """A decoded value as JSON."""
+    """The JSON of a decoded value."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -1,4 +1,4 @@
-"""Leaving the terminal as it was, whatever ends the program."""
+"""Leaves the terminal as it was, whatever ends the program."""
 
 from __future__ import annotations
 

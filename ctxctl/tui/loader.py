@@ -50,7 +50,7 @@ class Follower:
         self._told: Watching | None = None
 
     def look(self, stopping: Callable[[], bool], check: Callable[[], None]) -> bool:
-        """Wait for news a while and tell them; whether there were any."""
+        """Wait a while for news and pass them on; returns whether there were any."""
         news = self._live.poll(_LOOK, stopping)
         check()
         if news.epoch != self._epoch:
@@ -189,7 +189,7 @@ class Loader:
                 live.close()
 
     def _hand(self, inspector: Inspector | None) -> None:
-        """Answer from another inspector; None: from the same one, but afresh."""
+        """Have requests answered from another inspector; with None from the same one, but afresh."""
         with self._lock:
             self._inspector = inspector or self._inspector
             for worker in self._workers.values():

@@ -17,7 +17,7 @@ from ctxctl.tui.thread_tree import ThreadName, ThreadTree, TurnEntry
 
 
 class Growth(NamedTuple):
-    """What more is known of the turns."""
+    """What has become known of the turns."""
 
     entries: Sequence[tuple[int, TurnEntry]]
     """Turns that are new or have changed, by their place in the list, ascending."""
@@ -183,7 +183,7 @@ class Grouping:
 
 
 def _add(entry: TurnEntry, row: Row) -> None:
-    """Sum up one more step."""
+    """Add one more step to the sums."""
     entry.steps += 1
     entry.used = row.used
     entry.method = row.method
@@ -253,7 +253,7 @@ class Turns:
         return turns
 
     def grow(self, growth: Growth) -> None:
-        """Take in what more is known."""
+        """Take in what has become known."""
         if growth.kept is not None:
             while len(self.entries) > growth.kept:
                 self._forget(self.entries.pop())
@@ -274,7 +274,7 @@ class Turns:
         self.tree.settle()
 
     def _forget(self, entry: TurnEntry) -> None:
-        """The last entry is gone."""
+        """Forget the last entry."""
         self.tree.remove()
         total, self.highest, known = self._before.pop()
         if total:

@@ -55,7 +55,7 @@ class Tabs:
         return replace(self, back=back)
 
     def with_answer(self, key: object, **found: object) -> Tabs:
-        """Something has arrived; what is of another item is dropped."""
+        """The tabs with what has arrived in them; an answer about another item is dropped."""
         if key != self.key:
             return self
         tabs = replace(self, **found)  # type: ignore[arg-type]

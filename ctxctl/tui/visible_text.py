@@ -19,5 +19,5 @@ class ShowsText(Protocol):
     """A screen whose content can be taken elsewhere."""
 
     def seen(self) -> VisibleText | None:
-        """What is in front; None while there is nothing."""
+        """The text in front; None while there is none."""
         ...

@@ -1,4 +1,4 @@
-"""What a client and a server say, as records: the importer's rules, told who speaks."""
+"""Turns what a client and a server say into records, by the importer's rules; who speaks is known here."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _USES: Final = {
 
 
 class TokenCounts:
-    """What a server offered and what was used of it, in tokens.
+    """Counts what a server offered and what was used of it, in tokens.
 
     Counts are exact by the encoding that is named; a model of another provider counts otherwise.
     """
@@ -144,13 +144,13 @@ class Speech:
         self._recorder = recorder
         self._counts = counts
         self._session = session or recorder.session
-        self._told = _Told(counts)
+        self._live = _LiveSession(counts)
         self._number = 0
 
     @property
     def server(self) -> str | None:
         """What the server calls itself."""
-        return self._told.server
+        return self._live.server
 
     def line(self, side: Side, line: bytes) -> None:
         """A line, whatever it holds."""
@@ -162,17 +162,17 @@ class Speech:
         except orjson.JSONDecodeError:
             self._counts.chatter += 1
             return
-        self._told.line = Line(self._number, 0, b"")
+        self._live.line = Line(self._number, 0, b"")
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, dict):
-                self._told.hear(side, one)
+                self._live.hear(side, one)
             else:
                 self._counts.chatter += 1
         self._write()
 
     def end(self) -> None:
         """Nothing more will be said: what was never answered is recorded as it is."""
-        self._told.unanswered()
+        self._live.unanswered()
         self._write()
         self._recorder._core.record("ctxctl.session.ended", {}, Place(self._session))
 
@@ -180,7 +180,7 @@ class Speech:
         core = self._recorder._core
         # Another server's run may be in the same file, under the same session.
         mark = self._recorder._mark(Place(self._session))
-        for event in self._told.drain():
+        for event in self._live.drain():
             turn, step = (f"{name}{mark}" if (name := event.get(f)) else None for f in ("turn_id", "step_id"))
             place = Place(self._session, event.get("thread_id"), turn, step)
             kind, data = event["event_type"], event["data"]
@@ -195,8 +195,8 @@ class Speech:
                 core.record(kind, data, place)
 
 
-class _Told(McpSession):
-    """The importer of such logs, told who spoke."""
+class _LiveSession(McpSession):
+    """The importer of MCP logs, for messages as they pass; it knows which side spoke."""
 
     def __init__(self, counts: TokenCounts) -> None:
         super().__init__("mcp", _nobody)

@@ -24,7 +24,7 @@ _CODE = "import sys; sys.path[:] = {!r}; from ctxctl.record.proxy.writer_process
 
 @dataclass
 class Totals:
-    """What the recorder says at its end."""
+    """Counts that the recorder's process gives at its end."""
 
     written: int = 0
     dropped: int = 0

@@ -1,4 +1,4 @@
-"""What a receiver cannot write stays the sender's: it is told so, and nothing of it counts as lost."""
+"""Refuses what cannot be written for now: its sender keeps it, so nothing of it counts as lost."""
 
 from __future__ import annotations
 

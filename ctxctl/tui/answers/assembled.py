@@ -82,7 +82,7 @@ def assembled(inspector: Inspector, ordinal: int, check: Check) -> Assembled:
 
 
 def _remarks(frame: Frame) -> list[str]:
-    """What keeps this text from being what the model is known to have got."""
+    """Reasons why the model may have got another text than this one."""
     step = frame.step
     found = []
     if step.basis == "policy":

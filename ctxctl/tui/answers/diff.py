@@ -1,4 +1,4 @@
-"""What the diff screen is told: two frames item by item, and texts at both ends.  Runs in a thread."""
+"""Answers for the diff screen: two frames item by item, and texts at both ends.  Runs in a thread."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _current(frame: Frame, item: str) -> Placement | None:
 
 
 def shown(inspector: Inspector, content: Content | None) -> str:
-    """A content's text; structured content indented."""
+    """The text of a content; structured content is indented."""
     if content is None:
         return ""
     text = inspector.text(content)
@@ -79,7 +79,7 @@ def shown(inspector: Inspector, content: Content | None) -> str:
 
 
 def text_diff(sides: Ends, found: Texts, *, whole: bool) -> TextDiff:
-    """Two texts line by line; one that is not there has no lines."""
+    """The diff of two texts, line by line; a text that is not there has no lines."""
     from ctxctl.engine.textdiff.unified import unified
 
     if found.before is not None and found.after is not None:
@@ -93,7 +93,7 @@ def text_diff(sides: Ends, found: Texts, *, whole: bool) -> TextDiff:
 
 
 def _plain(sign: Literal[" ", "-", "+"], text: str) -> TextDiff:
-    """A text that is all new, all gone, or all as it was."""
+    """The diff of a text that is all new, all gone, or all as it was."""
     from ctxctl.engine.textdiff.unified import DiffLine, TextDiff
 
     lines = tuple(DiffLine(sign, line) for line in text.split("\n"))
@@ -148,7 +148,7 @@ def _sameness(found: Texts, diff: TextDiff) -> list[str]:
 
 
 def _lines_of(sheet: Sheet, side: int) -> int:
-    """Changed lines of one side."""
+    """The changed lines of one side."""
     own = b"+" if side else b"-"
     return sheet.kinds.count(own) + sheet.kinds.count(b"~") + sheet.kinds.count(b"|")
 
@@ -235,7 +235,7 @@ class Recent:
         self._held: OrderedDict[object, Any] = OrderedDict()
 
     def kept(self, name: object, make: Callable[[], Any]) -> Any:
-        """What is known by this name, made now if it is not there."""
+        """The value of this name, made now if it is not there."""
         if name not in self._held:
             self._held[name] = make()
         self._held.move_to_end(name)

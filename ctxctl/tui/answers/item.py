@@ -1,4 +1,4 @@
-"""What the item pane is told of an item: its texts, its record, and its life, step by step."""
+"""Answers for the item pane: an item's texts, its record, and its life, step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the main screen, the reader, the line of commands and the search are told."""
+"""Answers for the main screen, the reader, the line of commands and the search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the screen of why, blame and findings is told."""
+"""Answers for the screen of why, blame and findings."""
 
 from __future__ import annotations
 

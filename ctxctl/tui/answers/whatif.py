@@ -1,4 +1,4 @@
-"""What the what-if screen is told."""
+"""Answers for the what-if screen."""
 
 from __future__ import annotations
 

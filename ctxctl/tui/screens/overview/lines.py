@@ -62,14 +62,14 @@ def opened(state: State) -> View:
 
 
 def grown(view: View, turns: Turns) -> View:
-    """More is known; the thread in front stays there, if it is still one."""
+    """The view when more is known; the thread in front stays, if it is still one."""
     threads = _listed(turns)
     line = next((n for n, (thread, _) in enumerate(threads) if thread is view.thread), 0)
     return _clamped(replace(view, threads=threads, line=line))
 
 
 def to_thread(view: View, line: int) -> View:
-    """Another thread comes to the front, with its last turn."""
+    """The view with another thread in front, at its last turn."""
     if not 0 <= line < len(view.threads) or line == view.line:
         return view
     return replace(view, line=line, turn=max(len(view.threads[line][0].turns) - 1, 0))
@@ -155,7 +155,7 @@ def totals(state: State, view: View, width: int) -> list[Parts]:
 
 
 def _highest(threads: list[Thread]) -> Figures:
-    """What any thread sent at most, and whether that was billed."""
+    """The most that any thread sent, in tokens, and whether that was billed."""
     found = [thread.series.over(0, len(thread.turns)) for thread in threads]
     return max(found, key=lambda figures: figures.used, default=Figures())
 
@@ -240,7 +240,7 @@ def table_heading(width: int) -> Parts:
 
 
 def thread_line(view: View, line: int, width: int) -> Parts:
-    """One thread: its name below what set it off, and its sums."""
+    """The line of a thread: its name below what set it off, and its sums."""
     thread, depth = view.threads[line]
     figures = {
         "turns": number(len(thread.turns)),

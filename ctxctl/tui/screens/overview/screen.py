@@ -35,7 +35,7 @@ class Overview(Board[int]):
         self._seen: object = None
 
     def compose(self) -> ComposeResult:
-        """Totals, the chart, the turn in front, the threads."""
+        """Lay out the totals, the chart, the turn in front and the threads."""
         yield Banner(lambda width: overview.totals(self._state(), self.view, width), ident="totals")
         yield Banner(self._chart, ident="chart")
         yield Banner(self._here, ident="here")
@@ -51,11 +51,11 @@ class Overview(Board[int]):
         self.set_interval(_AGAIN, self._look)
 
     def on_resize(self) -> None:
-        """The chart's height is the screen's."""
+        """Paint anew: the chart's height follows the screen's."""
         self.call_after_refresh(self._repaint)
 
     def seen(self) -> VisibleText | None:
-        """All of it as text."""
+        """The whole screen as text."""
         width = self.size.width
         shown = [
             *overview.totals(self._state(), self.view, width),
@@ -120,13 +120,13 @@ class Overview(Board[int]):
 
     @on(Rows.Moved, "#threads")
     def thread_moved(self, event: Rows.Moved) -> None:
-        """Another thread's chart."""
+        """Show the chart of another thread."""
         self.view = overview.to_thread(self.view, event.line)
         self._repaint()
 
     @on(Rows.Chosen, "#threads")
     def thread_chosen(self) -> None:
-        """A double click opens."""
+        """Open the thread that was clicked twice."""
         self.action_open()
 
     def action_column(self, by: int) -> None:
@@ -149,5 +149,5 @@ class Overview(Board[int]):
         self.dismiss(self._state().list.turns.entries[thread.turns[self.view.at]].last)
 
     def action_close(self) -> None:
-        """Back to where one was."""
+        """Go back to where the user was."""
         self.dismiss(None)

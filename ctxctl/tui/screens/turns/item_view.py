@@ -139,7 +139,7 @@ def to_version(state: State, by: int) -> State:
 
 
 def with_answer(state: State, key: ItemKey, **found: object) -> State:
-    """A tab has arrived; that of another item than the selected one is dropped."""
+    """The state with a tab that has arrived; one of another item than the selected one is dropped."""
     return replace(state, tabs=tabs(state).with_answer(key, **found))
 
 
