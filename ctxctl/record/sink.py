@@ -109,7 +109,7 @@ class Sink:
         self._fd = -1
 
     def forked(self) -> None:
-        """Open the file anew in a child process, so that a rotation's lock holds between the two."""
+        """Close the file in a child process, so that it opens its own and a rotation locks out the parent."""
         with suppress(OSError):
             self.close()
         self._torn = self.first = False

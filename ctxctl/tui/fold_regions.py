@@ -24,7 +24,7 @@ class Fold(NamedTuple):
 
 
 def hint(count: int, word: str, closing: str) -> str:
-    """What stands behind the opening bracket of a folded value: how much it holds, and the closing bracket."""
+    """What stands behind the opening bracket of a folded value: how much it holds, and the closing one."""
     return f" … {plural(count, word)} {closing}"
 
 

@@ -231,19 +231,19 @@ class Loader:
 
     def _outline(self, inspector: Inspector) -> None:
         grouping = Grouping()
-        told = 0.0
+        sent_at = 0.0
         found = False
 
         def progress(part: float) -> None:
-            nonlocal told, found
+            nonlocal sent_at, found
             self._check()
             now = monotonic()
-            if now - told < _UPDATE and (found or not inspector.known):
+            if now - sent_at < _UPDATE and (found or not inspector.known):
                 return
             found = found or bool(inspector.known)
             self._tell(messages.Grown(grouping.take(inspector.known, self._check), part))
             scheduling.settle()
-            told = monotonic()
+            sent_at = monotonic()
 
         rows = inspector.outline(progress).rows
         scheduling.settle()

@@ -356,8 +356,8 @@ class ThreadTree:
         """The thread that set one off: as recorded, or else the session's main one."""
         session, name = thread.name
         if first.origin is not None and first.origin.parent_thread is not None:
-            told = first.origin.parent_thread
-            found = self.threads.get((session, told)) or self.threads.get((told, MAIN_THREAD))
+            parent_name = first.origin.parent_thread
+            found = self.threads.get((session, parent_name)) or self.threads.get((parent_name, MAIN_THREAD))
         elif name != MAIN_THREAD:
             found = self.threads.get((session, MAIN_THREAD))
         else:

@@ -126,9 +126,9 @@ def _prefix(inspector: Inspector, ordinal: int, frame: Frame, check: Check) -> P
     check()
     name = by.name if by.item is None else _name_of(by.item, frame, old)
     broken = f"{_STATUS.get(by.status, '')} {name} {by.status}"
-    told = by.change or by.cause
-    if told and told != by.status:
-        broken += f" ({told})"
+    reason = by.change or by.cause
+    if reason and reason != by.status:
+        broken += f" ({reason})"
     return Prefix(cached, order[length] if length < len(order) else None, broken.strip(), again)
 
 

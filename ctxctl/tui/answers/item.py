@@ -186,14 +186,14 @@ def _replayed(
     context: AnswerContext, key: ItemKey, name: tuple[str, str | None, str], telling: bool
 ) -> list[Life]:
     moments: list[Life] = []
-    told = monotonic()
+    sent_at = monotonic()
 
     def progress(part: float) -> None:
-        nonlocal told
+        nonlocal sent_at
         context.check()
-        if telling and monotonic() - told > _UPDATE:
+        if telling and monotonic() - sent_at > _UPDATE:
             context.tell(requests.ItemLife(key, life_document(moments, key.target.ordinal, part=part)))
-            told = monotonic()
+            sent_at = monotonic()
 
     item_id, session, thread = name
     for moment in context.inspector.moments(item_id, session=session, thread=thread, progress=progress):

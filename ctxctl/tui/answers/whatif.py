@@ -66,7 +66,7 @@ def _compared(context: AnswerContext, request: requests.SimulationRequest) -> ob
 
 def _run(context: AnswerContext, run: int, comparison: Comparison) -> requests.TurnsCompared:
     gathering = Gathering(lambda ordinal: _title(context.inspector, ordinal))
-    told = monotonic()
+    sent_at = monotonic()
     part = 0.0
 
     def progress(share: float) -> None:
@@ -75,10 +75,10 @@ def _run(context: AnswerContext, run: int, comparison: Comparison) -> requests.T
 
     for pair in comparison.pairs(context.check, progress):
         gathering.add(pair)
-        if pair.ordinal % _STEPS == 0 and monotonic() - told > _UPDATE:
+        if pair.ordinal % _STEPS == 0 and monotonic() - sent_at > _UPDATE:
             news = gathering.take(comparison.recorded, comparison.simulated, part)
             context.tell(requests.TurnsCompared(run, news, done=False))
-            told = monotonic()
+            sent_at = monotonic()
     context.tell(_noted(context, run, comparison))
     return requests.TurnsCompared(
         run, gathering.take(comparison.recorded, comparison.simulated, 1.0), done=True

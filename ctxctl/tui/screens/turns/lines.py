@@ -122,14 +122,14 @@ def _session_line(state: State, entry: TurnEntry, width: int) -> Parts:
 
 
 def _counts(entry: TurnEntry) -> str:
-    told = (
+    counted = (
         (SIGNS["added"], entry.added),
         (SIGNS["updated"], entry.updated),
         (SIGNS["removed"], entry.removed),
         (SIGNS["omitted"], entry.omitted),
         (SIGNS["skipped"], entry.skipped),
     )
-    return " ".join(f"{sign}{short(count)}" for sign, count in told if count)
+    return " ".join(f"{sign}{short(count)}" for sign, count in counted if count)
 
 
 def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: int) -> Parts:
@@ -158,8 +158,8 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: 
 
 def _step_title(row: Row) -> str:
     counts = row.counts
-    told = ((SIGNS[s], getattr(counts, s)) for s in ("added", "updated", "removed", "omitted"))
-    entered = " ".join(f"{sign}{count}" for sign, count in told if count)
+    counted = ((SIGNS[s], getattr(counts, s)) for s in ("added", "updated", "removed", "omitted"))
+    entered = " ".join(f"{sign}{count}" for sign, count in counted if count)
     over = ["over"] if row.over and not _OVER.intersection(row.flags) else []
     return "  ".join([entered, *over, *(flag.replace("_", " ") for flag in row.flags)])
 
@@ -414,8 +414,8 @@ def _changes_title(state: State) -> str:
     if not detail.target.whole_turn:
         return f"what changed in step {row.turn}.{row.step}{written}"
     steps = 1 if detail.turn is None else detail.turn.steps
-    told = f" ({plural(steps, 'step')})" if steps > 1 else ""
-    return f"what changed in turn {row.turn}{written}{told}"
+    steps_named = f" ({plural(steps, 'step')})" if steps > 1 else ""
+    return f"what changed in turn {row.turn}{written}{steps_named}"
 
 
 def arrangement(state: State) -> str:
