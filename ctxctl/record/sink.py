@@ -109,7 +109,10 @@ class Sink:
         self._fd = -1
 
     def forked(self) -> None:
-        """Close the file in a child process, so that it opens its own and a rotation locks out the parent."""
+        """Close the file in a child process.
+
+        The child opens it anew, as only a descriptor of its own makes a rotation's lock hold between the two.
+        """
         with suppress(OSError):
             self.close()
         self._torn = self.first = False
