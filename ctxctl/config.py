@@ -8,37 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, get_args
 
 import msgspec
 
 from ctxctl.errors import UsageError
 
-COLORS: Final = ("auto", "always", "never")
-THEMES: Final = (
-    "auto",
-    "dark",
-    "light",
-    "contrast-dark",
-    "contrast-light",
-    "terminal-dark",
-    "terminal-light",
-)
+Color = Literal["auto", "always", "never"]
+Theme = Literal[
+    "auto", "dark", "light", "contrast-dark", "contrast-light", "terminal-dark", "terminal-light",
+]  # fmt: skip
+COLORS: Final = get_args(Color)
+THEMES: Final = get_args(Theme)
 """Looks of the terminal UI; `auto` is dark or light, whichever the terminal says that it is."""
-MODEL_FIELDS: Final = {
-    "like": str,
-    "provider": str,
-    "window": int,
-    "max_input": int,
-    "max_output": int,
-    "input_price": float,
-    "output_price": float,
-    "cache_read_price": float,
-    "cache_write_price": float,
-    "cache_write_1h_price": float,
-}
-"""What a model of the user's own may have; `like` is a known model that the rest is taken from."""
 _MAX_FILE: Final = 1 << 20
 _NAME: Final = "ctxctl.toml"
 
@@ -71,7 +55,7 @@ class Settings(msgspec.Struct, frozen=True):
     """Keys of the terminal UI by id of what they do, as they were written; `ctxctl.tui.remap` knows both."""
     models: dict[str, dict[str, Any]] = {}
     """Models of the user's own by name: limits in tokens and prices in US dollars for a million tokens, as
-    `MODEL_FIELDS` names them."""
+    `_MODEL_FIELDS` names them."""
     lint: dict[str, Any] = {}
     """What `ctxctl lint` looks for: `select`, `ignore`, `severity`, `baseline`, and `rules` with parameters
     by code or name; `ctxctl.lint.selection` knows them."""
@@ -108,10 +92,40 @@ def with_flags(settings: Settings, flags: Mapping[str, object]) -> Settings:
     return _apply(settings, given, "command line")
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("a text")
+def _checked(value: object, kind: Any, words: str) -> Any:
+    """The value as it was given; raises ValueError with `words` unless it is of a type of msgspec's."""
+    try:
+        msgspec.convert(value, kind)
+    except (msgspec.ValidationError, OverflowError):
+        raise ValueError(words) from None
     return value
+
+
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+_Names = list[str]
+_Tables = dict[str, dict[str, Any]]
+_TOKENS: Final = (Annotated[int, msgspec.Meta(gt=0, le=1 << 40)], "a number of tokens")
+_DOLLARS: Final = (Annotated[float, msgspec.Meta(ge=0, lt=1e9)], "US dollars for a million tokens")
+_MODEL_FIELDS: Final = {
+    "like": (str, "a text"),
+    "provider": (str, "a text"),
+    "window": _TOKENS,
+    "max_input": _TOKENS,
+    "max_output": _TOKENS,
+    "input_price": _DOLLARS,
+    "output_price": _DOLLARS,
+    "cache_read_price": _DOLLARS,
+    "cache_write_price": _DOLLARS,
+    "cache_write_1h_price": _DOLLARS,
+}
+"""What a model of the user's own may have; `like` is a known model that the rest is taken from."""
+_LINT_FIELDS: Final = {
+    "select": _Names,
+    "ignore": _Names,
+    "severity": _Text,
+    "baseline": _Text,
+    "rules": _Tables,
+}
 
 
 def _switch(value: object) -> bool:
@@ -134,24 +148,11 @@ def _learned(value: object) -> str:
     raise ValueError("true, false or CLIENT@VERSION")
 
 
-def _count(value: object) -> int:
+def _count(value: object) -> Any:
+    """A number from 0 up; a variable of the environment has its digits, of which nine count."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value[:9])
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError("a number from 0 up")
-    return value
-
-
-def _color(value: object) -> str:
-    if value not in COLORS:
-        raise ValueError(f"one of {', '.join(COLORS)}")
-    return str(value)
-
-
-def _theme(value: object) -> str:
-    if value not in THEMES:
-        raise ValueError(f"one of {', '.join(THEMES)}")
-    return str(value)
+    return _checked(value, Annotated[int, msgspec.Meta(ge=0)], "a number from 0 up")
 
 
 def _keys(value: object) -> dict[str, tuple[str, ...]]:
@@ -161,56 +162,36 @@ def _keys(value: object) -> dict[str, tuple[str, ...]]:
     table = {}
     for ident, keys in _flat(value):
         keys = [keys] if isinstance(keys, str) else keys
-        if not isinstance(keys, list) or not all(isinstance(key, str) and key for key in keys):
-            raise ValueError(f'a table of keys, and "{ident}" a key or a list of keys')
-        table[ident] = tuple(keys)
+        words = f'a table of keys, and "{ident}" a key or a list of keys'
+        table[ident] = tuple(_checked(keys, list[_Text], words))
     return table
 
 
 def _models(value: object) -> dict[str, dict[str, Any]]:
     """A table of models by name."""
-    want = 'tables such as [models."my-model"] with lines like window = 128000'
-    if not isinstance(value, dict):
-        raise ValueError(want)
-    for name, entry in value.items():
-        if not isinstance(entry, dict):
-            raise ValueError(want)
-        for field, told in entry.items():
-            kind = MODEL_FIELDS.get(field)
-            if kind is None:
-                raise ValueError(f'{want}; "{name}" has {field!r}, known are {", ".join(MODEL_FIELDS)}')
-            fits = isinstance(told, str) if kind is str else _positive(told, kind)
-            if not fits:
-                what = {str: "a text", int: "a number of tokens", float: "US dollars for a million tokens"}
-                raise ValueError(f'{want}; {field} of "{name}" is {what[kind]}')
-    return value
+    words = 'tables such as [models."my-model"] with lines like window = 128000'
+    models: _Tables = _checked(value, _Tables, words)
+    for name, entry in models.items():
+        for field, given in entry.items():
+            if field not in _MODEL_FIELDS:
+                known = ", ".join(_MODEL_FIELDS)
+                raise ValueError(f'{words}; "{name}" has {field!r}, known are {known}')
+            kind, what = _MODEL_FIELDS[field]
+            _checked(given, kind, f'{words}; {field} of "{name}" is {what}')
+    return models
 
 
 def _lint(value: object) -> dict[str, Any]:
     """A table of what to lint; names of rules are checked where they are known."""
-    want = 'a table such as [lint] with lines like ignore = ["CTX011"], and [lint.rules.CTX009]'
-    if not isinstance(value, dict):
-        raise ValueError(want)
+    words = 'a table such as [lint] with lines like ignore = ["CTX011"], and [lint.rules.CTX009]'
     table: dict[str, Any] = {}
-    for name, told in value.items():
-        if name in ("select", "ignore"):
-            told = [told] if isinstance(told, str) else told
-            fits = isinstance(told, list) and all(isinstance(one, str) for one in told)
-        elif name in ("severity", "baseline"):
-            fits = isinstance(told, str) and bool(told)
-        else:
-            tables = told.values() if isinstance(told, dict) else ("",)
-            fits = name == "rules" and all(isinstance(one, dict) for one in tables)
-        if not fits:
-            raise ValueError(f"{want}; {name!r} does not fit")
-        table[name] = told
+    for name, given in _checked(value, dict[str, Any], words).items():
+        misfit = f"{words}; {name!r} does not fit"
+        if name not in _LINT_FIELDS:
+            raise ValueError(misfit)
+        several = _LINT_FIELDS[name] is _Names and isinstance(given, str)
+        table[name] = _checked([given] if several else given, _LINT_FIELDS[name], misfit)
     return table
-
-
-def _positive(value: object, kind: type) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return isinstance(value, int) and 0 < value <= 1 << 40 if kind is int else 0 <= value < 1e9
 
 
 def _flat(table: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
@@ -222,6 +203,7 @@ def _flat(table: Mapping[str, object], before: str = "") -> Iterator[tuple[str, 
             yield before + name, value
 
 
+_text = partial(_checked, kind=_Text, words="a text")
 _READ: Final[dict[str, Callable[[object], Any]]] = {
     "target": _text,
     "model": _text,
@@ -231,15 +213,16 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "calibration": _text,
     "learned": _learned,
     "strict": _switch,
-    "color": _color,
+    "color": partial(_checked, kind=Color, words=f"one of {', '.join(COLORS)}"),
     "problems": _count,
-    "theme": _theme,
+    "theme": partial(_checked, kind=Theme, words=f"one of {', '.join(THEMES)}"),
     "mouse": _switch,
     "remember": _switch,
     "keys": _keys,
     "models": _models,
     "lint": _lint,
 }
+"""Takes each setting from what was given for it, or raises ValueError with what it must be."""
 _TABLES: Final = frozenset(("keys", "lint", "models"))
 """Settings that only a file can have."""
 

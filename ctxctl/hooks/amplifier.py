@@ -35,7 +35,7 @@ _ENDS: Final = ("orchestrator:complete", "session:end")
 """When a turn is over."""
 
 
-class Told:
+class SessionEvents:
     """Records a session's events, in the turns and requests that they say.
 
     A turn is what one prompt sets off.  A request stands where its view was given.  Where providers tell the
@@ -43,7 +43,7 @@ class Told:
     what the loop and the provider add is in one and not in the other.
 
     Args:
-        recorder: Where to.
+        recorder: Where the events go.
         thread: The session's thread.
         ends: Whether the recorder's session ends with it.
     """
@@ -55,13 +55,13 @@ class Told:
         self._ends = ends
         self._turn: Turn | None = None
         self._view: Place | None = None
-        """Of the last view."""
+        """Where the last view was recorded."""
         self._step: Step | None = None
         """The request that is under way."""
         self._bill: dict[str, Any] | None = None
-        """What it was billed."""
+        """What the request was billed."""
         self.raw = False
-        """Whether bodies are told."""
+        """Whether providers tell the bodies that they send."""
         self._waiting: list[dict[str, Any]] = []
         """Compactions that no view has shown yet, and of the last view."""
         self._shown: tuple[dict[str, Any], ...] = ()
@@ -87,11 +87,11 @@ class Told:
         return Place(place.session, f"{place.thread}/views", place.turn) if self.raw else place
 
     def viewed(self, place: Place) -> None:
-        """The context manager gave a view: a request is about to be made."""
+        """Note that the context manager gave a view: a request is about to be made."""
         self._view, self._step, self._bill = place, None, None
 
     def acted(self) -> tuple[dict[str, Any], ...]:
-        """The records of the compactions that a view is the result of; asked for once for each view."""
+        """The records of the compactions that a view results from; each view asks for them once."""
         from ctxctl.record.views import Reading
 
         self.views = self.views or Reading()
@@ -100,7 +100,7 @@ class Told:
 
     @guarded
     def event(self, name: str, data: Json) -> None:
-        """An event of the session's."""
+        """Record an event of the session."""
         data = data if isinstance(data, Mapping) else {}
         if (handle := self._on.get(name)) is not None:
             handle(data)
@@ -115,7 +115,7 @@ class Told:
             self._recorder.end_session()
 
     def finish(self) -> None:
-        """Nothing more comes."""
+        """End what is under way: no event will come any more."""
         self._over()
 
     def _over(self) -> None:
@@ -264,7 +264,7 @@ class _Session:
         self.thread = thread
         self.own = own
         """The recorder was made for it."""
-        self.told = Told(recorder, thread, ends=own)
+        self.events = SessionEvents(recorder, thread, ends=own)
         self.undo: list[Callable[[], Any]] = []
 
     async def wrap(self, coordinator: Any) -> None:
@@ -273,8 +273,8 @@ class _Session:
         if manager is None or isinstance(manager, RecordedManager):
             return
         views = like(_Views, type(manager))(self.recorder, manager, None)
-        views._told = self.told
-        self.told.raw = _tells_bodies(coordinator.config)
+        views._events = self.events
+        self.events.raw = _tells_bodies(coordinator.config)
         await coordinator.mount("context", views)
 
     def close(self) -> None:
@@ -282,7 +282,7 @@ class _Session:
         for undo in self.undo:
             with contextlib.suppress(Exception):
                 undo()
-        self.told.finish()
+        self.events.finish()
         if self.own:
             self.recorder.close()
 
@@ -290,19 +290,19 @@ class _Session:
 class _Views(RecordedManager):
     """Records views in the turn that the session's events say."""
 
-    _told: Told
+    _events: SessionEvents
 
     def _where(self) -> Place:
-        return self._told.view_place()
+        return self._events.view_place()
 
     def _seen(self, place: Place) -> None:
-        self._told.viewed(place)
+        self._events.viewed(place)
 
     def _acted(self) -> tuple[dict[str, Any], ...]:
-        return self._told.acted()
+        return self._events.acted()
 
     def _reader(self) -> Any:
-        return self._told.views
+        return self._events.views
 
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Any] | None:
@@ -328,7 +328,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     async def handle(event: str, data: dict[str, Any]) -> Any:
         if event in ("session:start", "session:resume"):
             await _wrapped(session, coordinator)
-        session.told.event(event, data)
+        session.events.event(event, data)
         return _go_on()
 
     for name in names:

@@ -1,4 +1,4 @@
-"""What an agent framework runs, as turns and steps: what the hooks of all frameworks have in common."""
+"""Records what an agent framework runs as turns and steps; the hooks of all frameworks use it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHORT: Final = 200
 
 
 class Document(NamedTuple):
-    """One piece that a retriever gave."""
+    """A piece of text that a retriever gave."""
 
     text: str
     id: str | None = None
@@ -79,7 +79,7 @@ class Run:
         return Call(self, slot, model)
 
     def close(self) -> None:
-        """The run is over."""
+        """End the run."""
         with self._lock:
             self._over = True
             for slots in self._turns.values():
@@ -114,7 +114,7 @@ class _Slot:
         self.busy = False
 
     def leave(self) -> None:
-        """The turn is over, unless it is the program's own."""
+        """End the turn, unless the program opened it."""
         self.scope.open = False
         if isinstance(self.scope, Turn):
             self.scope.__exit__(None, None, None)
@@ -183,12 +183,12 @@ class Call:
 
     @guarded
     def failed(self, error: BaseException | str) -> None:
-        """There was no answer, or not all of it."""
+        """Record that there was no answer, or only a part of it."""
         if self._step is not None and not self.over:
             self._step.failed(error)
 
     def done(self) -> None:
-        """The thread is free for its next request.  Idempotent."""
+        """Free the thread for its next request; calling it again changes nothing."""
         self.over = True
         self._slot.busy = False
         if self._inner is not None:
@@ -213,7 +213,7 @@ class Call:
 
 def retrieved(scope: Scope, query: str, documents: Iterable[Document], *, name: str | None = None,
               candidates: Iterable[Document] | None = None) -> None:  # fmt: skip
-    """Record what a retriever gave, or a reranker kept of its candidates, as items and a selection."""
+    """Record what a retriever gave, or what a reranker kept of it, as items and a selection."""
     kept = [_item(scope, one) for one in documents]
     if candidates is None:
         refs, told = [ref for ref, _ in kept], {"candidates_not_reported": True}

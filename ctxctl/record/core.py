@@ -1,6 +1,6 @@
-"""What a recorder, its turns and its steps share: from what a caller passed to entries of the journal.
+"""What a recorder, its turns and its steps share: it turns what a caller passed into entries of the journal.
 
-The last window of each thread: what makes the next assembly cost what changed.
+It keeps the last assembly of each thread, so that the next one is written as what has changed since.
 """
 
 from __future__ import annotations
@@ -34,10 +34,14 @@ UNNAMED: Final = "ctxctl.record.unnamed"
 _OF_SEALED: Final = frozenset(
     (vocab.INJECTION_APPLIED, vocab.USAGE_REPORTED, vocab.STEP_FAILED, vocab.STEP_ANSWERED)
 )
-"""What still belongs to a step whose request went out."""
+"""Events that still belong to a step after its request went out."""
 _KNOWN: Final = frozenset(vocab.STANDARD_EVENTS)
+_SEPARATORS: Final = str.maketrans("", "", "._-")
 _TRIES: Final = 3
-_THREADS: Final = 10_000
+_SURFACES_KEPT: Final = 10_000
+"""Threads of which the last surface is known."""
+_WINDOWS_KEPT: Final = 1024
+"""Threads and targets of which the last assembly is known."""
 Json = dict[str, Any]
 
 
@@ -45,10 +49,10 @@ class Core:
     """Prepares records in the caller's thread; what is passed is copied before a call returns.
 
     Args:
-        sink: Where to.
-        source: The events' `source`.
-        redactor: None: nothing is redacted.
-        strict: Errors of the program that records are raised.
+        sink: Where the records go.
+        source: What the events name as their `source`.
+        redactor: Takes secrets out; with None, nothing is redacted.
+        strict: Whether errors of the recording program are raised.
     """
 
     def __init__(self, sink: Sink, source: str, redactor: Redactor | None, *, strict: bool) -> None:
@@ -62,7 +66,7 @@ class Core:
         self._made = 0
 
     def forked(self) -> None:
-        """In a forked child."""
+        """Begin anew in a forked child: what the parent has written is not the child's to build on."""
         self.journal.forked()
         self._windows = Windows()
         self.redacted = {}
@@ -86,7 +90,7 @@ class Core:
         return made
 
     def failed(self, error: BaseException) -> Any:
-        """A call went wrong: count it; raised only where the caller wants to know."""
+        """Count a call that went wrong; its error is raised only where the recorder is strict."""
         if self.journal.strict:
             raise error
         self.journal.lose(f"{type(error).__name__} in a call")
@@ -106,7 +110,7 @@ class Core:
     ) -> Result:
         """Write one event."""
         if event_type == vocab.SURFACE_CREATED and isinstance(record.get("surface_id"), str):
-            if len(self._surfaces) >= _THREADS:
+            if len(self._surfaces) >= _SURFACES_KEPT:
                 self._surfaces.clear()
             self._surfaces[place.key] = record["surface_id"]
         entry = self.entry(event_type, record, place, refs=refs, metadata=metadata)
@@ -124,7 +128,7 @@ class Core:
         refs: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> Entry:
-        """An event, ready to be written; `found`: what was redacted in its content already."""
+        """An event, ready to be written; `found` counts what was redacted in its content already."""
         found = found if found is not None else Found()
         if place.sealed and event_type not in _OF_SEALED:
             place = place.behind
@@ -234,13 +238,13 @@ class Core:
         for _ in range(_TRIES):
             generation = self.journal.generation
             base = None if whole else self._windows.base(key, generation)
-            own, told = dict(meta.get("ctxctl", {})), made
+            own, written = dict(meta.get("ctxctl", {})), made
             if base is not None:
                 edits = splices(base.blocks, made, forward)
-                told = [block for edit in edits for block in edit.inserted]
+                written = [block for edit in edits for block in edit.inserted]
                 own["base"] = base.assembly_id
                 own["splices"] = [[at, removed, len(inserted)] for at, removed, inserted in edits]
-            parsed = [orjson.loads(block) for block in told]
+            parsed = [orjson.loads(block) for block in written]
             record = {
                 "assembly_id": name, "target": target, "ordered_blocks": parsed, "visibility": [target],
                 "metadata": {**meta, "ctxctl": own}, **fields,
@@ -311,12 +315,6 @@ def _is_name(event_type: object) -> bool:
     return event_type.translate(_SEPARATORS).isalnum()
 
 
-_SEPARATORS: Final = str.maketrans("", "", "._-")
-
-
-_THREADS_DIFFED: Final = 1024
-
-
 class Window(NamedTuple):
     """The blocks of an assembly, each as JSON."""
 
@@ -326,13 +324,13 @@ class Window(NamedTuple):
 
 
 class Windows:
-    """The last assembly of each thread and target; of the threads used last, the rest is told whole again."""
+    """The last assembly of each thread and target, of the ones used last; others are written whole again."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[tuple[str, str], Window] = OrderedDict()
 
     def base(self, key: tuple[str, str], generation: int) -> Window | None:
-        """What the next assembly can build on."""
+        """The assembly that the next one can build on; None where this file does not hold it."""
         found = self._last.get(key)
         return found if found is not None and found.generation == generation else None
 
@@ -342,8 +340,8 @@ class Windows:
         return found.assembly_id if found is not None else None
 
     def keep(self, key: tuple[str, str], window: Window) -> None:
-        """This one was written."""
+        """Keep an assembly that was written."""
         self._last[key] = window
         self._last.move_to_end(key)
-        if len(self._last) > _THREADS_DIFFED:
+        if len(self._last) > _WINDOWS_KEPT:
             self._last.popitem(last=False)

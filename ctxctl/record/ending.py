@@ -14,7 +14,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ending:
-    """For as long as the `with` runs, signals ask for the end instead of forcing it.  Main thread only."""
+    """Lets signals ask for the end instead of forcing it while its `with` runs; for the main thread only."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -48,10 +48,10 @@ class Ending:
 
     @property
     def fd(self) -> int:
-        """Readable as soon as the end was asked for."""
+        """A file descriptor that can be read as soon as the end was asked for."""
         return self._read
 
     def wait(self, seconds: float) -> None:
-        """Sleep, but not beyond the asking."""
+        """Sleep for so many seconds, or until the end is asked for."""
         if not self.asked:
             select.select([self._read], [], [], seconds)

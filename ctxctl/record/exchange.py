@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ctxctl.record.conversations import Asked, Conversations
     from ctxctl.record.recorder import Recorder
     from ctxctl.record.requests import Agent
-    from ctxctl.record.responses import Came, Told
+    from ctxctl.record.responses import RawAnswer, ReadAnswer
 
 MAX_BODY: Final = 64 << 20
 """Bytes of one body, as it came and decoded, that are looked at."""
@@ -196,15 +196,15 @@ class Exchanges:
             self._failed.clear()
         return self._talks
 
-    def _answered(self, attempt: _Attempt, told: Told, dialect: Dialect | None = None) -> None:
+    def _answered(self, attempt: _Attempt, answer: ReadAnswer, dialect: Dialect | None = None) -> None:
         """Write what came back: what was billed, the answer, and why it is none or not all of it."""
         core, asked = self._core, attempt.asked
-        response, failure = told.response, told.failure
+        response, failure = answer.response, answer.failure
         if self._writer != core.journal.writer:
             return  # asked before a fork: the parent's
         bill: Json = {}
         if response is not None:
-            bill = core.bill(response) if told.bill is None else dict(told.bill)
+            bill = core.bill(response) if answer.bill is None else dict(answer.bill)
             if bill and "model" not in bill and asked.model is not None:
                 bill["model"] = asked.model
         with self.recorder._alone() as free:
@@ -221,7 +221,7 @@ class Exchanges:
                     core.record(STEP_FAILED, failure, asked.place)
                 elif attempt.number > 1:
                     core.record(vocab.STEP_ANSWERED, {"attempts": attempt.number}, asked.place)
-            self._talks.answered(asked, response, cut=told.cut, dialect=dialect)
+            self._talks.answered(asked, response, cut=answer.cut, dialect=dialect)
             if response is None and failure is not None:
                 self._failed[attempt.key] = attempt
                 while len(self._failed) > _FAILED:
@@ -349,13 +349,13 @@ class Exchange:
             dialect: Of the answer, where it is another than the request's.
         """
         from ctxctl.record.bodies import body_of
-        from ctxctl.record.responses import Told
+        from ctxctl.record.responses import ReadAnswer
 
         if not self._over() or self._attempt is None:
             return
         whole = None if response is None else body_of({}, response)
         why = None if failure is None else {"error": failure[:200]}
-        self._exchanges._answered(self._attempt, Told(whole, why, cut, bill), dialect)
+        self._exchanges._answered(self._attempt, ReadAnswer(whole, why, cut, bill), dialect)
 
     def _over(self) -> bool:
         """It ends here; False: it has before."""
@@ -366,10 +366,10 @@ class Exchange:
         self._exchanges._open.discard(self)
         return True
 
-    def _came(self, raw: bytes, how: str) -> Came:
-        from ctxctl.record.responses import Came
+    def _came(self, raw: bytes, how: str) -> RawAnswer:
+        from ctxctl.record.responses import RawAnswer
 
-        return Came(self._status, self._headers, raw, how, self._full)
+        return RawAnswer(self._status, self._headers, raw, how, self._full)
 
     def __del__(self) -> None:
         if self.__dict__.get("_ended", True):
@@ -389,7 +389,7 @@ class Exchange:
         self._exchanges._orphans.append(partial(_finish, self._exchanges, self._attempt, self._dialect, came))
 
 
-def _finish(exchanges: Exchanges, attempt: _Attempt, dialect: Dialect, came: Came) -> None:
+def _finish(exchanges: Exchanges, attempt: _Attempt, dialect: Dialect, came: RawAnswer) -> None:
     from ctxctl.record.responses import read
 
     exchanges._answered(attempt, read(came, dialect))

@@ -17,7 +17,7 @@ import orjson
 
 from ctxctl.model import vocab
 from ctxctl.record.place import Place
-from ctxctl.record.queue import Entry, Kept, Lines
+from ctxctl.record.queue import Entry, Lines, ReplayBuffer
 from ctxctl.record.sink import Sink
 from ctxctl.trace.encode import REF_FROM, TELL_AGAIN, head_of, inline, line_of_parts, reference
 
@@ -79,7 +79,7 @@ class Journal:
         self._retry_at = 0.0
         self._delay = _FIRST_DELAY
         self._reason = ""
-        self._kept = Kept()
+        self._replay = ReplayBuffer()
         self._files = 0
         self._afresh()
 
@@ -200,7 +200,7 @@ class Journal:
             if content is not None and content.size >= REF_FROM:
                 self._shown.add(content.digest)
             self._announced[key] = mark
-            self._kept.keep(key, entry)
+            self._replay.keep(key, entry)
             self._since += len(line)
         self.written += 1
         self._delay = _FIRST_DELAY
@@ -222,9 +222,9 @@ class Journal:
             self._announced.update(lines.announced)
         for key in lines.removed:
             self._announced.pop(key, None)
-            self._kept.forget(key)
+            self._replay.forget(key)
         for key, entry in lines.kept:
-            self._kept.keep(key, entry)
+            self._replay.keep(key, entry)
         self.written += count
         if lines.told:
             self._lost, self._lost_range = {}, []
@@ -294,7 +294,7 @@ class Journal:
         key = (place.key, item)
         if key in self._announced or key in lines.announced:
             return
-        known = self._kept.get(key, place)
+        known = self._replay.get(key, place)
         if known is not None:
             self._item(key, known, lines)
 

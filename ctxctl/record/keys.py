@@ -70,7 +70,7 @@ def _read(path: str) -> bytes:
 
 
 def rules_of(path: str) -> tuple[list[Rule], list[str]]:
-    """The user's rules, and names whose values are never stored.
+    """The user's rules, and the names whose values are never stored.
 
     A TOML file: `[[rule]]` tables with `kind` and `pattern` (RE2 syntax; its one group, or else all of it, is
     replaced), optionally `literals`; and `names = [...]`.

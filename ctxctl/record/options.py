@@ -1,4 +1,4 @@
-"""What every mode of `ctxctl record` is told, the trace that it appends to, and what it says at the end."""
+"""The options of every mode of `ctxctl record`, the trace it appends to, and what it says at the end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Counts(Protocol):
 
     @property
     def dropped(self) -> int:
-        """Events that are not."""
+        """Events that were lost."""
         ...
 
     @property
@@ -42,7 +42,7 @@ class Counts(Protocol):
 
 
 def say(line: str) -> None:
-    """One line on stderr, if there is one; never raises."""
+    """Write a line to stderr, if there is a stderr; never raises."""
     from ctxctl.text import inert, visible
 
     try:
@@ -131,7 +131,7 @@ _HEAD: Final = 1 << 16
 
 
 def _opened(options: Options, *, must: bool) -> Recorder:
-    """A recorder whose file is open; raises as `Options.recorder` says."""
+    """Open a recorder and its file; raises what `Options.recorder` names."""
     check(str(options.out))
     try:
         recorder = _recorder(options, strict=True)

@@ -1,4 +1,4 @@
-"""Where in a session an event belongs."""
+"""The place in a session that an event belongs to."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Place:
 
     @property
     def behind(self) -> Place:
-        """Where what comes after the step belongs: in its turn."""
+        """The place of what comes after the step: its turn."""
         if self._behind is None:
             self._behind = Place(self.session, self.thread, self.turn)
         return self._behind
 
     @property
     def raw(self) -> bytes:
-        """Its JSON, as fields with a comma in front."""
+        """The place as JSON fields, with a comma in front."""
         if self._raw is None:
             import orjson  # not at the top: it is slow to import, and a program may never record anything
 
@@ -51,7 +51,7 @@ class Place:
 
 
 def named(value: object) -> str | None:
-    """An id as it can be written: a short text in one line; None for nothing."""
+    """An id as it can be written, a short text in one line; None for an empty one."""
     if value is None:
         return None
     if isinstance(value, str):

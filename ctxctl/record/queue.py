@@ -27,8 +27,8 @@ class _Item(NamedTuple):
     marks: bytes
 
 
-class Kept:
-    """Items that may have to be told again in another file: the last few megabytes of them.
+class ReplayBuffer:
+    """Holds items that may have to be written again to another file: the last few megabytes of them.
 
     Contents lie in one stretch of memory that is written over and over.
 

@@ -40,45 +40,45 @@ _ANSWERS: Final = ("content", "choices", "output", "candidates", "usage", "usage
 """Fields of an answer that says something."""
 
 
-class Came(NamedTuple):
-    """What came back."""
+class RawAnswer(NamedTuple):
+    """An answer as it came over the wire."""
 
     status: int | None
-    """None: nothing did."""
+    """The status; None where nothing came."""
     headers: Mapping[str, str]
     """Content's type and encoding, names in lower case."""
-    raw: bytes
+    body: bytes
     how: str
     too_much: bool = False
-    """There was more than is kept."""
+    """Whether there was more than is kept."""
 
 
-class Told(NamedTuple):
-    """What is to be recorded of it."""
+class ReadAnswer(NamedTuple):
+    """What is to be recorded of an answer."""
 
     response: Json | None = None
     """The body that an unstreamed call gives."""
     failure: Json | None = None
     """Fields of `ctxctl.step.failed`; never a text of the answer, which may hold anything."""
     cut: bool = False
-    """There was more of the answer than came."""
+    """Whether there was more of the answer than came."""
     bill: Json | None = None
-    """What was billed; None: told by the response."""
+    """What was billed; None where the response itself says it."""
 
 
-def read(came: Came, dialect: Dialect) -> Told:
+def read(raw: RawAnswer, dialect: Dialect) -> ReadAnswer:
     """What an answer says."""
-    if came.status is None:
-        return Told(failure={"error": f"no answer: {_words(came.how)}"})
-    data, problem = _decoded(came.raw, came.headers.get("content-encoding"))
-    if came.status >= 300 or came.status < 200:
+    if raw.status is None:
+        return ReadAnswer(failure={"error": f"no answer: {_words(raw.how)}"})
+    data, problem = _decoded(raw.body, raw.headers.get("content-encoding"))
+    if raw.status >= 300 or raw.status < 200:
         kind = error_type(encodings.opened(data))
-        error = f"HTTP {came.status}" + (f": {kind}" if kind else "")
-        return Told(failure={"error": error, "status": came.status})
+        error = f"HTTP {raw.status}" + (f": {kind}" if kind else "")
+        return ReadAnswer(failure={"error": error, "status": raw.status})
     text = data.decode("utf-8", "replace")
-    streamed = encodings.is_stream(text) or "event-stream" in came.headers.get("content-type", "")
+    streamed = encodings.is_stream(text) or "event-stream" in raw.headers.get("content-type", "")
     response = stream.final(text, dialect) if streamed else answers.final(encodings.opened(data), dialect)
-    why = _why(came, problem)
+    why = _why(raw, problem)
     if streamed and _ended(text, dialect):
         # Clients stop reading where the stream says so, whatever follows.
         why = None
@@ -88,21 +88,21 @@ def read(came: Came, dialect: Dialect) -> Told:
         why = None
     if response is None:
         why = why or ("an empty answer" if not data else "an answer that is not read")
-        return Told(failure={"error": why, "status": came.status})
+        return ReadAnswer(failure={"error": why, "status": raw.status})
     failure: Json | None = None
     kind = error_type(response) if response.get("error") else None
     if kind is not None or response.get("error"):
-        failure = {"error": kind or "error", "status": came.status}
+        failure = {"error": kind or "error", "status": raw.status}
     elif why is not None:
-        failure = {"error": why, "status": came.status, "partial": True}
-    return Told(_without_error(response), failure, cut=why is not None)
+        failure = {"error": why, "status": raw.status, "partial": True}
+    return ReadAnswer(_without_error(response), failure, cut=why is not None)
 
 
-def _why(came: Came, problem: str | None) -> str | None:
+def _why(raw: RawAnswer, problem: str | None) -> str | None:
     """Why there may be more of an answer than came; None if there is no sign of it."""
-    if came.how != "complete":
-        return f"cut: {_words(came.how)}"
-    if came.too_much:
+    if raw.how != "complete":
+        return f"cut: {_words(raw.how)}"
+    if raw.too_much:
         return "cut: larger than what is kept"
     return problem
 

@@ -1,4 +1,4 @@
-"""Turns and steps, as context managers: what is recorded inside belongs to them."""
+"""Turns and steps are context managers: what is recorded inside belongs to them."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Host(Protocol):
     _core: Core
 
     def _where(self) -> Place:
-        """Where an event of no scope in particular belongs."""
+        """The place of an event that belongs to no scope."""
         ...
 
     def _step_place(self, place: Place, step_id: object) -> Place:
-        """A step of a thread; one without an id gets the next number."""
+        """The place of a step in a thread; one without an id gets the next number."""
         ...
 
     def _leave(self, turn: Scope) -> None:
-        """A turn is over: its thread is free for another one."""
+        """End a turn: its thread is free for another one."""
         ...
 
     def _send(self, sent: Sent, place: Place) -> Place:
@@ -46,7 +46,7 @@ class Host(Protocol):
         ...
 
     def _answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:
-        """Record what a request was answered."""
+        """Record the answer to a request."""
         ...
 
 
@@ -100,7 +100,7 @@ class Scope(Calls):
         self.__exit__(kind, error, trace)
 
     def _close(self, error: BaseException | None) -> None:
-        """It is over."""
+        """End the scope."""
 
 
 class Turn(Scope):
@@ -209,7 +209,7 @@ class Step(Scope):
 
     @guarded
     def failed(self, error: BaseException | str) -> None:
-        """There was no answer.  Of an exception only the type is kept: its text may hold anything."""
+        """Record that there was no answer; of an exception only its type, as its text may hold anything."""
         from ctxctl.record.values import cut, type_name
 
         told = cut(error) if isinstance(error, str) else type_name(error)

@@ -54,7 +54,7 @@ class Sink:
         """Whether this is the file's first writer: it alone made the file, and nothing was rotated away."""
 
     def prepare(self, size: int, now: float | None = None) -> int:
-        """See that `size` further bytes have a file: open it, find it again, rotate it.
+        """Make the file ready for `size` bytes more: open it, find it again, or rotate it.
 
         Returns the number of files so far.  Raises OSError.  `now`: `monotonic()`, if known.
         """
@@ -105,11 +105,14 @@ class Sink:
             os.close(fd)
 
     def abandon(self) -> None:
-        """Let the descriptor be: it is no longer ours to close."""
+        """Leave the descriptor open: it is no longer ours to close."""
         self._fd = -1
 
     def forked(self) -> None:
-        """In a child process: a descriptor of its own, so that a rotation's lock holds between the two."""
+        """Close the file in a child process.
+
+        The child opens it anew, as only a descriptor of its own makes a rotation's lock hold between the two.
+        """
         with suppress(OSError):
             self.close()
         self._torn = self.first = False
@@ -148,7 +151,7 @@ class Sink:
             return os.open(self.path, _FLAGS, 0o600), False
 
     def _look(self, own: os.stat_result, now: float) -> None:
-        """Go on with another file if this one is no longer under its name."""
+        """Go on with another file if this one has lost its name."""
         if own.st_ino != self._identity[1] or own.st_dev != self._identity[0]:
             # Somebody closed the descriptor, and the number is another file's now: it must not be written to.
             self.abandon()
@@ -213,7 +216,7 @@ class Sink:
         return name
 
     def _numbered(self, number: int) -> str:
-        """What a file is called that was rotated away."""
+        """The name of a file that was rotated away."""
         stem, dot = os.path.splitext(self.path)
         return f"{stem}.{number}{dot}"
 
@@ -227,7 +230,7 @@ def _here() -> str:
 
 
 def _refuse(found: os.stat_result) -> None:
-    """Raise for what is not this user's own regular file under one name."""
+    """Raise RefusedError for anything but this user's own regular file under one name."""
     why = None
     if not stat.S_ISREG(found.st_mode):
         why = "it is not a regular file"

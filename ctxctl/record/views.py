@@ -1,4 +1,4 @@
-"""The messages that a context manager gives for a request, in Amplifier's spelling, cut into items."""
+"""Cuts the messages that a context manager gives for a request into items; they are in Amplifier's form."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ctxctl.providers.dialects.slots import Slots
 
 
 class Views(Dialect):
-    """A view is `messages` alone; it is not what goes over the wire."""
+    """The dialect of views: `messages` alone, which is not what goes over the wire."""
 
     name: ClassVar[str] = "amplifier-view"
     provider: ClassVar[str] = "amplifier"
     section: ClassVar[str] = "messages"
 
     def detect(self, body: Json) -> int:
-        """No body says that it is a view."""
+        """Always 0: no body says that it is a view."""
         return 0
 
     def answers(self, response: Json) -> int:
-        """A view has no answer."""
+        """Always 0: a view has no answer."""
         return 0
 
     def units(self, body: Json) -> list[Unit]:
@@ -39,7 +39,7 @@ class Views(Dialect):
         return found
 
     def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
-        """A message as items."""
+        """The items of a message."""
         slots = Slots(unit.section, line)
         if isinstance(unit.value, dict):
             slots.parts = amplifier.message(unit.value, _no_origin, line)
@@ -48,7 +48,7 @@ class Views(Dialect):
         return slots
 
     def reply(self, response: Json) -> list[Part]:
-        """A message of the assistant."""
+        """The items of a message of the assistant."""
         return amplifier.answer(response)
 
 
@@ -59,7 +59,7 @@ class Reading:
         self._names = Known()
 
     def cut(self, parts: list[Part]) -> list[Part]:
-        """Reminders and files as parts of their own."""
+        """The parts, with reminders and files cut out as parts of their own."""
         return amplifier.spread(parts, _no_origin)
 
     def give(self, parts: list[Part], held: Collection[str]) -> None:

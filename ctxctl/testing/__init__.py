@@ -14,7 +14,7 @@ __all__ = ["Fits", "assert_context_diff", "assert_fits"]
 
 
 def __getattr__(name: str) -> object:
-    """Imported when somebody asks for it: pytest loads the plugin in projects that use none of it, too."""
+    """Import a name when it is first asked for: pytest loads the plugin in every project."""
     if name in ("Fits", "assert_fits"):
         from ctxctl.testing import fits
 

@@ -1,4 +1,4 @@
-"""Whether a planned context fits, and whether a recorded one did."""
+"""Asserts that a planned context fits, or that a recorded one did."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN: Final = 5
 
 
 class Fits(NamedTuple):
-    """What was found of a recorded session that fits."""
+    """What `assert_fits` has found out about a recorded session that fits."""
 
     steps: int
     """Requests that were looked at."""
@@ -110,7 +110,7 @@ def assert_fits(
 
 
 def planned(plan: str | PathLike[str]) -> Estimate:
-    """A plan worked out; raises CtxctlError where it cannot be."""
+    """The plan, worked out; raises CtxctlError where that cannot be done."""
     from ctxctl import config
     from ctxctl.budget.estimate import estimate
     from ctxctl.budget.plan import load
@@ -161,7 +161,7 @@ def _session_fits(name: str, limits: Model | None, reserve: int, headroom: int, 
 
 
 class _Looked:
-    """Every step of a session held against the cap; memory does not grow with them."""
+    """Holds every step of a session against its cap; its memory does not grow with their number."""
 
     def __init__(self, inspector: Inspector, cap: int | None, reserve: int, headroom: int) -> None:
         self._inspector = inspector
@@ -174,7 +174,7 @@ class _Looked:
         """The first step with something uncounted."""
 
     def at(self, step: Step, placements: list[Placement]) -> None:
-        """Look at one."""
+        """Hold one step against its cap."""
         window = step.window
         self.steps += 1
         self.items += len(placements)
@@ -245,7 +245,7 @@ def _where(step: Step) -> str:
 
 
 def _largest(placements: list[Placement], window: Window) -> str:
-    """The three largest parts of a request; what is not recorded of it is one."""
+    """The three largest parts of a request; what is not recorded of it counts as one part."""
     from heapq import nlargest
 
     parts = [(p.tokens, visible((p.title or p.item)[:60])) for p in placements]

@@ -1,4 +1,4 @@
-"""A context held against a committed one: what entered, left, changed or moved since somebody last agreed."""
+"""Holds a context against a committed one: what entered, left, changed or moved since it was agreed on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DIGITS: Final = 16
 _HINT: Final = "write it anew with `pytest --ctxctl-update` or CTXCTL_UPDATE=1"
 
 
-class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+class GoldenItem(msgspec.Struct, frozen=True, omit_defaults=True):
     """One copy of an item in a window."""
 
     segment: str
@@ -47,12 +47,12 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Context(msgspec.Struct, frozen=True):
-    """A whole window in order."""
+    """All items of a window, in order."""
 
     encoding: str
     used: int
     """Tokens of its items; what was sent beside them is no part of it."""
-    items: tuple[Kept, ...]
+    items: tuple[GoldenItem, ...]
 
 
 def taken(inspector: Inspector, ordinal: int, *, texts: bool) -> Context:
@@ -68,20 +68,20 @@ def taken(inspector: Inspector, ordinal: int, *, texts: bool) -> Context:
     return Context(inspector.params.encoding, frame.step.window.recorded, tuple(kept))
 
 
-def _kept(p: Placement, text: str | None) -> Kept:
-    return Kept(
+def _kept(p: Placement, text: str | None) -> GoldenItem:
+    return GoldenItem(
         segment=p.segment, kind=p.kind, item=p.item, tokens=p.tokens, method=p.method,
         digest=_short(p.digest), title=p.title, source=p.source, role=p.role, stale=p.stale, text=text,
     )  # fmt: skip
 
 
 def _short(digest: str | None) -> str | None:
-    """Without the name of the algorithm, as reports show it."""
+    """A digest without the name of its algorithm, as reports show it."""
     return None if digest is None else digest.rpartition(":")[2][:_DIGITS]
 
 
 def read(path: Path) -> Context | None:
-    """A committed context; None: there is none yet.  Raises UnreadableError("bad-golden")."""
+    """The committed context; None where there is none yet.  Raises UnreadableError("bad-golden")."""
     shown = visible(str(path))
     try:
         with path.open("rb") as file:
@@ -103,7 +103,7 @@ def read(path: Path) -> Context | None:
 
 
 def write(path: Path, context: Context) -> None:
-    """Write it, whole or not at all; raises CtxctlError("write-failed")."""
+    """Write a context, whole or not at all; raises CtxctlError("write-failed")."""
     head = {"version": _VERSION, "encoding": context.encoding, "used": context.used}
     opening = json.dumps(head, indent=1)[:-2] + ',\n "items": ['
     lines = [json.dumps(msgspec.to_builtins(kept), ensure_ascii=True) for kept in context.items]
@@ -119,7 +119,7 @@ def write(path: Path, context: Context) -> None:
         raise CtxctlError("write-failed", f"{visible(str(path))}: {why}") from None
 
 
-_ROUNDS: Final[tuple[Callable[[Kept], Hashable | None], ...]] = (
+_ROUNDS: Final[tuple[Callable[[GoldenItem], Hashable | None], ...]] = (
     lambda k: (k.kind, k.digest, k.item, k.stale) if k.digest else None,
     lambda k: (k.kind, k.digest, k.stale) if k.digest else None,
     lambda k: (k.kind, k.item, k.stale),
@@ -128,7 +128,7 @@ _ROUNDS: Final[tuple[Callable[[Kept], Hashable | None], ...]] = (
 """What two copies have in common to be one item, the surest first; None: nothing to go by."""
 
 
-def matched(before: Sequence[Kept], after: Sequence[Kept]) -> dict[int, int]:
+def matched(before: Sequence[GoldenItem], after: Sequence[GoldenItem]) -> dict[int, int]:
     """Places in `before` by places in `after`, one to one.
 
     The same text wins over the same id, because runtimes that number their items give a number to another
@@ -149,8 +149,10 @@ def matched(before: Sequence[Kept], after: Sequence[Kept]) -> dict[int, int]:
     return _between(before, after, pairs)
 
 
-def _between(before: Sequence[Kept], after: Sequence[Kept], pairs: dict[int, int]) -> dict[int, int]:
-    """Those left over that have the same kind and role and follow the same item."""
+def _between(
+    before: Sequence[GoldenItem], after: Sequence[GoldenItem], pairs: dict[int, int]
+) -> dict[int, int]:
+    """Pairs of unmatched items that have the same kind and role and follow the same item."""
     anchors = sorted(pairs.values())
     taken = set(anchors)
 
@@ -179,7 +181,7 @@ def moved(pairs: dict[int, int]) -> set[int]:
     return {place for at, place in enumerate(places) if at not in kept}
 
 
-Asked = Callable[[Kept], bool]
+Asked = Callable[[GoldenItem], bool]
 """A query, asked of one kept item."""
 UPDATE: Final = "CTXCTL_UPDATE"
 """The environment variable that accepts what is there now; the pytest option sets it for a run."""
@@ -194,12 +196,12 @@ class Difference(NamedTuple):
     """One item that is not as it was."""
 
     what: What
-    before: Kept | None
-    now: Kept | None
+    before: GoldenItem | None
+    now: GoldenItem | None
 
     @property
-    def kept(self) -> Kept:
-        """What it is called by."""
+    def kept(self) -> GoldenItem:
+        """The item that gives the difference its name: as it is now, or as it was."""
         found = self.now or self.before
         assert found is not None
         return found
@@ -255,7 +257,7 @@ def assert_context_diff(
 
 
 def _asked(query: str | None, step: Step) -> Asked:
-    """A question to kept items; what a query says of steps is asked of the step that is looked at."""
+    """Turn a query into a question to items; what it says of steps is asked of the step in question."""
     if query is None:
         return _never
     from ctxctl.engine.query import QueryError, contained, parse
@@ -266,7 +268,7 @@ def _asked(query: str | None, step: Step) -> Asked:
     except QueryError as error:
         raise UsageError("bad-query", f"{visible(query[:_LONGEST])}: {error}") from None
 
-    def fits(kept: Kept) -> bool:
+    def fits(kept: GoldenItem) -> bool:
         change = Change(
             status="skipped", item=kept.item, kind=kept.kind, title=kept.title, version=None,
             previous_version=None, tokens=kept.tokens, in_window=kept.tokens, new=0, freed=0, cause=None,
@@ -277,7 +279,7 @@ def _asked(query: str | None, step: Step) -> Asked:
     return fits
 
 
-def _never(_kept: Kept) -> bool:
+def _never(_kept: GoldenItem) -> bool:
     return False
 
 
@@ -292,7 +294,7 @@ def _now(name: str, *, texts: bool) -> tuple[Context, Step]:
 def differences(
     was: Context, now: Context, ignore: Asked = _never, volatile: Asked = _never, tolerance: float = 0.0
 ) -> Iterator[Difference]:
-    """What differs, in the order of the window now, then what was removed in the order of the old one."""
+    """The differences in the order of the window now, then removed items in the order of the old one."""
     before = [kept for kept in was.items if not ignore(kept)]
     after = [kept for kept in now.items if not ignore(kept)]
     pairs = matched(before, after)
@@ -313,7 +315,7 @@ def differences(
             yield Difference("removed", old, None)
 
 
-def _changed(old: Kept, kept: Kept, tolerance: float, *, volatile: bool) -> What | None:
+def _changed(old: GoldenItem, kept: GoldenItem, tolerance: float, *, volatile: bool) -> What | None:
     if volatile:
         off = abs(kept.tokens - old.tokens) > tolerance * old.tokens
         return "resized" if tolerance and off else None

@@ -17,7 +17,7 @@ _PLAN = "ctxctl_plan"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option and the setting."""
+    """Add `--ctxctl-update` and the setting for the plan."""
     group = parser.getgroup("ctxctl", "contexts of language models")
     group.addoption(
         "--ctxctl-update", action="store_true", help="write what assert_context_diff compares with anew"
@@ -26,15 +26,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 class Planned(Protocol):
-    """What the `context_budget` fixture is."""
+    """A function that works out a plan, as the `context_budget` fixture gives it."""
 
     def __call__(self, plan: str | os.PathLike[str] | None = None) -> Estimate:
-        """A plan worked out, without a verdict; without an argument the one that `ctxctl_plan` names."""
+        """The plan, worked out but not judged; without an argument, the one that `ctxctl_plan` names."""
 
 
 @pytest.fixture(scope="session")
 def context_budget(pytestconfig: pytest.Config) -> Planned:
-    """Works out a plan (docs/budget.md), each once in a run; relative names start at pytest's root."""
+    """A function that works out plans (docs/budget.md), each once in a run; paths start at pytest's root."""
     made: dict[Path, Estimate] = {}
 
     def worked_out(plan: str | os.PathLike[str] | None = None) -> Estimate:

@@ -1,4 +1,4 @@
-"""A recorded session as a test names it."""
+"""Opens recorded sessions by the names that tests give them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Named(NamedTuple):
 
 @contextmanager
 def opened(name: str, *, weighed: bool = False) -> Iterator[Named]:
-    """``TRACE[@ADDRESS]`` under the settings in force; raises what `Inspector.open` raises.
+    """Open ``TRACE[@ADDRESS]`` under the settings in force; raises what `Inspector.open` raises.
 
     With `weighed`, sizes are those of the calibration in force, so that requests without a bill have the size
     that is expected of them; else texts have their counts, which no later calibration changes.

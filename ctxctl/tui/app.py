@@ -18,7 +18,7 @@ from textual.screen import ModalScreen, Screen
 from ctxctl.config import Settings
 from ctxctl.model.addresses import prefix
 from ctxctl.text import visible
-from ctxctl.tui import keys, lifecycle, memory, messages, remap, themes
+from ctxctl.tui import keys, lifecycle, memory, messages, remap, textual_private, themes
 from ctxctl.tui.errors import FAULT_EXIT, place_of
 from ctxctl.tui.loader import Loader
 from ctxctl.tui.requests import Asked, Handlers
@@ -78,7 +78,7 @@ class CtxApp(Shell):
         """Where the trace was left, until the view is there again or the user has gone elsewhere."""
 
     def compose(self) -> ComposeResult:
-        """What lies below all screens."""
+        """Add what lies below all screens."""
         yield self.swatches
 
     def on_mount(self) -> None:
@@ -92,7 +92,7 @@ class CtxApp(Shell):
             self.set_interval(1.0, self._watch_terminal)
 
     def on_unmount(self) -> None:
-        """Give the signals back."""
+        """Give the signals back to the program."""
         self.release_signals()
 
     def take_signals(self) -> None:
@@ -112,14 +112,14 @@ class CtxApp(Shell):
         self.exit(return_code=code)
 
     def _watch_terminal(self) -> None:
-        """A terminal that went away without a signal ends the program too."""
+        """End the program when its terminal has gone away without a signal."""
         if lifecycle.hung_up():
             self._leave(128 + SIGHUP)
 
     # What the loader tells
 
     def handlers(self) -> Handlers:
-        """By kind of value, what is done with what the loader tells."""
+        """By kind of value, what the application does with what the loader sends."""
         return {
             **super().handlers(),
             messages.Opened: self._opened,
@@ -185,7 +185,7 @@ class CtxApp(Shell):
         self.exit(return_code=FAULT_EXIT if self.fault else 0)
 
     def action_interrupt(self) -> None:
-        """Quit as an interrupted program does."""
+        """Quit with the exit code of an interrupted program."""
         self.exit(return_code=128 + SIGINT)
 
     # Where one is, and where one was
@@ -238,9 +238,7 @@ class CtxApp(Shell):
     # Errors: what Textual prints holds local variables, and with them the trace
 
     def _handle_exception(self, error: Exception) -> None:
-        if self._exception is None:
-            self._exception = error
-            self._exception_event.set()
+        textual_private.note_error(self, error)
         self._end_in_error(place_of(error))
 
     def _fatal_error(self) -> None:
@@ -251,11 +249,10 @@ class CtxApp(Shell):
         self._end_in_error("the terminal's input ended")
 
     def _end_in_error(self, where: str) -> None:
-        self._return_code = FAULT_EXIT
         if not self.fault:
             self.farewell.append(f"internal error: {where}")
         self.fault = True
-        self._close_messages_no_wait()
+        textual_private.end(self, FAULT_EXIT)
 
 
 def run(
@@ -286,10 +283,12 @@ def run(
     left = kept.left(key) if pair is None else None
     first = None if pair is None else DiffScreen(pair, first=True)
     app = CtxApp(open_inspector, name, live, settings=settings, kept=kept, left=left, first=first)
-    with lifecycle.stderr_aside() as aside:
+    with lifecycle.stderr_aside() as aside, textual_private.without_tracebacks():
         app.terminal = aside.terminal
         app.run(mouse=settings.mouse)
     app.loader.stop()
+    if app.return_code and not app.farewell and not textual_private.REPORTS_ERRORS:
+        app.farewell.append("internal error")
     for n, line in enumerate([*app.farewell, *aside.lines]):
         sys.stderr.write(("ctxctl: " if n == 0 else "  ") + visible(line) + "\n")
     _remember(app, where, key)

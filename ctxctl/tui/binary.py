@@ -28,7 +28,7 @@ _FRAMES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
 class Image(NamedTuple):
-    """An image by its beginning."""
+    """What the first bytes of an image tell of it."""
 
     mime: str
     width: int | None
@@ -113,7 +113,7 @@ def of_base64(text: str, start: int = 0, end: int | None = None) -> Image | None
 
 
 def _decoded(text: str) -> bytes:
-    """As much of base64 as is well-formed, either alphabet."""
+    """The bytes of as much base64 as is well-formed, in either alphabet."""
     text = "".join(text.split()).rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(text[: len(text) // 4 * 4])
@@ -143,7 +143,7 @@ def image_in(text: str) -> Image | None:
 
 
 def said(image: Image) -> str:
-    """An image as a phrase."""
+    """A phrase that describes an image."""
     size = "" if image.width is None else f" {_pixels(image.width, image.height or 0)}"
     return f"{image.mime}{size}, {number(image.bytes)} bytes"
 

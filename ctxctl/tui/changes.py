@@ -68,7 +68,7 @@ class Group:
 
     @property
     def status(self) -> Status | None:
-        """The status that they have in common, where it is that."""
+        """The status that the group stands for; None where it stands for something else."""
         return next((status for status in STATUSES if status == self.key), None)
 
     @property

@@ -1,6 +1,8 @@
 """What the line of commands takes: actions by name, addresses, themes.  Plain Python.
 
-Names are found by a few typed letters.
+Names are found by a few typed letters.  Textual's own matcher (`textual.fuzzy`) is not used for it: it finds
+words only in the order of the name ("TURN NEXT" leads to "open" there, here to "next turn"), and it tries
+every way to place scattered letters, whose number grows exponentially.
 """
 
 from __future__ import annotations

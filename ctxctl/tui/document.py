@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from ctxctl.text import TAB, cells, visible
-from ctxctl.tui.folds import Folds
+from ctxctl.tui.fold_regions import FoldRegions
 from ctxctl.tui.spans import Spans
 
 SLICE: Final = 3000
@@ -38,7 +38,7 @@ class Document:
     Kinds of a diff are those of `textdiff` (blank, `+`, `-`, `@`); `!` is a remark of ours.
     """
 
-    __slots__ = ("folded", "folds", "kinds", "lines", "links", "numbered", "remark", "spans", "text")
+    __slots__ = ("fold_regions", "folded", "kinds", "lines", "links", "numbered", "remark", "spans", "text")
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Document:
         kinds: bytes | None = None,
         numbered: bool = False,
         spans: Spans | None = None,
-        folds: Folds | None = None,
+        fold_regions: FoldRegions | None = None,
         folded: frozenset[int] = frozenset(),
         links: Sequence[int] | None = None,
         remark: str = "",
@@ -61,7 +61,7 @@ class Document:
         """Number of lines; counted where they are numbered."""
         self.spans = spans
         """Stretches with a style of their own."""
-        self.folds = folds if folds else None
+        self.fold_regions = fold_regions if fold_regions else None
         self.folded = folded
         """Lines that are folded to begin with."""
         self.links = links
@@ -72,17 +72,17 @@ class Document:
     @property
     def pointed(self) -> bool:
         """Whether single lines can be acted on, so that one of them has to be pointed at."""
-        return self.folds is not None or self.links is not None
+        return self.fold_regions is not None or self.links is not None
 
     @property
     def gutter(self) -> int:
-        """Cells in front of the text."""
+        """Number of cells in front of the text."""
         if self.kinds is not None:
             return 2
         if not self.numbered:
-            return 1 if self.folds is None else 3
+            return 1 if self.fold_regions is None else 3
         digits = max(len(str(self.lines)), 5)
-        return digits + (2 if self.folds is None else 3)
+        return digits + (2 if self.fold_regions is None else 3)
 
     @classmethod
     def of_lines(cls, lines: Iterable[tuple[str, str]]) -> Document:
@@ -96,7 +96,7 @@ class Document:
 
     @property
     def is_remark(self) -> bool:
-        """Whether it is nothing but a sentence of ours."""
+        """Whether the document is nothing but a sentence of ours."""
         return self.kind(0) == "!" and "\n" not in self.text
 
     def kind(self, line: int) -> str:
@@ -135,12 +135,12 @@ class Wrap:
 
     @property
     def count(self) -> int:
-        """Rows found so far."""
+        """Number of rows found so far."""
         return len(self._starts)
 
     @property
     def lines(self) -> int:
-        """Lines of which all rows are found."""
+        """Number of lines of which all rows are found."""
         return self._line
 
     def row_of(self, line: int) -> int:
@@ -191,14 +191,14 @@ class Wrap:
         """Find more rows, at a bounded cost."""
         text = self.document.text
         size = len(text)
-        folds = self.document.folds
+        regions = self.document.fold_regions
         while work > 0 and not self.done:
             line_end = text.find("\n", self._at)
             line_end = size if line_end < 0 else line_end
             work = self._wrap_line(line_end, work)
             if self._at < line_end:
                 return
-            fold = folds.at(self._line) if folds is not None and self._line in self.folded else None
+            fold = regions.at(self._line) if regions is not None and self._line in self.folded else None
             if fold is not None:
                 line_end, self._line = fold.end, fold.last
             self.done = line_end == size

@@ -1,4 +1,4 @@
-"""Telling of an error inside without what it quotes."""
+"""Describes an internal error without what it quotes."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _LONGEST: Final = 80
 
 
 class ExportError(CtxctlError):
-    """It cannot be taken there; the message is for the user."""
+    """The text cannot be taken there; the message says why, to the user."""
 
     exit_code = Exit.FINDINGS
 

@@ -78,7 +78,7 @@ class Find:
         return found
 
     def said(self, current: int | None, wrapped: bool = False) -> str:
-        """Which match of how many is shown."""
+        """A phrase that says which match of how many is shown."""
         count = number(len(self.places)) + ("+" if self.limited else "" if self.done else "…")
         if current is None:
             return "" if not self.query else "no match" if self.done and not self.places else "looking…"

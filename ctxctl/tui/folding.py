@@ -58,15 +58,15 @@ class Folding:
         self._starts = [span.start for span in self._spans]
 
     def _made(self) -> Iterator[tuple[int, Block]]:
-        nest = self.turns.nest
-        for root in {*nest.parents, *(nest.root(turn) for turn in self.unfolded)}:
+        tree = self.turns.tree
+        for root in {*tree.parents, *(tree.root(turn) for turn in self.unfolded)}:
             block = self._block(root)
             if len(block) > 1:
                 yield root, block
 
     def _spread(self) -> list[_Span]:
         """Where each session's lines are."""
-        sessions = self.turns.nest.sessions
+        sessions = self.turns.tree.sessions
         heading = int(len(sessions) > 1)
         wide: dict[str | None, list[int]] = {name: [] for name in sessions}
         longer = sorted(self._blocks)
@@ -95,9 +95,9 @@ class Folding:
     def _list(self, turn: int, lines: list[Place]) -> None:
         """A turn, its steps where they are listed, and the threads that began in it."""
         lines.append(Place(turn, None))
-        nest, steps = self.turns.nest, self.turns.entries[turn].steps
+        tree, steps = self.turns.tree, self.turns.entries[turn].steps
         kids = sorted(
-            (nest.threads[name] for name in nest.kids.get(turn, ())),
+            (tree.threads[name] for name in tree.kids.get(turn, ())),
             key=lambda thread: (thread.at.step or 0 if thread.at else 0, thread.turns[0]),
         )
         listed = turn in self.unfolded
@@ -122,7 +122,7 @@ class Folding:
         return last.start + last.lines
 
     def at(self, line: int) -> Place:
-        """What list line `line` (0 ≤ line < count) stands for."""
+        """The place that line `line` of the list stands for (0 ≤ line < count)."""
         span = self._spans[bisect_right(self._starts, line) - 1]
         roots = span.session.roots
         below = line - span.start - span.heading
@@ -144,9 +144,9 @@ class Folding:
 
     def line(self, place: Place) -> int:
         """The line of a place; of one that is not listed, the nearest listed one above it."""
-        nest = self.turns.nest
-        root = nest.root(place.turn)
-        session = nest.session_of(root)
+        tree = self.turns.tree
+        root = tree.root(place.turn)
+        session = tree.session_of(root)
         span = next(span for span in self._spans if span.session is session)
         if (span.heading and place.step == HEADING) or span.lines == span.heading:
             return span.start
@@ -158,12 +158,12 @@ class Folding:
         return start + self._inside(block, place)
 
     def _inside(self, block: Block, place: Place) -> int:
-        nest = self.turns.nest
+        tree = self.turns.tree
         if place in block:
             return block.index(place)
         turn = Place(place.turn, None)
         while turn not in block:  # its thread is folded, or one above it
-            thread = nest.thread_of(turn.turn)
+            thread = tree.thread_of(turn.turn)
             first = Place(thread.turns[0], None)
             if first in block:
                 return block.index(first)
@@ -179,19 +179,19 @@ class Folding:
 
     def leads(self, turn: int) -> Thread | None:
         """The thread that can be folded at a turn: its first, below another, with something to hide."""
-        thread = self.turns.nest.thread_of(turn)
+        thread = self.turns.tree.thread_of(turn)
         return thread if thread.at is not None and thread.turns[0] == turn and len(thread.turns) > 1 else None
 
     def grown(self) -> Folding:
         """The same list, now that the turns have grown; costs the blocks that did, and how many long ones
         there are.
         """
-        nest, entries = self.turns.nest, self.turns.entries
-        touched, nest.touched = nest.touched, set()
+        tree, entries = self.turns.tree, self.turns.entries
+        touched, tree.touched = tree.touched, set()
         blocks = {root: block for root, block in self._blocks.items() if root not in touched}
-        opened = {nest.root(turn) for turn in self.unfolded if turn < len(entries)}
+        opened = {tree.root(turn) for turn in self.unfolded if turn < len(entries)}
         for root in touched:
-            if root < len(entries) and (root in nest.kids or root in opened) and nest.root(root) == root:
+            if root < len(entries) and (root in tree.kids or root in opened) and tree.root(root) == root:
                 block = self._block(root)
                 if len(block) > 1:
                     blocks[root] = block
@@ -203,12 +203,12 @@ class Folding:
 
     def toggled(self, turn: int) -> Folding:
         """The same list with one turn's steps listed, or not."""
-        return self._with(self.unfolded ^ {turn}, self.shut, {self.turns.nest.root(turn)})
+        return self._with(self.unfolded ^ {turn}, self.shut, {self.turns.tree.root(turn)})
 
     def toggled_thread(self, name: ThreadName) -> Folding:
         """The same list with one thread folded, or not."""
-        turn = self.turns.nest.threads[name].turns[0]
-        return self._with(self.unfolded, self.shut ^ {name}, {self.turns.nest.root(turn)})
+        turn = self.turns.tree.threads[name].turns[0]
+        return self._with(self.unfolded, self.shut ^ {name}, {self.turns.tree.root(turn)})
 
     def with_threads(self, shut: frozenset[ThreadName]) -> Folding:
         """The same list with exactly these threads folded."""

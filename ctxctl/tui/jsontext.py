@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from ctxctl.tui.folds import Fold, Folds, hint
+from ctxctl.tui.fold_regions import Fold, FoldRegions, hint
 from ctxctl.tui.spans import Spans
 
 LARGEST: Final = 1 << 20
@@ -37,11 +37,11 @@ Check = Callable[[], None]
 
 
 class LaidOut(NamedTuple):
-    """JSON over lines."""
+    """JSON that is laid out over lines."""
 
     text: str
     spans: Spans
-    folds: Folds
+    fold_regions: FoldRegions
     elided: bool
     """Whether long base64 strings are shown by their beginning only."""
 
@@ -60,7 +60,7 @@ def is_json(text: str, *, check: Check | None = None) -> bool:
 
 
 def dumped(value: object) -> str:
-    """A decoded value as JSON."""
+    """The JSON of a decoded value."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -92,7 +92,7 @@ class _Layout:
         self._at = len(before)
         self._line = before.count("\n")
         self._stack: list[_Open] = []
-        self._folds: list[tuple[_Open, int, int, int, str]] = []
+        self._fold_regions: list[tuple[_Open, int, int, int, str]] = []
         self._spans = spans
         self._elided = False
 
@@ -107,12 +107,12 @@ class _Layout:
                 if self._at > _MOST:
                     return None
             self._token(token, tokens[n + 1 : n + 2])
-        return LaidOut("".join(self._out), self._spans, Folds(self._folded()), self._elided)
+        return LaidOut("".join(self._out), self._spans, FoldRegions(self._folded()), self._elided)
 
     def _folded(self) -> Sequence[Fold]:
         return [
             Fold(opened.line, last, end, depth, hint(opened.count, opened.word, closing))
-            for opened, last, end, depth, closing in self._folds
+            for opened, last, end, depth, closing in self._fold_regions
         ]
 
     def _token(self, token: str, following: list[str]) -> None:
@@ -133,7 +133,7 @@ class _Layout:
             if opened.line >= 0:
                 comma = "," if after == "," else ""
                 end = self._at + len(comma)
-                self._folds.append((opened, self._line, end, len(self._stack), token + comma))
+                self._fold_regions.append((opened, self._line, end, len(self._stack), token + comma))
         elif token == ",":
             self._put(",")
             self._feed()

@@ -27,7 +27,7 @@ of the other screens, in a line of input.
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something a key does."""
+    """An action of the UI, and its built-in keys."""
 
     id: str
     """What a keymap in the settings names; never changes."""

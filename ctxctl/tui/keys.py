@@ -147,7 +147,7 @@ def bindings(scope: Scope) -> list[BindingType]:
 
 
 def name(key: str) -> str:
-    """How a key is written for people."""
+    """The name of a key for people."""
     *modifiers, last = key.split("+")
     if last in _SHOWN:
         last = _SHOWN[last]

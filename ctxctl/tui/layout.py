@@ -42,7 +42,7 @@ def laid_out(columns: Sequence[Column], width: int) -> Parts:
 
 
 def _visible(text: str, size: int) -> str:
-    """Enough of a text to fill `size` cells, on one line."""
+    """The beginning of a text, on one line, long enough to fill `size` cells."""
     return visible(text[: size * 2 + 64])
 
 
@@ -85,6 +85,6 @@ def spread(left: Sequence[Piece], right: Sequence[Piece], width: int) -> Parts:
 
 
 def _length(side: Sequence[Piece]) -> int:
-    """Cells of some phrases with two blanks between them."""
+    """Number of cells that phrases take with two blanks between them."""
     keys = sum(cells(piece.key) + 1 for piece in side if piece.key)
     return sum(cells(piece.text) for piece in side) + keys + 2 * max(len(side) - 1, 0)

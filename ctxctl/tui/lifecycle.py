@@ -1,4 +1,4 @@
-"""Leaving the terminal as it was, whatever ends the program."""
+"""Leaves the terminal as it was, whatever ends the program."""
 
 from __future__ import annotations
 
@@ -148,11 +148,11 @@ def stderr_aside() -> Iterator[Aside]:
             if draws_on == 2:
                 os.dup2(aside.terminal, 2)
             kept.seek(0)
-            aside.lines = told(kept.read(_MOST_ASIDE).decode("utf-8", "replace"))
+            aside.lines = without_panics(kept.read(_MOST_ASIDE).decode("utf-8", "replace"))
             os.close(aside.terminal)
 
 
-def told(text: str) -> list[str]:
+def without_panics(text: str) -> list[str]:
     """The lines that were kept aside, without those that may quote the trace.
 
     A panic of a native library names its place in the first line; the message below it may hold data.

@@ -1,4 +1,9 @@
-"""One line of typed text, its cursor, and what was typed before.  Plain Python."""
+"""One line of typed text, its cursor, and what was typed before.  Plain Python.
+
+Textual's `Input` is not used: it sends control characters of a pasted text to the terminal as they are, stops
+its cursor inside joined characters, has no history, and has keys of its own that `ctxctl.tui.remap` could
+neither change nor list.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from typing import Final
 from ctxctl.text import cells, visible
 
 LONGEST: Final = 1000
-"""Characters that a line takes; the rest of what is pasted is left out."""
+"""Characters that a line takes at most; the rest of what is pasted is left out."""
 
 _KEPT: Final = 100
 _JOINERS: Final = "\u200d\ufe0f"
@@ -29,7 +34,7 @@ class Line:
         return cls(text[:LONGEST], len(text[:LONGEST]))
 
     def insert(self, text: str) -> Line:
-        """Type or paste: line ends and tabs become blanks."""
+        """Insert what was typed or pasted; line ends and tabs become blanks."""
         text = " ".join(text.replace("\t", " ").splitlines())[: LONGEST - len(self.text)]
         return Line(self.text[: self.at] + text + self.text[self.at :], self.at + len(text))
 
@@ -101,13 +106,13 @@ class History:
         self._typed = ""
 
     def add(self, text: str) -> None:
-        """Remember what was accepted, once."""
+        """Remember a text that was accepted; each is kept once, where it was used last."""
         if text:
             self.entries = [*(entry for entry in self.entries if entry != text), text][-_KEPT:]
         self.leave()
 
     def leave(self) -> None:
-        """Begin anew: what is in the line was typed."""
+        """End the move through older texts: what is in the line counts as typed."""
         self._at = None
 
     @property

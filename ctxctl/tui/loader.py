@@ -50,7 +50,7 @@ class Follower:
         self._told: Watching | None = None
 
     def look(self, stopping: Callable[[], bool], check: Callable[[], None]) -> bool:
-        """Wait for news a while and tell them; whether there were any."""
+        """Wait a while for news and pass them on; returns whether there were any."""
         news = self._live.poll(_LOOK, stopping)
         check()
         if news.epoch != self._epoch:
@@ -189,7 +189,7 @@ class Loader:
                 live.close()
 
     def _hand(self, inspector: Inspector | None) -> None:
-        """Answer from another inspector; None: from the same one, but afresh."""
+        """Have requests answered from another inspector; with None from the same one, but afresh."""
         with self._lock:
             self._inspector = inspector or self._inspector
             for worker in self._workers.values():
@@ -231,19 +231,19 @@ class Loader:
 
     def _outline(self, inspector: Inspector) -> None:
         grouping = Grouping()
-        told = 0.0
+        sent_at = 0.0
         found = False
 
         def progress(part: float) -> None:
-            nonlocal told, found
+            nonlocal sent_at, found
             self._check()
             now = monotonic()
-            if now - told < _UPDATE and (found or not inspector.known):
+            if now - sent_at < _UPDATE and (found or not inspector.known):
                 return
             found = found or bool(inspector.known)
             self._tell(messages.Grown(grouping.take(inspector.known, self._check), part))
             scheduling.settle()
-            told = monotonic()
+            sent_at = monotonic()
 
         rows = inspector.outline(progress).rows
         scheduling.settle()

@@ -37,7 +37,7 @@ class Left(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All that is kept."""
+    """Everything that is remembered from one run to the next."""
 
     theme: str = ""
     """The theme chosen last; empty: none was."""
@@ -49,7 +49,7 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.traces.get(key) if key is not None else None
 
     def leaving(self, key: str | None, left: Left | None) -> Memory:
-        """The same after a trace was left."""
+        """The memory after a trace was left."""
         if key is None or left is None:
             return self
         traces = {name: was for name, was in self.traces.items() if name != key}
@@ -89,7 +89,7 @@ def key_of(name: str) -> str | None:
 
 
 def load(path: Path | None) -> Memory:
-    """What was kept; nothing where there is no such file or it is damaged."""
+    """The memory of a file; an empty one where the file is missing or damaged."""
     if path is None:
         return Memory()
     try:

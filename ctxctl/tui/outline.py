@@ -15,10 +15,11 @@ from typing import NamedTuple
 from ctxctl.model.outline import Row
 from ctxctl.model.vocab import warns
 from ctxctl.tui.thread_tree import Nest, ThreadName, TurnEntry
+from ctxctl.tui.thread_tree import ThreadName, ThreadTree, TurnEntry
 
 
 class Growth(NamedTuple):
-    """What more is known of the turns."""
+    """What has become known of the turns."""
 
     entries: Sequence[tuple[int, TurnEntry]]
     """Turns that are new or have changed, by their place in the list, ascending."""
@@ -184,7 +185,7 @@ class Grouping:
 
 
 def _add(entry: TurnEntry, row: Row) -> None:
-    """Sum up one more step."""
+    """Add one more step to the sums."""
     entry.steps += 1
     entry.used = row.used
     entry.method = row.method
@@ -236,7 +237,7 @@ class Turns:
         self.sessions: set[str | None] = set()
         self.peak = 0
         """Most tokens that any step sent."""
-        self.nest = Nest()
+        self.tree = ThreadTree()
         """Which thread began where."""
         self._before: list[tuple[int, int, bool]] = []
         """By entry, what was known before it: the thread's turns, the highest, and whether of the session."""
@@ -254,12 +255,12 @@ class Turns:
         return turns
 
     def grow(self, growth: Growth) -> None:
-        """Take in what more is known."""
+        """Take in what has become known."""
         if growth.kept is not None:
             while len(self.entries) > growth.kept:
                 self._forget(self.entries.pop())
         for index, entry in growth.entries:
-            self.nest.take(index, entry, growth.rows)
+            self.tree.take(index, entry, growth.rows)
             if index < len(self.entries):
                 self.entries[index] = entry
                 continue
@@ -272,11 +273,11 @@ class Turns:
             self.sessions.add(entry.session)
         self.rows = growth.rows
         self.peak = growth.peak
-        self.nest.settle()
+        self.tree.settle()
 
     def _forget(self, entry: TurnEntry) -> None:
-        """The last entry is gone."""
-        self.nest.remove()
+        """Forget the last entry."""
+        self.tree.remove()
         total, self.highest, known = self._before.pop()
         if total:
             self.totals[entry.session, entry.thread] = total

@@ -50,7 +50,7 @@ class Answered(Message, bubble=False):
         self._newest_only = newest_only
 
     def can_replace(self, message: Message) -> bool:
-        """Whether one that waits behind this one makes it superfluous."""
+        """Whether a message that waits behind this one makes it superfluous."""
         return self._newest_only and isinstance(message, Answered) and type(message.value) is type(self.value)
 
     def handle(self, handlers: Handlers) -> None:
@@ -67,7 +67,7 @@ def ask(asker: MessagePump, request: Request) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where an address leads, or why nowhere."""
+    """The place that an address leads to, or the reason why it leads nowhere."""
 
     address: str
     ordinal: int | None
@@ -88,5 +88,5 @@ class PlaceRequest(Request):
     session: str | None
 
     def failed(self, why: str) -> Placed:
-        """Tell the reason."""
+        """The answer that gives the reason."""
         return Placed(self.address, None, why)

@@ -23,7 +23,7 @@ from ctxctl.tui.literal import shown
 from ctxctl.tui.requests import Answered, Handlers, Placed, PlaceRequest, ask
 from ctxctl.tui.screens.palette import Ask, Palette
 from ctxctl.tui.screens.reader import Help
-from ctxctl.tui.visible_text import Seen, Shows
+from ctxctl.tui.visible_text import ShowsText, VisibleText
 from ctxctl.tui.widgets.rows import Rows
 from ctxctl.tui.widgets.textview import TextView
 
@@ -57,15 +57,15 @@ def _called(ident: str) -> str:
     return keys.BY_ID[ident].action.partition("(")[0]
 
 
-def _focused(screen: Screen[object] | None) -> Seen | None:
+def _focused(screen: Screen[object] | None) -> VisibleText | None:
     """The text or the list that has the focus, on a screen that does not say what is in front."""
     widget = None if screen is None else screen.focused
     if isinstance(widget, TextView) and widget.document.text:
-        return None if widget.document.is_remark else Seen("text", widget.document.text)
+        return None if widget.document.is_remark else VisibleText("text", widget.document.text)
     if isinstance(widget, Rows) and widget.count:
         count = min(widget.count, _ROWS)
         rows = ("".join(text for text, _ in widget.parts_of(n, _WIDE)).rstrip() for n in range(count))
-        return Seen(widget.id or "list", "\n".join(rows))
+        return VisibleText(widget.id or "list", "\n".join(rows))
     return None
 
 
@@ -174,10 +174,10 @@ class Shell(App[None]):
 
     # Taking things elsewhere
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> VisibleText | None:
         """The text in front; where there is none, that is said."""
         screen = self._own_screen()
-        seen = screen.seen() if isinstance(screen, Shows) else _focused(screen)
+        seen = screen.seen() if isinstance(screen, ShowsText) else _focused(screen)
         if seen is None and screen is not None:
             self.tell("there is nothing in front to take", bad=True)
         return seen
@@ -221,7 +221,7 @@ class Shell(App[None]):
         note = f"{seen.name}: {plural(len(seen.text), 'character')}, raw, to a file"
         self.push_screen(Ask("file:", note, text=suggested, history=self._files), answered)
 
-    async def _export(self, path: str, seen: Seen, *, over: bool = False) -> None:
+    async def _export(self, path: str, seen: VisibleText, *, over: bool = False) -> None:
         try:
             done = await asyncio.to_thread(export.write, path, seen.text, over=over)
         except export.ExportError as error:
@@ -257,7 +257,7 @@ class Shell(App[None]):
             return
         self.run_worker(self._lent(words, seen, raw=program == "editor"))
 
-    async def _lent(self, words: list[str], seen: Seen, *, raw: bool) -> None:
+    async def _lent(self, words: list[str], seen: VisibleText, *, raw: bool) -> None:
         lending = export.lent(seen.text, export.file_name(self.trace_name, seen.name), raw=raw)
         try:
             path = await asyncio.to_thread(lending.__enter__)

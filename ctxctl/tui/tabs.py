@@ -54,8 +54,8 @@ class Tabs:
             back = min(back, self.compared.back)
         return replace(self, back=back)
 
-    def told(self, key: object, **found: object) -> Tabs:
-        """Something has arrived; what is of another item is dropped."""
+    def with_answer(self, key: object, **found: object) -> Tabs:
+        """The tabs with what has arrived in them; an answer about another item is dropped."""
         if key != self.key:
             return self
         tabs = replace(self, **found)  # type: ignore[arg-type]

@@ -174,7 +174,7 @@ class Session:
     notable: list[int] = field(default_factory=list)
 
 
-class Nest:
+class ThreadTree:
     """Threads, sessions and where each stands; kept up to date at the cost of what changes."""
 
     def __init__(self) -> None:
@@ -356,8 +356,8 @@ class Nest:
         """The thread that set one off: as recorded, or else the session's main one."""
         session, name = thread.name
         if first.origin is not None and first.origin.parent_thread is not None:
-            told = first.origin.parent_thread
-            found = self.threads.get((session, told)) or self.threads.get((told, MAIN_THREAD))
+            parent_name = first.origin.parent_thread
+            found = self.threads.get((session, parent_name)) or self.threads.get((parent_name, MAIN_THREAD))
         elif name != MAIN_THREAD:
             found = self.threads.get((session, MAIN_THREAD))
         else:

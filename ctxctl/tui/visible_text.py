@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol, runtime_checkable
 
 
-class Seen(NamedTuple):
+class VisibleText(NamedTuple):
     """The text in front of the user, whole: also what is scrolled out of view."""
 
     name: str
@@ -15,9 +15,9 @@ class Seen(NamedTuple):
 
 
 @runtime_checkable
-class Shows(Protocol):
+class ShowsText(Protocol):
     """A screen whose content can be taken elsewhere."""
 
-    def seen(self) -> Seen | None:
-        """What is in front; None while there is nothing."""
+    def seen(self) -> VisibleText | None:
+        """The text in front; None while there is none."""
         ...

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING
 
-from textual._context import NoActiveAppError
 from textual.message import Message
 
 from ctxctl.errors import CtxctlError
 from ctxctl.tui.answers import ANSWERS
-from ctxctl.tui.answers.desk import Desk
+from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.errors import place_of
 from ctxctl.tui.messages import Fault
 from ctxctl.tui.requests import Answered, Asked, Request
+from ctxctl.tui.textual_private import has_no_application
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
@@ -41,7 +41,7 @@ def gone(error: RuntimeError) -> bool:
 
     Any other error is one: a thread that ended without a word would leave a screen that looks alive.
     """
-    return isinstance(error, NoActiveAppError) or "loop is closed" in str(error)
+    return has_no_application(error) or "loop is closed" in str(error)
 
 
 class Activity:
@@ -78,22 +78,22 @@ class Worker:
         self._waiting: dict[type[Request], Asked] = {}
         self._changed = Condition()
         self._stopping = False
-        self._desk: Desk | None = None
-        self._at: Desk | None = None
-        """The one at which an answer is computed: another than `_desk` once the session was replaced."""
+        self._context: AnswerContext | None = None
+        self._at: AnswerContext | None = None
+        """The one at which an answer is computed: another than `_context` once the session was replaced."""
         self._thread = Thread(target=self._run, name=f"ctxctl-{name}", daemon=True)
 
     def open(self, inspector: Inspector) -> None:
         """Begin to answer, or go on with another inspector; what was asked before waits until now."""
         with self._changed:
-            first, self._desk = self._desk is None, Desk(self, inspector)
+            first, self._context = self._context is None, AnswerContext(self, inspector)
         if first:
             self._thread.start()
 
     def forget(self) -> None:
         """The trace has changed: answers given before are not given again."""
-        if self._desk is not None:
-            self._desk.forget()
+        if self._context is not None:
+            self._context.forget()
 
     def ask(self, asked: Asked) -> None:
         """Ask for something; an unanswered request of the same kind is dropped."""
@@ -119,7 +119,7 @@ class Worker:
         """Raise `Stopped` or `Superseded` where an answer to `asked` is of no use any more."""
         if self._stopping:
             raise Stopped
-        if asked is not None and (type(asked.request) in self._waiting or self._at is not self._desk):
+        if asked is not None and (type(asked.request) in self._waiting or self._at is not self._context):
             raise Superseded
 
     def reply(self, asked: Asked, value: object) -> None:
@@ -161,12 +161,12 @@ class Worker:
             return self._waiting.pop(next(iter(self._waiting)))
 
     def _answer(self, asked: Asked) -> None:
-        desk = self._at = self._desk
-        assert desk is not None
-        desk.asked, request = asked, asked.request
+        context = self._at = self._context
+        assert context is not None
+        context.asked, request = asked, asked.request
         fault = None
         try:
-            answer = ANSWERS[type(request)](desk, request)
+            answer = ANSWERS[type(request)](context, request)
         except CtxctlError as error:
             answer = request.failed(str(error))
         except Superseded:
@@ -174,7 +174,7 @@ class Worker:
         except Exception as error:
             fault = place_of(error)
             answer = request.failed(f"internal error: {fault}")
-        if desk is not self._desk:
+        if context is not self._context:
             return  # its files are closed by now, and nobody asks for what it said
         if fault is not None:
             self._tell(self._post, Answered(Fault(fault)))

@@ -21,7 +21,7 @@ from ctxctl.record.proxy import copies, server
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import Upstream as Address
 from ctxctl.record.proxy.upstreams import parsed
-from ctxctl.record.proxy.writer_client import Books, Scribe
+from ctxctl.record.proxy.writer_client import Scribe, Totals
 from tests.acceptance.wire_scenarios import ANSWER, END, JSON, body, post, reply
 from tests.acceptance.wires import (
     Scenario,
@@ -313,11 +313,11 @@ def test_a_server_without_tls_is_asked_of_the_networks_proxy_by_its_whole_addres
 # -- how much is copied -------------------------------------------------------------------------------------
 
 
-def recorded(proxy: Proxy, scribe: Scribe) -> Books:
+def recorded(proxy: Proxy, scribe: Scribe) -> Totals:
     proxy.stop()
-    books = scribe.finish(60.0)
-    assert books is not None
-    return books
+    totals = scribe.finish(60.0)
+    assert totals is not None
+    return totals
 
 
 def test_what_is_too_large_is_passed_on_whole_and_recorded_as_that(
@@ -338,8 +338,8 @@ def test_what_is_too_large_is_passed_on_whole_and_recorded_as_that(
         client, served = upstream.play(both, port_of(proxy))
         assert bytes(client.got) == reaction
         assert len(served.got) == len(request.replace(b"{host}", f"127.0.0.1:{upstream.port}".encode()))
-    books = recorded(proxy, scribe)
-    assert (books.recorded, books.dropped) == (2, 0)
+    totals = recorded(proxy, scribe)
+    assert (totals.recorded, totals.dropped) == (2, 0)
     text = trace.read_text()
     assert f"a request of {len(body('a' * 3 * limit)):,} bytes, more than the {limit:,}" in text
     assert "aaaaaaaa" not in text
@@ -364,8 +364,8 @@ def test_what_the_recorder_does_not_take_is_counted_and_nothing_waits(
             assert bytes(client.got) == reply(ANSWER, JSON)
     finally:
         os.kill(scribe.pid, signal.SIGCONT)
-    books = recorded(proxy, scribe)
+    totals = recorded(proxy, scribe)
     lost = proxy.copies.lost
     assert 0 < lost < 6
-    assert books.kept
-    assert books.recorded >= 6 - lost
+    assert totals.kept
+    assert totals.recorded >= 6 - lost

@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 from ctxctl.record.options import Options
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import parsed
-from ctxctl.record.proxy.writer_client import Books, Scribe
+from ctxctl.record.proxy.writer_client import Scribe, Totals
 from ctxctl.session import Inspector
 from tests.acceptance.responses_socket import SYSTEM, USAGE, Stand, answer, create, running, user
 from tests.unit.providers.wire_rebuild import check
@@ -38,13 +38,13 @@ class Line:
     def dial(self, **options: Any) -> Any:
         return connect(f"ws://127.0.0.1:{self.port}/v1/responses", max_size=None, proxy=None, **options)
 
-    def close(self) -> Books:
+    def close(self) -> Totals:
         self.proxy.stop()
-        books = self.scribe.finish(60.0)
-        assert books is not None
-        assert books.dropped == 0
+        totals = self.scribe.finish(60.0)
+        assert totals is not None
+        assert totals.dropped == 0
         assert sum(listener.faults for listener in self.proxy.listeners.values()) == 0
-        return books
+        return totals
 
     def steps(self) -> list[Json]:
         """Where each step stands and how it went, in order."""
@@ -112,8 +112,8 @@ def test_each_request_is_recorded_whole(make: Make, compression: str | None) -> 
         # A message of any size, in fragments.
         socket.send(_cut(create(user("two " * 40_000), before=second), 5))
         answer(socket)
-    books = line.close()
-    assert (books.recorded, books.passed, books.unread) == (4, 0, {})
+    totals = line.close()
+    assert (totals.recorded, totals.passed, totals.unread) == (4, 0, {})
     steps = line.steps()
     assert [s["thread"] for s in steps] == ["warm-up", "main", "main", "main"]
     assert [s["items"] for s in steps] == [2, 3, 5, 7]
@@ -199,8 +199,8 @@ def test_what_fails_is_told_and_the_connection_goes_on(make: Make) -> None:
         socket.send(create(SYSTEM, user("five, wait")))
         while "added" not in socket.recv(timeout=20):
             pass
-    books = line.close()
-    assert books.recorded == 5
+    totals = line.close()
+    assert totals.recorded == 5
     assert [s["failed"] for s in line.steps()] == [
         "HTTP 429: usage_limit_reached",
         "server_error",
@@ -217,8 +217,8 @@ def test_a_refusal_is_passed_on_and_recorded_as_nothing(make: Make, status: int)
     with pytest.raises(InvalidStatus) as caught, line.dial():
         pass
     assert (caught.value.response.status_code, caught.value.response.body) == (status, b"not here")
-    books = line.close()
-    assert (books.recorded, books.passed, line.proxy.tunnels) == (0, 1, 0)
+    totals = line.close()
+    assert (totals.recorded, totals.passed, line.proxy.tunnels) == (0, 1, 0)
 
 
 def test_other_sockets_are_passed_on_and_not_read(make: Make) -> None:
@@ -226,5 +226,5 @@ def test_other_sockets_are_passed_on_and_not_read(make: Make) -> None:
     with connect(f"ws://127.0.0.1:{line.port}/v1/realtime", proxy=None) as socket:
         socket.send(create(SYSTEM, user("one")))
         answer(socket)
-    books = line.close()
-    assert (books.recorded, books.passed, books.unread, line.proxy.tunnels) == (0, 0, {}, 1)
+    totals = line.close()
+    assert (totals.recorded, totals.passed, totals.unread, line.proxy.tunnels) == (0, 0, {}, 1)

@@ -125,7 +125,7 @@ def test_refolding_keeps_the_rows_before() -> None:
 
     laid = laid_out('{"a":[1,2],"b":[3,4]}')
     assert laid is not None
-    wrap = Wrap(Document(laid.text, folds=laid.folds), 40)
+    wrap = Wrap(Document(laid.text, fold_regions=laid.fold_regions), 40)
     wrap.extend()
     whole = [wrap.row(n).text for n in range(wrap.count)]
     wrap.refold(frozenset({5}), 5)

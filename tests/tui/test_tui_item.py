@@ -469,7 +469,7 @@ def test_a_record_names_every_field_and_folds_what_is_deep() -> None:
         assert f'"k{n}": {n}' in document.text
     assert "(9,000 characters in all)" in document.text
     assert "y" * 1000 not in document.text
-    assert document.folds is not None
+    assert document.fold_regions is not None
     assert len(document.folded) == 1
     assert document.text.startswith("item  a\nkind  b\n\n{")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ctxctl.tui import jsontext, syntax
 from ctxctl.tui.answers import item_text
 from ctxctl.tui.document import Document, Wrap
-from ctxctl.tui.folds import Fold, Folds
+from ctxctl.tui.fold_regions import Fold, FoldRegions
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -45,9 +45,9 @@ def test_every_fold_hides_what_it_says(value: Any) -> None:
     laid = jsontext.laid_out(json.dumps(value))
     assert laid is not None
     lines = laid.text.split("\n")
-    document = Document(laid.text, folds=laid.folds)
+    document = Document(laid.text, fold_regions=laid.fold_regions)
     for line in range(len(lines)):
-        fold = laid.folds.at(line)
+        fold = laid.fold_regions.at(line)
         if fold is None:
             continue
         shown = rows(document, frozenset({line}), 100_000)
@@ -71,7 +71,7 @@ def test_numbers_keep_their_spelling_and_keys_may_repeat() -> None:
 def test_a_fold_counts_what_it_hides() -> None:
     laid = jsontext.laid_out('{"one":{"a":1,"b":[1,2,3],"c":{}},"two":[]}')
     assert laid is not None
-    hints = [fold.hint for line in range(9) if (fold := laid.folds.at(line))]
+    hints = [fold.hint for line in range(9) if (fold := laid.fold_regions.at(line))]
     assert hints == [" … 2 keys }", " … 3 keys },", " … 3 values ],"]
 
 
@@ -103,11 +103,13 @@ def test_long_base64_is_shown_by_its_beginning() -> None:
 
 
 def test_the_innermost_fold_is_found_from_any_line() -> None:
-    folds = Folds([Fold(0, 9, 0, 0, ""), Fold(1, 3, 0, 1, ""), Fold(5, 7, 0, 1, ""), Fold(6, 7, 0, 2, "")])
-    found = [folds.around(line) for line in range(11)]
+    regions = FoldRegions(
+        [Fold(0, 9, 0, 0, ""), Fold(1, 3, 0, 1, ""), Fold(5, 7, 0, 1, ""), Fold(6, 7, 0, 2, "")]
+    )
+    found = [regions.around(line) for line in range(11)]
     assert [None if fold is None else fold.line for fold in found] == [0, 1, 1, 1, 0, 5, 6, 6, 0, 0, None]
-    assert folds.deeper(1) == {1, 5}
-    assert folds.deeper(1, 2) == frozenset()
+    assert regions.deeper(1) == {1, 5}
+    assert regions.deeper(1, 2) == frozenset()
 
 
 # Languages --------------------------------------------------------------------------------------------------

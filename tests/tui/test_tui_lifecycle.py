@@ -23,14 +23,14 @@ another warning
 
 
 def test_a_panic_is_told_without_what_it_quotes() -> None:
-    lines = lifecycle.told(PANIC)
+    lines = lifecycle.without_panics(PANIC)
     assert lines == [
         "a warning",
         "thread '<unnamed>' panicked at src/lib.rs:7:5:",
         "thread 'main' (12) panicked at /x/y.rs:1:1:",
         "another warning",
     ]
-    assert len(lifecycle.told("x\n" * 1000)) == 20
+    assert len(lifecycle.without_panics("x\n" * 1000)) == 20
 
 
 def test_without_a_terminal_nothing_is_redirected() -> None:

@@ -36,7 +36,7 @@ def listed(turns: Turns, **folded: object) -> list[tuple[str, int, int | None, i
     for line in range(folding.count):
         place = folding.at(line)
         entry = turns.entries[place.turn]
-        found.append((entry.thread, entry.turn, place.step, turns.nest.depth(place.turn)))
+        found.append((entry.thread, entry.turn, place.step, turns.tree.depth(place.turn)))
         assert folding.line(place) == line
     return found
 
@@ -60,7 +60,7 @@ def test_a_thread_stands_below_the_turn_that_set_it_off_wherever_its_rows_come()
         ("main", 2, None, 0),
         ("main", 3, None, 0),
     ]
-    scout = turns.nest.threads["s", "scout"]
+    scout = turns.tree.threads["s", "scout"]
     assert (scout.at, scout.recorded) == (Place(0, 1), True)
 
 
@@ -76,8 +76,8 @@ def test_with_its_steps_listed_the_thread_stands_below_the_step() -> None:
 
 def test_where_nothing_is_recorded_the_place_is_derived_and_says_so() -> None:
     turns = Turns.of([msgspec.structs.replace(r, origin=None) for r in ROWS])
-    assert turns.nest.threads["s", "scout"].at == Place(0, 1)
-    assert not turns.nest.threads["s", "scout"].recorded
+    assert turns.tree.threads["s", "scout"].at == Place(0, 1)
+    assert not turns.tree.threads["s", "scout"].recorded
 
 
 def test_a_folded_thread_keeps_its_first_line() -> None:
@@ -109,7 +109,7 @@ def test_a_session_that_another_one_set_off_stands_below_it() -> None:
         row(2, "main", 2, 1, 3, session="a"),
     ]
     turns = Turns.of(rows)
-    assert list(turns.nest.sessions) == ["a"]
+    assert list(turns.tree.sessions) == ["a"]
     assert [depth for *_, depth in listed(turns)] == [0, 1, 0]
 
 
@@ -140,11 +140,11 @@ def made_up(rng: random.Random) -> list[Row]:
 
 
 def shape(turns: Turns) -> object:
-    nest = turns.nest
+    tree = turns.tree
     return (
         listed(turns, unfolded=range(0, len(turns.entries), 2)),
-        {name: (t.new, t.steps, t.compactions, len(t.series)) for name, t in nest.threads.items()},
-        {name: s.notable for name, s in nest.sessions.items()},
+        {name: (t.new, t.steps, t.compactions, len(t.series)) for name, t in tree.threads.items()},
+        {name: s.notable for name, s in tree.sessions.items()},
     )
 
 
@@ -166,12 +166,12 @@ def test_what_comes_in_pieces_and_is_taken_back_ends_as_what_comes_at_once() -> 
                 Folding(turns).at(n) for n in range(Folding(turns).count)
             ]
         turns.grow(Growth([], rows, 0, known))
-        assert {i for s in turns.nest.sessions.values() for i in s.roots} == {
-            i for i in range(known) if turns.nest.depth(i) == 0
+        assert {i for s in turns.tree.sessions.values() for i in s.roots} == {
+            i for i in range(known) if turns.tree.depth(i) == 0
         }
-        for name, session in turns.nest.sessions.items():
+        for name, session in turns.tree.sessions.items():
             assert session.roots == sorted(session.roots), name
-            below = {turns.nest.root(n) for n, entry in enumerate(turns.entries) if entry.notable}
+            below = {turns.tree.root(n) for n, entry in enumerate(turns.entries) if entry.notable}
             assert set(session.notable) == below & set(session.roots)
         assert len(set(map(folding.at, range(folding.count)))) == folding.count
 

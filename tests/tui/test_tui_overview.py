@@ -186,7 +186,7 @@ async def test_the_overview_grows_while_the_trace_is_read() -> None:
 
 def test_turns_of_a_thread_are_summed_up() -> None:
     turns = Turns.of(FakeInspector(threads()).outline().rows)
-    main = turns.nest.threads["s1", "main"]
+    main = turns.tree.threads["s1", "main"]
     assert (len(main.turns), main.compactions, main.warnings) == (11, 1, 1)
     assert main.reported == sum(90 + n for n in range(9))
     assert main.models == {"gpt-4o": 11}

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.record.mcp.speech import Books, Speech
+from ctxctl.record.mcp.speech import Speech, TokenCounts
 
 if TYPE_CHECKING:
     from ctxctl.record.mcp.process import Side
@@ -26,8 +26,8 @@ class Listener:
 
     def __init__(self, recorder: Recorder, session: str | None) -> None:
         self._recorder = recorder
-        self._books = Books()
-        self._speech = Speech(recorder, session, self._books)
+        self._counts = TokenCounts()
+        self._speech = Speech(recorder, session, self._counts)
         self._queue: deque[tuple[Side, bytes] | None] = deque()
         self._size = 0
         self._there = threading.Semaphore(0)
@@ -55,7 +55,7 @@ class Listener:
 
     def told(self, name: str) -> list[str]:
         """What was offered and used, and what it costs, as lines."""
-        return self._books.told(self._speech.server or name)
+        return self._counts.told(self._speech.server or name)
 
     def _work(self) -> None:
         # They are for the thread that passes them on.

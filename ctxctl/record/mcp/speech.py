@@ -1,4 +1,4 @@
-"""What a client and a server say, as records: the importer's rules, told who speaks."""
+"""Turns what a client and a server say into records, by the importer's rules; who speaks is known here."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _USES: Final = {
 }
 
 
-class Books:
-    """What a server offered and what was used of it, in tokens.
+class TokenCounts:
+    """Counts what a server offered and what was used of it, in tokens.
 
     Counts are exact by the encoding that is named; a model of another provider counts otherwise.
     """
@@ -140,17 +140,17 @@ _ITEMS: Final = (vocab.ITEM_ADDED, vocab.ITEM_UPDATED)
 class Speech:
     """Takes lines of both sides in the order in which they were passed on, and records them."""
 
-    def __init__(self, recorder: Recorder, session: str | None, books: Books) -> None:
+    def __init__(self, recorder: Recorder, session: str | None, counts: TokenCounts) -> None:
         self._recorder = recorder
-        self._books = books
+        self._counts = counts
         self._session = session or recorder.session
-        self._told = _Told(books)
+        self._live = _LiveSession(counts)
         self._number = 0
 
     @property
     def server(self) -> str | None:
         """What the server calls itself."""
-        return self._told.server
+        return self._live.server
 
     def line(self, side: Side, line: bytes) -> None:
         """A line, whatever it holds."""
@@ -160,19 +160,19 @@ class Speech:
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
-            self._books.chatter += 1
+            self._counts.chatter += 1
             return
-        self._told.line = Line(self._number, 0, b"")
+        self._live.line = Line(self._number, 0, b"")
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, dict):
-                self._told.hear(side, one)
+                self._live.hear(side, one)
             else:
-                self._books.chatter += 1
+                self._counts.chatter += 1
         self._write()
 
     def end(self) -> None:
         """Nothing more will be said: what was never answered is recorded as it is."""
-        self._told.unanswered()
+        self._live.unanswered()
         self._write()
         self._recorder._core.record("ctxctl.session.ended", {}, Place(self._session))
 
@@ -180,7 +180,7 @@ class Speech:
         core = self._recorder._core
         # Another server's run may be in the same file, under the same session.
         mark = self._recorder._mark(Place(self._session))
-        for event in self._told.drain():
+        for event in self._live.drain():
             turn, step = (f"{name}{mark}" if (name := event.get(f)) else None for f in ("turn_id", "step_id"))
             place = Place(self._session, event.get("thread_id"), turn, step)
             kind, data = event["event_type"], event["data"]
@@ -195,12 +195,12 @@ class Speech:
                 core.record(kind, data, place)
 
 
-class _Told(McpSession):
-    """The importer of such logs, told who spoke."""
+class _LiveSession(McpSession):
+    """The importer of MCP logs, for messages as they pass; it knows which side spoke."""
 
-    def __init__(self, books: Books) -> None:
+    def __init__(self, counts: TokenCounts) -> None:
         super().__init__("mcp", _nobody)
-        self._books = books
+        self._counts = counts
         self._answers |= {
             "resources/list": self._resources,
             "resources/templates/list": self._templates,
@@ -230,11 +230,11 @@ class _Told(McpSession):
         if method.startswith("notifications/") and method.endswith("/list_changed"):
             self.emit(CHANGED, {"list": method.split("/")[1]}, self._place())
         elif method == "notifications/progress":
-            self._books.progress += 1
+            self._counts.progress += 1
 
     def _failed(self, request: Json | None, error: Any) -> None:
         method = string((request or {}).get("method"))
-        self._books.errors += 1
+        self._counts.errors += 1
         told = error if isinstance(error, dict) else {"message": str(error)[:1000]}
         data = {"method": method, "code": told.get("code"), "message": told.get("message")}
         self.emit(ERROR, {k: v for k, v in data.items() if v is not None}, self._place())
@@ -245,7 +245,7 @@ class _Told(McpSession):
             self._asked = asked
             if request.get("method") == "tools/call":
                 self._called(request, {})
-                self._books.unanswered += 1
+                self._counts.unanswered += 1
         self._open = {}
         for conversation in self.threads.values():
             conversation.finish()
@@ -291,7 +291,7 @@ class _Told(McpSession):
                     record = {**made.record(derived_identity=False), "visibility": [_RUNTIME]}
                     self.emit(vocab.ITEM_ADDED, record, self._place())
                 self._offered[made.item] = name
-        self._books.offered(name, len(page))
+        self._counts.offered(name, len(page))
         if not result.get("nextCursor"):
             for gone in [n for n, of in self._offered.items() if of == name and n not in page]:
                 del self._offered[gone]
@@ -303,11 +303,11 @@ class _Told(McpSession):
 
     def _announce(self, part: Part, offered: str) -> None:
         if part.text is not None:
-            self._books.definition(offered, part.title or part.item, part.text)
+            self._counts.definition(offered, part.title or part.item, part.text)
         super()._announce(part, offered)
 
     def _use(self, parts: list[Part]) -> None:
-        self._books.used(parts)
+        self._counts.used(parts)
         super()._use(parts)
 
 

@@ -14,7 +14,7 @@ from ctxctl.record.proxy import child
 from ctxctl.record.proxy.child import Child, Signals
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import Route, bases, routes
-from ctxctl.record.proxy.writer_client import Books, Scribe
+from ctxctl.record.proxy.writer_client import Scribe, Totals
 
 if TYPE_CHECKING:
     from ctxctl.record.clients import Setup
@@ -178,31 +178,31 @@ class _Recording:
             self._say(f"waiting for {self._proxy.busy} answers that are still coming (Ctrl-C ends)")
             child.until(signals, lambda: not self._proxy.busy, _ENDS)
         self._proxy.stop(over=over)
-        books = self._scribe.finish(_QUEUED)
-        if books is None:
+        totals = self._scribe.finish(_QUEUED)
+        if totals is None:
             self._options.say("ctxctl: still writing (Ctrl-C: do not wait for it)")
             if child.until(signals, self._finished, _ENDS) is not None:
                 self._scribe.leave()
                 return
-            books = self._books
-        self._conclude(books)
+            totals = self._totals
+        self._conclude(totals)
 
-    _books = Books(kept=False)
+    _totals = Totals(kept=False)
 
     def _finished(self) -> bool:
-        books = self._scribe.finish(0.0)
-        if books is not None:
-            self._books = books
-        return books is not None
+        totals = self._scribe.finish(0.0)
+        if totals is not None:
+            self._totals = totals
+        return totals is not None
 
-    def _conclude(self, books: Books) -> None:
+    def _conclude(self, totals: Totals) -> None:
         proxy, lost = self._proxy, self._proxy.copies.lost
-        if not books.kept:
+        if not totals.kept:
             self._options.say(
                 "ctxctl: the recorder has died: the trace ends where it did; the program was not affected"
             )
         else:
-            self._options.conclude(books, *self._came(books))
+            self._options.conclude(totals, *self._came(totals))
         if lost:
             self._options.say(
                 f"ctxctl: {plural(lost, 'call')} not recorded, or in part: the recorder was too slow"
@@ -212,16 +212,16 @@ class _Recording:
         if proxy.refusals:
             self._say(f"{plural(proxy.refusals, 'request')} of web pages or for other servers refused")
 
-    def _came(self, books: Books) -> list[str]:
+    def _came(self, totals: Totals) -> list[str]:
         lines = []
-        others = [f"{plural(books.passed, 'other request')}"] if books.passed else []
+        others = [f"{plural(totals.passed, 'other request')}"] if totals.passed else []
         if self._proxy.tunnels:
             others.append(plural(self._proxy.tunnels, "WebSocket"))
         more = f", {' and '.join(others)} passed on unrecorded" if others else ""
-        lines.append(f"{plural(books.recorded, 'call')} of a model{more}")
-        for why, number in books.unread.items():
+        lines.append(f"{plural(totals.recorded, 'call')} of a model{more}")
+        for why, number in totals.unread.items():
             lines.append(f"{plural(number, 'WebSocket')} not recorded, or in part: {why}")
-        if not books.recorded and not others and not books.unread:
+        if not totals.recorded and not others and not totals.unread:
             lines += _nothing_came(self._setup)
         if self._proxy.respelled:
             lines.append(

@@ -23,8 +23,8 @@ _CODE = "import sys; sys.path[:] = {!r}; from ctxctl.record.proxy.writer_process
 
 
 @dataclass
-class Books:
-    """What the recorder says at its end."""
+class Totals:
+    """Counts that the recorder's process gives at its end."""
 
     written: int = 0
     dropped: int = 0
@@ -85,7 +85,7 @@ class Scribe:
         """Its process."""
         return self._process.pid
 
-    def finish(self, seconds: float) -> Books | None:
+    def finish(self, seconds: float) -> Totals | None:
         """What came of it; None if it is still writing.  To be called when nothing more is sent.
 
         Raises what `ready` raises, if that was not called.
@@ -98,7 +98,7 @@ class Scribe:
         self._process.kill()  # it has said its last word
         self._process.wait()
         self._closed()
-        return Books(**told) if told is not None else Books(kept=False)
+        return Totals(**told) if told is not None else Totals(kept=False)
 
     def leave(self) -> None:
         """Do not wait for it any longer; it goes on until it has written what it has."""

@@ -135,9 +135,9 @@ def _otlp(recorder: Recorder, routes: dict[str, Route], door: Door) -> Spans:
     from ctxctl.record.receive.replies import Reply, seconds
     from ctxctl.record.receive.server import Route
     from ctxctl.record.receive.spans import Spans
-    from ctxctl.record.receive.write_guard import Books
+    from ctxctl.record.receive.write_guard import WriteGuard
 
-    spans, books = Spans(recorder), Books(recorder._core.journal)
+    spans, guard = Spans(recorder), WriteGuard(recorder._core.journal)
 
     def metrics(body: bytes, media: str) -> Reply:
         door.once(_METRICS)
@@ -145,7 +145,7 @@ def _otlp(recorder: Recorder, routes: dict[str, Route], door: Door) -> Spans:
 
     def wait() -> int | None:
         # What is held can wait for the disk; more is taken as soon as that went.
-        return seconds(books.wait()) if books.wait() and spans.is_full() else None
+        return seconds(guard.wait()) if guard.wait() and spans.is_full() else None
 
     for signal in ("traces", "logs"):
         routes[f"/v1/{signal}"] = Route(otlp.Exports(signal, spans).take, otlp.MEDIA, otlp.refuse, wait)

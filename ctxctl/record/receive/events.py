@@ -16,7 +16,7 @@ from ctxctl.record.cleaning import Cleaner, LineBuffer
 from ctxctl.record.place import Place
 from ctxctl.record.queue import Entry
 from ctxctl.record.receive.replies import JSON, Reply, seconds, told
-from ctxctl.record.receive.write_guard import Books, NotWrittenError
+from ctxctl.record.receive.write_guard import NotWrittenError, WriteGuard
 from ctxctl.record.scopes import Scope, Step
 from ctxctl.trace.depth import deeper_than
 from ctxctl.trace.writer import TraceWriter
@@ -238,7 +238,7 @@ class Events:
     """Writes what is posted, in its order; not for several threads at once."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._books = Books(recorder._core.journal)
+        self._guard = WriteGuard(recorder._core.journal)
         self._inbox = Inbox(recorder)
         self._caller = Caller(recorder)
         self._default = recorder.session
@@ -271,7 +271,7 @@ class Events:
             except NotWrittenError as error:
                 counts = {"written": written, "repeated": repeated, "failed": failed, "errors": errors}
                 why = f"the trace cannot be written to: {error}"
-                return told(503, why, wait=self._books.wait(), next=number, **counts)
+                return told(503, why, wait=self._guard.wait(), next=number, **counts)
         made: dict[str, Any] = {"written": written, "repeated": repeated, "failed": failed}
         if failed:
             made["errors"] = errors
@@ -279,7 +279,7 @@ class Events:
 
     def wait(self) -> int | None:
         """Seconds until the trace may be written to again; None: it is."""
-        wait = self._books.wait()
+        wait = self._guard.wait()
         return seconds(wait) if wait else None
 
     def _write(self, raw: bytes) -> bool:
@@ -290,7 +290,7 @@ class Events:
         key = self._key(line)
         if key is not None and key in self._seen:
             return False
-        with self._books.attempt():
+        with self._guard.attempt():
             if "event_type" in line:
                 self._inbox.write(line)
             elif "call" in line:

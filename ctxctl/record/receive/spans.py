@@ -24,7 +24,7 @@ from ctxctl.providers.spans.inferences import Inference, Inferences, Kept, reque
 from ctxctl.providers.spans.span import Given
 from ctxctl.providers.spans.traces import Traces, is_agent, is_call, session_of
 from ctxctl.record.conversations import Conversations
-from ctxctl.record.receive.write_guard import Books
+from ctxctl.record.receive.write_guard import WriteGuard
 from ctxctl.record.scopes import STEP_FAILED
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Spans:
 
     def __init__(self, recorder: Recorder, clock: Callable[[], float] = monotonic) -> None:
         self._steps = Steps(recorder)
-        self._books = Books(recorder._core.journal)
+        self._guard = WriteGuard(recorder._core.journal)
         self._clock = clock
         self._collected = Collected()
         self._sorter = Traces(self._collected)
@@ -156,7 +156,7 @@ class Spans:
 
     def due(self, *, everything: bool = False) -> None:
         """Hand on what has waited long enough, or `everything`; it waits on while nothing can be written."""
-        if not everything and self._books.wait():
+        if not everything and self._guard.wait():
             return
         now = self._clock()
         for group in list(self._groups()):

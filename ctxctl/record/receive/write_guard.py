@@ -1,4 +1,4 @@
-"""What a receiver cannot write stays the sender's: it is told so, and nothing of it counts as lost."""
+"""Refuses what cannot be written for now: its sender keeps it, so nothing of it counts as lost."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ class NotWrittenError(Exception):
     """The trace cannot be written to for now; the text says why."""
 
 
-class Books:
-    """The recorder's count of losses; for a recorder that nobody else uses meanwhile."""
+class WriteGuard:
+    """Undoes what the recorder counts as lost while the sender still holds it.
+
+    Nobody else may use the recorder meanwhile: what it counts then would be undone too.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ctxctl.tui.answers import assembled, diff, item, main, pointers, whatif
 
 if TYPE_CHECKING:
-    from ctxctl.tui.answers.desk import Answer
+    from ctxctl.tui.answers.context import Answer
     from ctxctl.tui.requests import Request
 
 ANSWERS: Final[dict[type[Request], Answer[Any]]] = {

@@ -12,7 +12,7 @@ from ctxctl.model.results import Frame, Placement
 from ctxctl.model.vocab import MODEL
 from ctxctl.report.misses import miss_text
 from ctxctl.text import preview
-from ctxctl.tui.answers.desk import Desk
+from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.assembled import requests
 from ctxctl.tui.screens.assembled.values import Assembled, Block, BlockDocument
 from ctxctl.tui.sizes import method_of
@@ -21,7 +21,7 @@ from ctxctl.tui.spans import Spans
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
     from ctxctl.session.assembly import Joints
-    from ctxctl.tui.answers.desk import Answer
+    from ctxctl.tui.answers.context import Answer
     from ctxctl.tui.requests import Request
 
 Check = Callable[[], None]
@@ -82,7 +82,7 @@ def assembled(inspector: Inspector, ordinal: int, check: Check) -> Assembled:
 
 
 def _remarks(frame: Frame) -> list[str]:
-    """What keeps this text from being what the model is known to have got."""
+    """Reasons why the model may have got another text than this one."""
     step = frame.step
     found = []
     if step.basis == "policy":
@@ -126,9 +126,9 @@ def _prefix(inspector: Inspector, ordinal: int, frame: Frame, check: Check) -> P
     check()
     name = by.name if by.item is None else _name_of(by.item, frame, old)
     broken = f"{_STATUS.get(by.status, '')} {name} {by.status}"
-    told = by.change or by.cause
-    if told and told != by.status:
-        broken += f" ({told})"
+    reason = by.change or by.cause
+    if reason and reason != by.status:
+        broken += f" ({reason})"
     return Prefix(cached, order[length] if length < len(order) else None, broken.strip(), again)
 
 
@@ -222,8 +222,8 @@ def _notes(p: Placement, loose: bool) -> list[str]:
     return found
 
 
-def _text(desk: Desk, request: requests.AssembledRequest) -> Assembled:
-    return assembled(desk.inspector, request.ordinal, desk.check)
+def _text(context: AnswerContext, request: requests.AssembledRequest) -> Assembled:
+    return assembled(context.inspector, request.ordinal, context.check)
 
 
 ANSWERS: Final[dict[type[Request], Answer[Any]]] = {requests.AssembledRequest: _text}

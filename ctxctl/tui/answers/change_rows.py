@@ -106,7 +106,7 @@ def detail(
 
 
 def arranged_detail(found: Gathered, how: Arrangement) -> Detail:
-    """The same facts, listed in some way."""
+    """The same facts, with the changes listed as `how` says."""
     groups = arranged(found.facts, how)
     written = [Note("still being written: shown as if nothing more came")] if found.written else []
     said = [*written, *passing(found.turn), *beside(found.before, found.step), *notes(found.step)]

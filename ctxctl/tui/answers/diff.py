@@ -1,4 +1,4 @@
-"""What the diff screen is told: two frames item by item, and texts at both ends.  Runs in a thread."""
+"""Answers for the diff screen: two frames item by item, and texts at both ends.  Runs in a thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ctxctl.labels import SIGNS, number
 from ctxctl.model.content import Content
 from ctxctl.model.results import Frame, Placement
 from ctxctl.text import preview
-from ctxctl.tui.answers.desk import Desk
+from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.answers.frame_diff import Check, Ends, compared, ends, withheld
 from ctxctl.tui.screens.diff import requests
 from ctxctl.tui.screens.diff.sheet import Section, Sheet, make
@@ -20,7 +20,7 @@ from ctxctl.tui.screens.diff.values import Entry, FrameDiff, ItemDiff, Pair, Tex
 if TYPE_CHECKING:
     from ctxctl.engine.textdiff.unified import TextDiff
     from ctxctl.session import Inspector
-    from ctxctl.tui.answers.desk import Answer
+    from ctxctl.tui.answers.context import Answer
     from ctxctl.tui.requests import Request
 
 Kept = Callable[[object, Callable[[], Sheet]], Sheet]
@@ -66,7 +66,7 @@ def _current(frame: Frame, item: str) -> Placement | None:
 
 
 def shown(inspector: Inspector, content: Content | None) -> str:
-    """A content's text; structured content indented."""
+    """The text of a content; structured content is indented."""
     if content is None:
         return ""
     text = inspector.text(content)
@@ -79,7 +79,7 @@ def shown(inspector: Inspector, content: Content | None) -> str:
 
 
 def text_diff(sides: Ends, found: Texts, *, whole: bool) -> TextDiff:
-    """Two texts line by line; one that is not there has no lines."""
+    """The diff of two texts, line by line; a text that is not there has no lines."""
     from ctxctl.engine.textdiff.unified import unified
 
     if found.before is not None and found.after is not None:
@@ -93,7 +93,7 @@ def text_diff(sides: Ends, found: Texts, *, whole: bool) -> TextDiff:
 
 
 def _plain(sign: Literal[" ", "-", "+"], text: str) -> TextDiff:
-    """A text that is all new, all gone, or all as it was."""
+    """The diff of a text that is all new, all gone, or all as it was."""
     from ctxctl.engine.textdiff.unified import DiffLine, TextDiff
 
     lines = tuple(DiffLine(sign, line) for line in text.split("\n"))
@@ -148,7 +148,7 @@ def _sameness(found: Texts, diff: TextDiff) -> list[str]:
 
 
 def _lines_of(sheet: Sheet, side: int) -> int:
-    """Changed lines of one side."""
+    """The changed lines of one side."""
     own = b"+" if side else b"-"
     return sheet.kinds.count(own) + sheet.kinds.count(b"~") + sheet.kinds.count(b"|")
 
@@ -235,7 +235,7 @@ class Recent:
         self._held: OrderedDict[object, Any] = OrderedDict()
 
     def kept(self, name: object, make: Callable[[], Any]) -> Any:
-        """What is known by this name, made now if it is not there."""
+        """The value of this name, made now if it is not there."""
         if name not in self._held:
             self._held[name] = make()
         self._held.move_to_end(name)
@@ -248,32 +248,32 @@ def _size(sheet: Sheet) -> int:
     return sum(len(column.text) for column in sheet.columns)
 
 
-def _comparison(desk: Desk, request: requests.ComparisonRequest) -> requests.FramesCompared:
-    pair = request.pair(desk.inspector)
-    first = _frames(desk, pair, causes=False)
+def _comparison(context: AnswerContext, request: requests.ComparisonRequest) -> requests.FramesCompared:
+    pair = request.pair(context.inspector)
+    first = _frames(context, pair, causes=False)
     if first.complete:
         return requests.FramesCompared(pair, first)
-    desk.tell(requests.FramesCompared(pair, first))
-    return requests.FramesCompared(pair, _frames(desk, pair, causes=True))
+    context.tell(requests.FramesCompared(pair, first))
+    return requests.FramesCompared(pair, _frames(context, pair, causes=True))
 
 
-def _frames(desk: Desk, pair: Pair, *, causes: bool) -> FrameDiff:
+def _frames(context: AnswerContext, pair: Pair, *, causes: bool) -> FrameDiff:
     def made() -> FrameDiff:
-        return compared(desk.inspector, pair, desk.check, causes=causes)
+        return compared(context.inspector, pair, context.check, causes=causes)
 
-    recent: Recent = desk.kept("recent", Recent)
+    recent: Recent = context.kept("recent", Recent)
     found: FrameDiff = recent.kept(("frames", pair, causes), made)
     return found
 
 
-def _text(desk: Desk, request: requests.TextRequest) -> ItemDiff:
+def _text(context: AnswerContext, request: requests.TextRequest) -> ItemDiff:
     key = request.key
-    recent: Recent = desk.kept("recent", Recent)
-    sides: Ends = recent.kept(("ends", key.pair), lambda: ends(desk.inspector, key.pair))
-    diff = _frames(desk, key.pair, causes=False)
-    shelf: Shelf = desk.kept("shelf", Shelf)
+    recent: Recent = context.kept("recent", Recent)
+    sides: Ends = recent.kept(("ends", key.pair), lambda: ends(context.inspector, key.pair))
+    diff = _frames(context, key.pair, causes=False)
+    shelf: Shelf = context.kept("shelf", Shelf)
     if key.item is None:
-        return all_texts(sides, diff, key, desk.check)
+        return all_texts(sides, diff, key, context.check)
     entry = next((entry for entry in diff.entries if entry.item == key.item), None)
     return item_diff(sides, entry, key, shelf.kept)
 

@@ -75,7 +75,7 @@ def compared(inspector: Inspector, pair: Pair, check: Check, *, causes: bool) ->
 
 
 def head(inspector: Inspector, frame: Frame) -> SideHead:
-    """What one side is."""
+    """The head of one side: which frame it is, and what it holds."""
     from ctxctl.analysis.frame_pair import address, several_sessions
 
     step = frame.step

@@ -1,4 +1,4 @@
-"""What the item pane is told of an item: its texts, its record, and its life, step by step."""
+"""Answers for the item pane: an item's texts, its record, and its life, step by step."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ctxctl.labels import SIGNS, number, plural, progress, signed
 from ctxctl.model.outline import Life
 from ctxctl.text import cells, visible
 from ctxctl.tui.answers import item_text
-from ctxctl.tui.answers.desk import Desk
+from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.document import Document
 from ctxctl.tui.screens.turns import requests
 from ctxctl.tui.screens.turns.state import ItemKey, ItemText
 from ctxctl.tui.spans import Spans
 
 if TYPE_CHECKING:
-    from ctxctl.tui.answers.desk import Answer
+    from ctxctl.tui.answers.context import Answer
     from ctxctl.tui.requests import Request
 
 _MOST: Final = 40
@@ -153,46 +153,50 @@ _UPDATE: Final = 0.3
 """Seconds between two tellings of what is known so far."""
 
 
-def _item(desk: Desk, request: requests.ItemRequest) -> ItemText:
-    return item_text.item(desk.inspector, request.key, desk.check)
+def _item(context: AnswerContext, request: requests.ItemRequest) -> ItemText:
+    return item_text.item(context.inspector, request.key, context.check)
 
 
-def _record(desk: Desk, request: requests.RecordRequest) -> requests.ItemRecord:
-    return requests.ItemRecord(request.key, item_text.whole_record(desk.inspector, request.key, desk.check))
+def _record(context: AnswerContext, request: requests.RecordRequest) -> requests.ItemRecord:
+    return requests.ItemRecord(
+        request.key, item_text.whole_record(context.inspector, request.key, context.check)
+    )
 
 
-def _life(desk: Desk, request: requests.LifeRequest) -> requests.ItemLife:
-    moments = _moments(desk, request.key, telling=True)
+def _life(context: AnswerContext, request: requests.LifeRequest) -> requests.ItemLife:
+    moments = _moments(context, request.key, telling=True)
     return requests.ItemLife(request.key, life_document(moments, request.key.target.ordinal))
 
 
-def _version(desk: Desk, request: requests.VersionRequest) -> requests.VersionDiff:
-    moments = _moments(desk, request.key, telling=False)
-    found = item_text.compared(desk.inspector, request.key, request.back, moments, desk.check)
+def _version(context: AnswerContext, request: requests.VersionRequest) -> requests.VersionDiff:
+    moments = _moments(context, request.key, telling=False)
+    found = item_text.compared(context.inspector, request.key, request.back, moments, context.check)
     return requests.VersionDiff(request.key, found)
 
 
-def _moments(desk: Desk, key: ItemKey, *, telling: bool) -> list[Life]:
+def _moments(context: AnswerContext, key: ItemKey, *, telling: bool) -> list[Life]:
     """An item's life in the thread of the frame in view; kept for the next time."""
-    step = desk.inspector.step(key.target.ordinal)
+    step = context.inspector.step(key.target.ordinal)
     name = (key.change.item, step.session, step.thread)
-    found: list[Life] = desk.kept(("life", *name), lambda: _replayed(desk, key, name, telling))
+    found: list[Life] = context.kept(("life", *name), lambda: _replayed(context, key, name, telling))
     return found
 
 
-def _replayed(desk: Desk, key: ItemKey, name: tuple[str, str | None, str], telling: bool) -> list[Life]:
+def _replayed(
+    context: AnswerContext, key: ItemKey, name: tuple[str, str | None, str], telling: bool
+) -> list[Life]:
     moments: list[Life] = []
-    told = monotonic()
+    sent_at = monotonic()
 
     def progress(part: float) -> None:
-        nonlocal told
-        desk.check()
-        if telling and monotonic() - told > _UPDATE:
-            desk.tell(requests.ItemLife(key, life_document(moments, key.target.ordinal, part=part)))
-            told = monotonic()
+        nonlocal sent_at
+        context.check()
+        if telling and monotonic() - sent_at > _UPDATE:
+            context.tell(requests.ItemLife(key, life_document(moments, key.target.ordinal, part=part)))
+            sent_at = monotonic()
 
     item_id, session, thread = name
-    for moment in desk.inspector.moments(item_id, session=session, thread=thread, progress=progress):
+    for moment in context.inspector.moments(item_id, session=session, thread=thread, progress=progress):
         moments.append(moment)
     return moments
 

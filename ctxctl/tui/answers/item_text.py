@@ -155,12 +155,16 @@ def record_document(
     if laid is None:
         return Document(head + "\n" + text, spans=spans, remark="too large to lay out")
     return Document(
-        laid.text, spans=laid.spans, folds=laid.folds, folded=laid.folds.deeper(2, _FOLDED), remark=remark
+        laid.text,
+        spans=laid.spans,
+        fold_regions=laid.fold_regions,
+        folded=laid.fold_regions.deeper(2, _FOLDED),
+        remark=remark,
     )
 
 
 def brief(version: str | None) -> str:
-    """A version by its beginning."""
+    """A version as a short text: of a long one, the beginning."""
     shown = visible(version or "unknown")
     return shown if len(shown) <= 12 else f"{shown[:8]}…"
 
@@ -183,7 +187,7 @@ def _open_only(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _clipped(value: Any, depth: int) -> tuple[Any, bool]:
-    """The same with long strings cut, and whether any was."""
+    """The same value with long strings cut, and whether any was cut."""
     if isinstance(value, str):
         if len(value) <= _LONG:
             return value, False
@@ -215,7 +219,7 @@ class _Pair(NamedTuple):
 
     @property
     def shown(self) -> Placement | None:
-        """The copy that is spoken of: of what has left, the one that left."""
+        """The copy that the pane shows: of an item that has left, the one that left."""
         return self.before if self.after is None else self.after
 
 
@@ -309,12 +313,14 @@ def _content(inspector: Inspector, placement: Placement, check: Check) -> Docume
 def _document(
     text: str, json: bool, kind: str, mime: Any, title: str | None, source: str | None, check: Check
 ) -> Document:
-    """A text with the colours of its language; JSON laid out."""
+    """A text with the colours of its language; JSON is laid out over lines."""
     if json:
         laid = jsontext.laid_out(text, check=check)
         if laid is not None:
             remark = "base64 cut" if laid.elided else ""
-            return Document(laid.text, numbered=True, spans=laid.spans, folds=laid.folds, remark=remark)
+            return Document(
+                laid.text, numbered=True, spans=laid.spans, fold_regions=laid.fold_regions, remark=remark
+            )
         return Document(text, numbered=True, remark="too large to lay out")
     name = syntax.language(text, kind, mime if isinstance(mime, str) else None, title, source)
     spans, remark = syntax.coloured(text, name, check)
@@ -350,7 +356,7 @@ def _diff(
 
 
 def _comparable(inspector: Inspector, content: Content, check: Check) -> str:
-    """A content's text; structured content over lines."""
+    """The text of a content; structured content is laid out over lines."""
     text = inspector.text(content)
     if content.form == "json" or jsontext.is_json(text, check=check):
         laid = jsontext.laid_out(text, check=check)

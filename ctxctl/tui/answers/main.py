@@ -1,4 +1,4 @@
-"""What the main screen, the reader, the line of commands and the search are told."""
+"""Answers for the main screen, the reader, the line of commands and the search."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model.addresses import escaped
 from ctxctl.tui import scheduling
 from ctxctl.tui.answers import change_rows, trace_facts
-from ctxctl.tui.answers.desk import Desk
+from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.requests import Placed, PlaceRequest
 from ctxctl.tui.screens.search.requests import Hits, SearchRequest
 from ctxctl.tui.screens.turns.requests import DetailRequest, Reading, ReadingRequest
@@ -18,30 +18,30 @@ from ctxctl.tui.screens.turns.state import Detail
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
     from ctxctl.trace.index import Span
-    from ctxctl.tui.answers.desk import Answer
+    from ctxctl.tui.answers.context import Answer
     from ctxctl.tui.requests import Request
 
 
-def _detail(desk: Desk, request: DetailRequest) -> Detail | None:
+def _detail(context: AnswerContext, request: DetailRequest) -> Detail | None:
     try:
-        return _detailed(desk, request)
+        return _detailed(context, request)
     except UsageError as error:
-        if error.slug == "no-such-frame" and not getattr(desk.inspector, "over", True):
+        if error.slug == "no-such-frame" and not getattr(context.inspector, "over", True):
             return None  # a step that was being written is another one now: the next growth asks again
         raise
 
 
-def _detailed(desk: Desk, request: DetailRequest) -> Detail:
+def _detailed(context: AnswerContext, request: DetailRequest) -> Detail:
     key, how = (request.target, request.with_skipped), request.how
-    gathered = desk.kept(key, lambda: change_rows.facts(desk.inspector, *key))
+    gathered = context.kept(key, lambda: change_rows.facts(context.inspector, *key))
     if how.only is not None:
-        return change_rows.filtered(desk.inspector, gathered, how)
-    detail: Detail = desk.kept((*key, how), lambda: change_rows.arranged_detail(gathered, how))
+        return change_rows.filtered(context.inspector, gathered, how)
+    detail: Detail = context.kept((*key, how), lambda: change_rows.arranged_detail(gathered, how))
     return detail
 
 
-def _reading(desk: Desk, request: ReadingRequest) -> Reading:
-    inspector = desk.inspector
+def _reading(context: AnswerContext, request: ReadingRequest) -> Reading:
+    inspector = context.inspector
     if request.kind == "stages":
         document = trace_facts.stages(inspector, request.ordinal)
     elif request.kind == "problems":
@@ -51,14 +51,14 @@ def _reading(desk: Desk, request: ReadingRequest) -> Reading:
     return Reading(request.title, document)
 
 
-def _place(desk: Desk, request: PlaceRequest) -> Placed:
-    desk.check()
+def _place(context: AnswerContext, request: PlaceRequest) -> Placed:
+    context.check()
     try:
-        ordinal = _ordinal(desk.inspector, request.address)
+        ordinal = _ordinal(context.inspector, request.address)
     except UsageError as error:
         if error.slug != "ambiguous-session" or request.session is None:
             raise UsageError(error.slug, f"{error}{f'; {error.hint}' if error.hint else ''}") from None
-        ordinal = _ordinal(desk.inspector, f"{escaped(request.session)}/{request.address}")
+        ordinal = _ordinal(context.inspector, f"{escaped(request.session)}/{request.address}")
     return Placed(request.address, ordinal)
 
 
@@ -80,15 +80,15 @@ def _ordinal(inspector: Inspector, address: str) -> int:
     return inspector.resolve(address)
 
 
-def _search(desk: Desk, request: SearchRequest) -> Hits | None:
+def _search(context: AnswerContext, request: SearchRequest) -> Hits | None:
     from ctxctl.analysis.search import search
 
     with scheduling.short():
-        for found in search(desk.inspector, request.query, desk.check):
+        for found in search(context.inspector, request.query, context.check):
             hits = Hits(request.serial, found)
             if found.done:
                 return hits
-            desk.tell(hits)
+            context.tell(hits)
     return None
 
 

@@ -42,9 +42,9 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
 
 def _method(params: Params) -> str:
     """How texts are counted for the model that the trace names first."""
-    told = described(params.calibration, params.encoding, params.first_model, params.target)
-    if told is not None:
-        return str(told["method"])
+    calibrated = described(params.calibration, params.encoding, params.first_model, params.target)
+    if calibrated is not None:
+        return str(calibrated["method"])
     return f"{'estimate' if params.assumed else 'exact'}:{params.encoding}"
 
 

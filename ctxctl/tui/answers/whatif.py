@@ -1,4 +1,4 @@
-"""What the what-if screen is told."""
+"""Answers for the what-if screen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.labels import number, plural
 from ctxctl.tui import scheduling
-from ctxctl.tui.answers.desk import Desk
+from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.whatif import requests
 from ctxctl.tui.screens.whatif.state import Gathering
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ctxctl.analysis.whatif import Comparison, WhatIfs
     from ctxctl.session import Inspector
     from ctxctl.tokens.catalogue.rates import RateBook
-    from ctxctl.tui.answers.desk import Answer
+    from ctxctl.tui.answers.context import Answer
     from ctxctl.tui.requests import Request
 
 _UPDATE: Final = 0.15
@@ -26,16 +26,16 @@ _STEPS: Final = 32
 """Steps between two looks at the clock."""
 
 
-def _recorded(desk: Desk, request: requests.RecordedRequest) -> requests.RecordedFields:
+def _recorded(context: AnswerContext, request: requests.RecordedRequest) -> requests.RecordedFields:
     from ctxctl.policies.registry import names
     from ctxctl.tokens.encodings import NAMES
 
-    params = desk.inspector.params
+    params = context.inspector.params
     values = {"policy": params.policy, "encoding": params.encoding, "model": params.first_model or ""}
     if request.ordinal is not None:
         from ctxctl.analysis.whatif import recorded_limits
 
-        step = desk.inspector.step(request.ordinal)
+        step = context.inspector.step(request.ordinal)
         limits = recorded_limits(step)
         named = (("window", limits.window), ("reserve", limits.reserve), ("max_input", limits.max_input))
         values |= {name: number(tokens) for name, tokens in named if tokens is not None}
@@ -44,69 +44,69 @@ def _recorded(desk: Desk, request: requests.RecordedRequest) -> requests.Recorde
     return requests.RecordedFields(values, {"policy": policies, "encoding": NAMES}, params.policy)
 
 
-def _compared(desk: Desk, request: requests.SimulationRequest) -> object | None:
+def _compared(context: AnswerContext, request: requests.SimulationRequest) -> object | None:
     from ctxctl.analysis.whatif import FieldError
 
     if request.supposition is None:
         return None
-    whatifs = _whatifs(desk)
+    whatifs = _whatifs(context)
     try:
         supposed = whatifs.resolve(request.supposition)
     except FieldError as error:
         hint = f"; {error.hint}" if error.hint else ""
         return requests.FieldRefused(request.run, error.field, f"{error.message}{hint}")
-    comparison = whatifs.compare(supposed, book=_prices(desk))
-    desk.tell(_noted(desk, request.run, comparison))
+    comparison = whatifs.compare(supposed, book=_prices(context))
+    context.tell(_noted(context, request.run, comparison))
     try:
         with scheduling.short():
-            return _run(desk, request.run, comparison)
+            return _run(context, request.run, comparison)
     finally:
         whatifs.close()
 
 
-def _run(desk: Desk, run: int, comparison: Comparison) -> requests.TurnsCompared:
-    gathering = Gathering(lambda ordinal: _title(desk.inspector, ordinal))
-    told = monotonic()
+def _run(context: AnswerContext, run: int, comparison: Comparison) -> requests.TurnsCompared:
+    gathering = Gathering(lambda ordinal: _title(context.inspector, ordinal))
+    sent_at = monotonic()
     part = 0.0
 
     def progress(share: float) -> None:
         nonlocal part
         part = share
 
-    for pair in comparison.pairs(desk.check, progress):
+    for pair in comparison.pairs(context.check, progress):
         gathering.add(pair)
-        if pair.ordinal % _STEPS == 0 and monotonic() - told > _UPDATE:
+        if pair.ordinal % _STEPS == 0 and monotonic() - sent_at > _UPDATE:
             news = gathering.take(comparison.recorded, comparison.simulated, part)
-            desk.tell(requests.TurnsCompared(run, news, done=False))
-            told = monotonic()
-    desk.tell(_noted(desk, run, comparison))
+            context.tell(requests.TurnsCompared(run, news, done=False))
+            sent_at = monotonic()
+    context.tell(_noted(context, run, comparison))
     return requests.TurnsCompared(
         run, gathering.take(comparison.recorded, comparison.simulated, 1.0), done=True
     )
 
 
-def _prices(desk: Desk) -> RateBook:
+def _prices(context: AnswerContext) -> RateBook:
     """Prices, looked up once for all what-ifs."""
     from ctxctl.config import load
     from ctxctl.tokens.catalogue.rates import RateBook
 
-    found: RateBook = desk.kept("prices", lambda: RateBook(load().models))
+    found: RateBook = context.kept("prices", lambda: RateBook(load().models))
     return found
 
 
-def _whatifs(desk: Desk) -> WhatIfs:
+def _whatifs(context: AnswerContext) -> WhatIfs:
     """The what-ifs of the trace: a second one with the same encoding finds its contents counted."""
     from ctxctl.analysis.whatif import WhatIfs
 
-    found: WhatIfs = desk.kept("whatif", lambda: WhatIfs(desk.inspector))
-    if found.inspector is not desk.inspector:
-        desk.forget()
-        found = desk.kept("whatif", lambda: WhatIfs(desk.inspector))
+    found: WhatIfs = context.kept("whatif", lambda: WhatIfs(context.inspector))
+    if found.inspector is not context.inspector:
+        context.forget()
+        found = context.kept("whatif", lambda: WhatIfs(context.inspector))
     return found
 
 
-def _noted(desk: Desk, run: int, comparison: Comparison) -> requests.Notes:
-    return requests.Notes(run, tuple(_notes(comparison)), desk.inspector.summary is None)
+def _noted(context: AnswerContext, run: int, comparison: Comparison) -> requests.Notes:
+    return requests.Notes(run, tuple(_notes(comparison)), context.inspector.summary is None)
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The line of commands and questions of one line, over whatever screen is in front."""
+"""The line of commands, and questions that take one line; both lie over the screen in front."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ctxctl.tui.widgets.rows import Rows
 
 
 class Ask(Board[str | None], ModalScreen[str | None]):
-    """Is left with what was typed, or with None."""
+    """Asks for one line; closes with what was typed, or with None."""
 
     def __init__(self, label: str, note: str, *, text: str = "", history: History | None = None) -> None:
         super().__init__()
@@ -32,29 +32,29 @@ class Ask(Board[str | None], ModalScreen[str | None]):
         self._history = history
 
     def compose(self) -> ComposeResult:
-        """What is asked, and the line."""
+        """Lay out the question and the line."""
         with Vertical(id="palette"):
             yield Banner(self._head, ident="palette-head")
             yield Prompt(self._label, value=self._text, history=self._history, ident="answer")
 
     def _head(self, width: int) -> list[Parts]:
-        """What it is about, and the keys that end it."""
+        """The question, and the keys that end it."""
         hints = (("line.erase_all", "clear", 3), ("line.accept", "accept", 8), ("line.cancel", "cancel", 7))
         right = [Piece(word, "hint", rank, keys.key_of(action)) for action, word, rank in hints]
         return [spread([Piece(self._note, "muted", 9)], right, width)]
 
     def on_mount(self) -> None:
-        """Type at once."""
+        """Give the line the focus."""
         self.set_focus(self.query_one("#answer"), scroll_visible=False)
 
     @on(Prompt.Accepted)
     def accepted(self, message: Prompt.Accepted) -> None:
-        """An answer."""
+        """Close with what was typed."""
         self.dismiss(message.value)
 
     @on(Prompt.Cancelled)
     def cancelled(self) -> None:
-        """None."""
+        """Close without an answer."""
         self.dismiss(None)
 
 
@@ -65,7 +65,7 @@ _KEY: Final = 8
 
 
 class _Line(Prompt):
-    """Up and down move in the list; above its first line is the history."""
+    """The line of input: up and down move in the list, and above its first line is the history."""
 
     def __init__(self, palette: Palette) -> None:
         super().__init__(":", history=palette.history, ident="command")
@@ -81,7 +81,7 @@ class _Line(Prompt):
 
 
 class Palette(Board[Command | None], ModalScreen[Command | None]):
-    """Takes a line, shows what it can mean, and is left with what was chosen."""
+    """Takes a line and shows what it can mean; closes with the command that was chosen."""
 
     BINDINGS = keys.bindings("palette")
 
@@ -93,14 +93,14 @@ class Palette(Board[Command | None], ModalScreen[Command | None]):
         self.choice = commands.understood("", ids, themes)
 
     def compose(self) -> ComposeResult:
-        """The list above the line."""
+        """Lay out the list above the line."""
         with Vertical(id="palette"):
             yield Banner(self._head, ident="palette-head")
             yield Rows(self._line, "choices")
             yield _Line(self)
 
     def on_mount(self) -> None:
-        """Everything that can be done, until something is typed."""
+        """List everything that can be done, until something is typed."""
         self._show()
         self.set_focus(self.query_one("#command"), scroll_visible=False)
 
@@ -110,26 +110,26 @@ class Palette(Board[Command | None], ModalScreen[Command | None]):
 
     @on(Prompt.Changed)
     def typed(self, message: Prompt.Changed) -> None:
-        """Another line: another list."""
+        """List what the typed line can mean."""
         self.choice = commands.understood(message.value, self._ids, self._themes)
         self._show()
 
     @on(Rows.Moved)
     def pointed(self, message: Rows.Moved) -> None:
-        """A click has chosen."""
+        """Choose the line that was clicked."""
         self.choice = commands.Choice(self.choice.commands, message.line)
         self.set_focus(self.query_one("#command"), scroll_visible=False)
 
     @on(Rows.Chosen)
     @on(Prompt.Accepted)
     def accepted(self) -> None:
-        """Do it, if there is something to do."""
+        """Close with the chosen command, if there is one."""
         if self.choice.chosen is not None:
             self.dismiss(self.choice.chosen)
 
     @on(Prompt.Cancelled)
     def cancelled(self) -> None:
-        """Back."""
+        """Close without a command."""
         self.dismiss(None)
 
     def action_choose(self, by: int) -> None:

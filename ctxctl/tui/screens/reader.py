@@ -14,7 +14,7 @@ from ctxctl.tui.literal import content
 from ctxctl.tui.requests import Handlers
 from ctxctl.tui.screens.turns.requests import Reading
 from ctxctl.tui.strip import VERDICTS
-from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.textview import TextView
@@ -55,10 +55,10 @@ class Reader(Board[None]):
         """Break long lines, or do not."""
         self.query_one("#text", TextView).toggle_wrap()
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> VisibleText | None:
         """The document."""
         view = self.query_one("#text", TextView)
-        return Seen(self._heading, view.document.text)
+        return VisibleText(self._heading, view.document.text)
 
     def _keys(self, width: int) -> Sequence[Parts]:
         shown = [Piece(word, "hint", rank, key) for key, word, rank in keys.hints(("reader", "text"))]

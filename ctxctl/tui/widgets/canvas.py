@@ -12,12 +12,13 @@ from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 from textual import events
-from textual._compositor import ChopsUpdate, Compositor
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
+from ctxctl.tui import textual_private
 from ctxctl.tui.requests import Answered, Handlers
+from ctxctl.tui.textual_private import ChopsUpdate, Compositor
 
 Result = TypeVar("Result")
 
@@ -99,7 +100,7 @@ class Board(Screen[Result]):
         self._styled: object = None
         """What the styles were found for."""
         super().__init__(*args, **kwargs)
-        self._compositor = Canvas()
+        textual_private.replace_compositor(self, Canvas)
 
     def handlers(self) -> Handlers:
         """By kind of value, what the screen does with an answer to what it asked for."""
@@ -115,9 +116,9 @@ class Board(Screen[Result]):
         return (
             app.theme,
             app.classes,
-            app._pseudo_classes_cache_key,
+            textual_private.style_key(app),
             self.classes,
-            self._pseudo_classes_cache_key,
+            textual_private.style_key(self),
         )
 
     async def _compose(self) -> None:

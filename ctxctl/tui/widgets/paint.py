@@ -15,6 +15,7 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
 from textual.widget import Widget
 
+from ctxctl.tui import textual_private
 from ctxctl.tui.literal import Part, strip
 
 _KEPT: Final = 8
@@ -244,7 +245,7 @@ class Painted(Widget, inherit_bindings=True):
         Textual asks every widget for all its lines whenever one line of any is painted, and prepares each for
         borders, tints and links: that costs more than all else of a paint.  Lines here have none of these.
         """
-        if any(self.styles.gutter):
+        if any(self.styles.gutter) or not textual_private.REPORTS_CHANGES:
             return super().render_lines(crop)
         width = self.outer_size.width
         if width != self._seen_width:
@@ -288,8 +289,10 @@ class Painted(Widget, inherit_bindings=True):
         return strip(parts, width, self.style_of, base + self.style_of(over) if over else base)
 
 
-class Scroller(Painted, ScrollView):
-    """A painted widget that scrolls through any number of lines."""
+class Scroller(ScrollView):
+    """Scrolls through any number of lines; for a `Painted` widget, which stands before it among the bases."""
+
+    strips: LRUCache[object, Strip]
 
     _room: tuple[object, int] = (None, 0)
 
@@ -304,11 +307,8 @@ class Scroller(Painted, ScrollView):
     @property
     def vertical_scrollbar(self) -> ScrollBar:
         """The scroll bar, made when it is first asked for."""
-        if self._vertical_scrollbar is None:
-            bar = self._vertical_scrollbar = Bar(self.scrollbar_size_vertical)
-            bar.display = False
-            self.app._start_widget(self, bar)
-        return self._vertical_scrollbar
+        bar = textual_private.vertical_scrollbar(self, lambda: Bar(self.scrollbar_size_vertical))
+        return super().vertical_scrollbar if bar is None else bar
 
     def notify_style_update(self) -> None:
         """Another border leaves another room."""
@@ -319,12 +319,11 @@ class Scroller(Painted, ScrollView):
         """Say how many lines there are.
 
         The property `virtual_size` would lay out the whole screen anew each time; that is needed only where
-        a scroll bar comes or goes, and `_scroll_update` sees to that.
+        a scroll bar comes or goes.
         """
         size = Size(0, lines)
         if size != self.virtual_size:
-            self.set_reactive(Widget.virtual_size, size)
-            self._scroll_update(size)
+            textual_private.set_virtual_size(self, size)
 
     def repaint(self, lines: int) -> None:
         """Paint anew the lines before line `lines`; what is blank below them was so before."""

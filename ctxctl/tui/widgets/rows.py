@@ -11,13 +11,13 @@ from textual.strip import Strip
 
 from ctxctl.tui import keys
 from ctxctl.tui.literal import Part
-from ctxctl.tui.widgets.paint import Scroller
+from ctxctl.tui.widgets.paint import Painted, Scroller
 
 CURSOR = "▌"
 """Marks the cursor's row beside its colour."""
 
 
-class Rows(Scroller, can_focus=True):
+class Rows(Painted, Scroller, can_focus=True):
     """Shows `count` rows; asks `line_of(row, width)` for the parts of those in view.
 
     The widget moves its own cursor at once and tells the screen by `Moved`; only the newest of several such

@@ -21,7 +21,7 @@ from ctxctl.tui.find import Find
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.literal import Part
 from ctxctl.tui.spans import over, pieces
-from ctxctl.tui.widgets.paint import Scroller
+from ctxctl.tui.widgets.paint import Painted, Scroller
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import CURSOR
 
@@ -37,8 +37,8 @@ _SHORT: Final = 0.002
 _SIDEWAYS: Final = 8
 """Columns by which a text that is not wrapped moves."""
 _ONLY: Final = {
-    "fold": "folds",
-    "fold_all": "folds",
+    "fold": "fold_regions",
+    "fold_all": "fold_regions",
     "choose": "links",
     "unfind": "finding",
     "match": "finding",
@@ -47,7 +47,7 @@ _ONLY: Final = {
 """Actions that have something to act on only in some texts; elsewhere their keys are the screen's."""
 
 
-class TextView(Scroller, can_focus=True):
+class TextView(Painted, Scroller, can_focus=True):
     """Reads a `Document`.  The first rows are there at once; the rest is wrapped in slices.
 
     Where single lines can be acted on, one of them has a cursor, and moving moves that.
@@ -196,7 +196,7 @@ class TextView(Scroller, can_focus=True):
         mark = CURSOR if pointed else " "
         if not document.numbered:
             return [(mark, "mark"), (self._fold_mark(row), "gutter"), *text]
-        digits = document.gutter - (2 if document.folds is None else 3)
+        digits = document.gutter - (2 if document.fold_regions is None else 3)
         number = f"{row.line + 1:>{digits}} " if row.first else " " * (digits + 1)
         fold = self._fold_mark(row) or " "
         head = [(mark, "mark"), (number[1:], "gutter")] if pointed else [(number, "gutter")]
@@ -204,10 +204,10 @@ class TextView(Scroller, can_focus=True):
 
     def _fold_mark(self, row: WrappedRow) -> str:
         """A sign in front of what can be folded."""
-        folds = self.document.folds
-        if folds is None:
+        regions = self.document.fold_regions
+        if regions is None:
             return ""
-        if not row.first or folds.at(row.line) is None:
+        if not row.first or regions.at(row.line) is None:
             return "  "
         return "▸ " if row.line in self._wrap.folded else "▾ "
 
@@ -217,7 +217,7 @@ class TextView(Scroller, can_focus=True):
         if self.finder is not None:
             spans = over(spans, self.finder.within(row.start, end, self.match))
         parts: list[Part] = list(pieces(row.text, row.start, spans, style))
-        fold = None if self.document.folds is None else self.document.folds.at(row.line)
+        fold = None if self.document.fold_regions is None else self.document.fold_regions.at(row.line)
         if fold is not None and row.last and row.line in self._wrap.folded:
             parts.append((fold.hint, "muted"))
         return parts
@@ -279,7 +279,7 @@ class TextView(Scroller, can_focus=True):
         """Keys that mean nothing in this text are left to the screen."""
         needs = _ONLY.get(action)
         has = {
-            "folds": self.document.folds is not None,
+            "fold_regions": self.document.fold_regions is not None,
             "links": self.document.links is not None,
             "finding": self.finder is not None,
             "unwrapped": not self.broken,
@@ -361,19 +361,19 @@ class TextView(Scroller, can_focus=True):
 
     def action_fold(self) -> None:
         """Fold or unfold what is at the cursor."""
-        folds = self.document.folds
-        if folds is None or self.cursor >= self._wrap.count:
+        regions = self.document.fold_regions
+        if regions is None or self.cursor >= self._wrap.count:
             return
-        fold = folds.around(self._wrap.line_of(self.cursor))
+        fold = regions.around(self._wrap.line_of(self.cursor))
         if fold is not None:
             self._refold(self._wrap.folded ^ {fold.line}, fold.line)
 
     def action_fold_all(self) -> None:
         """Unfold everything; where nothing is folded, fold all that the outermost holds."""
-        folds = self.document.folds
-        if folds is None or self.cursor >= self._wrap.count:
+        regions = self.document.fold_regions
+        if regions is None or self.cursor >= self._wrap.count:
             return
-        folded = frozenset[int]() if self._wrap.folded else folds.deeper(1) or folds.deeper(0)
+        folded = frozenset[int]() if self._wrap.folded else regions.deeper(1) or regions.deeper(0)
         self._refold(folded, 0, self._wrap.start(self.cursor))
 
     def _refold(self, folded: frozenset[int], line: int, offset: int | None = None) -> None:
@@ -489,14 +489,14 @@ class TextView(Scroller, can_focus=True):
 
     def _unfold_at(self, offset: int) -> None:
         """Unfold what hides an offset."""
-        folds = self.document.folds
-        if folds is None or not self._wrap.folded:
+        regions = self.document.fold_regions
+        if regions is None or not self._wrap.folded:
             return
         row = self._wrap.row_at(offset)
         while row is not None:
             line = self._wrap.line_of(row)
             hidden = self.document.text.find("\n", self._wrap.start(row), offset) >= 0
-            if folds.at(line) is None or line not in self._wrap.folded or not hidden:
+            if regions.at(line) is None or line not in self._wrap.folded or not hidden:
                 return
             self._refold(self._wrap.folded - {line}, line)
             row = self._wrap.row_at(offset)

@@ -233,7 +233,7 @@ def test_memory_is_bounded_however_many_spans_never_find_their_parents(
 def test_while_the_disk_is_full_spans_wait_and_are_written_later(tmp_path: Path) -> None:
     out = tmp_path / "t.jsonl"
     with held(out) as (holder, clock):
-        journal = holder._books._journal
+        journal = holder._guard._journal
         give(holder, *conversation())
         journal._retry_at = float("inf")
         clock.now += 100
@@ -367,6 +367,6 @@ def test_a_call_that_cannot_be_made_into_a_step_costs_only_itself(
     with held(out) as (holder, _):
         give(holder, *conversation())
         holder.due(everything=True)
-        assert holder._books._journal.dropped == 1
+        assert holder._guard._journal.dropped == 1
     assert written(out) == 5
     assert data(out, "ctxctl.record.dropped")[0]["reasons"] == {"RuntimeError in a span": 1}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.testing import assert_context_diff
-from ctxctl.testing.golden import UPDATE, Context, Kept, differences, matched, moved
+from ctxctl.testing.golden import UPDATE, Context, GoldenItem, differences, matched, moved
 from tests.unit.testing.sessions_help import Json, events, item, written_trace
 
 TRACE = Path(__file__).parents[3] / "traces" / "coding-agent.jsonl"
@@ -119,9 +119,11 @@ def test_hostile_names_are_shown_as_text(tmp_path: Path, golden: Path) -> None:
     assert "\nFAKE" not in found
 
 
-def kept(name: str, text: str) -> Kept:
+def kept(name: str, text: str) -> GoldenItem:
     """Return a kept item; the text is its digest too."""
-    return Kept(segment="history", kind="file", item=name, tokens=len(text), method="counted", digest=text)
+    return GoldenItem(
+        segment="history", kind="file", item=name, tokens=len(text), method="counted", digest=text
+    )
 
 
 WINDOWS = st.lists(
@@ -130,7 +132,7 @@ WINDOWS = st.lists(
 
 
 @given(WINDOWS, WINDOWS)
-def test_every_item_is_spoken_of_once(before: list[Kept], after: list[Kept]) -> None:
+def test_every_item_is_spoken_of_once(before: list[GoldenItem], after: list[GoldenItem]) -> None:
     pairs = matched(before, after)
     assert len(set(pairs.values())) == len(pairs)
     assert set(pairs) <= set(range(len(after)))
@@ -143,13 +145,13 @@ def test_every_item_is_spoken_of_once(before: list[Kept], after: list[Kept]) -> 
 
 
 @given(WINDOWS)
-def test_a_window_does_not_differ_from_itself(window: list[Kept]) -> None:
+def test_a_window_does_not_differ_from_itself(window: list[GoldenItem]) -> None:
     context = Context("e", 0, tuple(window))
     assert list(differences(context, context)) == []
 
 
 @given(WINDOWS, st.integers(0, 12), st.text("pq", min_size=4, max_size=6))
-def test_one_more_is_one_added(window: list[Kept], place: int, text: str) -> None:
+def test_one_more_is_one_added(window: list[GoldenItem], place: int, text: str) -> None:
     more = [*window[:place], kept("new", text), *window[place:]]
     found = list(differences(Context("e", 0, tuple(window)), Context("e", 0, tuple(more))))
     assert [(d.what, d.kept.digest) for d in found] == [("added", text)]

@@ -148,7 +148,7 @@ def test_the_model_table_is_asked_where_nothing_is_recorded(
     path.write_bytes(lines(three_steps()))
     catalogue(monkeypatch, 120)
     assert assert_fits(path) == Fits(3, 115, 5, 0, 1)
-    with pytest.raises(AssertionError, match=r"5 over 120 \(catalogue\) less 10 of headroom"):
+    with pytest.raises(AssertionError, match=r"5 over 120 \(from the model table\) less 10 of headroom"):
         assert_fits(path, headroom=10)
 
 

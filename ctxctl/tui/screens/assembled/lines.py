@@ -40,7 +40,7 @@ def head(shown: Assembled | None, width: int) -> list[Parts]:
 
 
 def _held(shown: Assembled) -> str:
-    """What the blocks hold, of what was sent."""
+    """A phrase for how much of what was sent the blocks hold."""
     if shown.method == "recorded":
         return f"{plural(shown.recorded, 'token')} recorded"
     return f"{number(shown.recorded)} of {amount(shown.sent, shown.method)} sent"
@@ -83,7 +83,7 @@ def _remarks(shown: Assembled, width: int) -> Parts:
 
 
 def remarked(shown: Assembled | None) -> bool:
-    """Whether the third line says anything."""
+    """Whether there is anything to say in the third line."""
     return shown is not None and bool(shown.remarks or not shown.joint_known)
 
 
@@ -132,7 +132,7 @@ def break_line(block: Block, width: int) -> Parts:
 
 
 def outline_line(block: Block, width: int, *, prefix: bool) -> Parts:
-    """One block in the outline."""
+    """The line of a block in the outline."""
     bar = " " if not prefix else CACHED if block.cached else FRESH
     letter = one_line(block.segment)[:1].upper() or "?"
     mark = "✂" if block.breaks else "!" if block.notes else " "

@@ -1,4 +1,4 @@
-"""What the assembled text's screen asks for; it is told an `Assembled`."""
+"""The request of the assembled text's screen; an `Assembled` answers it."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ class AssembledRequest(Request):
     ordinal: int
 
     def failed(self, why: str) -> Assembled:
-        """Tell why there is none."""
+        """The answer that says why there is no text."""
         return Assembled(self.ordinal, None, error=why)

@@ -14,7 +14,7 @@ from ctxctl.tui.requests import Handlers, ask
 from ctxctl.tui.screens.assembled import lines, requests
 from ctxctl.tui.screens.assembled.values import Assembled, BlockDocument
 from ctxctl.tui.screens.assembled.view import BlockView
-from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop
@@ -35,7 +35,7 @@ class AssembledScreen(Board[str | None]):
         self.shown: Assembled | None = None
 
     def compose(self) -> ComposeResult:
-        """Head, outline, text, keys."""
+        """Lay out the head, the outline, the text and the keys."""
         self._size_up(*self.app.size, update=False)
         yield Banner(lambda width: lines.head(self.shown, width), ident="assembled-head")
         with Backdrop(ident="assembled-panes"):
@@ -59,7 +59,7 @@ class AssembledScreen(Board[str | None]):
         return None if self.shown is None else self.shown.document
 
     def handlers(self) -> Handlers:
-        """The one thing that the screen asks for."""
+        """What takes the text when it arrives."""
         return {Assembled: self._read}
 
     def _read(self, shown: Assembled) -> None:
@@ -99,29 +99,29 @@ class AssembledScreen(Board[str | None]):
         self.update_classes({"-outlined": width >= OUTLINE, "-short": height < 12}, update=update)
 
     def on_descendant_focus(self) -> None:
-        """Other keys are in force."""
+        """Show the keys that are in force now."""
         self.query_one("#keys", Banner).update()
 
     @on(BlockView.Placed)
     def placed(self) -> None:
-        """Another block is the current one."""
+        """Mark the current block in the outline."""
         self.query_one("#outline", Rows).place(self.view.block)
         self.query_one("#keys", Banner).update()
 
     @on(Rows.Moved, "#outline")
     def moved(self, event: Rows.Moved) -> None:
-        """Another block was chosen in the outline."""
+        """Go to the block that was chosen in the outline."""
         self.view.go_to(event.line)
 
     @on(Rows.Chosen, "#outline")
     def chosen(self) -> None:
-        """A double click opens."""
+        """Open the block that was clicked twice."""
         self.action_open()
 
     # Actions
 
     def action_back(self) -> None:
-        """Leave."""
+        """Leave the screen."""
         self.dismiss(None)
 
     def action_block(self, by: int) -> None:
@@ -141,12 +141,12 @@ class AssembledScreen(Board[str | None]):
             self.dismiss(self.document.blocks[self.view.block].item)
 
     def action_pane(self) -> None:
-        """Between the outline and the text."""
+        """Change between the outline and the text."""
         outline = self.has_class("-outlined") and not isinstance(self.focused, Rows)
         self.set_focus(self.query_one("#outline") if outline else self.view, scroll_visible=False)
 
-    def seen(self) -> Seen | None:
-        """The exact text."""
+    def seen(self) -> VisibleText | None:
+        """The exact text of the step."""
         if self.shown is None or self.document is None:
             return None
-        return Seen(f"assembled text of {self.shown.label}", self.document.text)
+        return VisibleText(f"assembled text of {self.shown.label}", self.document.text)

@@ -34,7 +34,7 @@ class Block(NamedTuple):
 
 
 class BlockDocument(Document):
-    """The exact text, with its blocks in order."""
+    """The exact text of a step, with its blocks in order."""
 
     __slots__ = ("blocks", "starts")
 
@@ -97,5 +97,5 @@ class Assembled:
 
     @property
     def label(self) -> str:
-        """The frame as an address."""
+        """The address of the frame."""
         return f"{self.trace}@{self.address}"

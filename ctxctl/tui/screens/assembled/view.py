@@ -1,4 +1,4 @@
-"""The assembled text of a frame: a text whose blocks have headings and a gutter."""
+"""Shows the assembled text of a frame: its blocks have headings and a gutter."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class BlockView(TextView):
     """Reads a `BlockDocument`; one block is the current one: the last gone to, or the one the view is at."""
 
     class Placed(Message):
-        """Another block is the current one."""
+        """Says that another block is the current one."""
 
         def can_replace(self, message: Message) -> bool:
-            """Only the newest is worth painting."""
+            """Whether the other message makes this one superfluous: only the newest is worth painting."""
             return isinstance(message, BlockView.Placed)
 
     def __init__(self, *, ident: str | None = None, history: History | None = None) -> None:
@@ -62,7 +62,7 @@ class BlockView(TextView):
         self.post_message(self.Placed())
 
     def _bring(self, row: int) -> None:
-        """A match's block is the current one, and at the end the last."""
+        """Make the block of a match the current one; at the end of the text, the last block."""
         self._moving = True
         super()._bring(row)
         self._moving = False
@@ -77,7 +77,7 @@ class BlockView(TextView):
             self.post_message(self.Placed())
 
     def _to_anchor(self) -> None:
-        """Where a block is gone to, its heading is what is brought to the top."""
+        """Bring the heading of a block to the top, if the anchor is a block."""
         if self._target is None or self._anchor is None:
             self._target = None
             super()._to_anchor()

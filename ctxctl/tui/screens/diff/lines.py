@@ -21,7 +21,7 @@ _BASIS: Final = {"none": "nothing recorded", "repeat": "nothing recorded: as bef
 
 
 def head(state: DiffState, width: int) -> list[Parts]:
-    """Both sides, the arithmetic between them, and the segments."""
+    """The lines of the head: both sides, the arithmetic between them, and the segments."""
     diff = state.listing.diff
     if diff is None:
         said = Piece(state.error or "comparing…", "warning" if state.error else "muted", 9)
@@ -127,7 +127,7 @@ def segments(diff: FrameDiff, width: int) -> Parts:
 
 
 def remarks(state: DiffState) -> list[str]:
-    """What to know before the items."""
+    """What a reader should know before the items."""
     diff = state.listing.diff
     if diff is None:
         return []
@@ -172,7 +172,7 @@ def table_heading(width: int) -> Parts:
 
 
 def table_line(entry: Entry, width: int) -> Parts:
-    """One item."""
+    """The line of an item in the table."""
     widths = _widths(width)
     mark = {"native": " ", "derived": "d", "simulated": "s"}[entry.provenance]
     show = short if widths.brief else number
@@ -222,7 +222,7 @@ def name(entry: Entry) -> str:
 
 
 def why(entry: Entry, *, brief: bool = False) -> str:
-    """Why it left, or what else happened to it."""
+    """Why the item left, or what else happened to it."""
     words = [entry.cause, entry.reason]
     phrase = ": ".join(dict.fromkeys(word for word in words if word))
     if brief and entry.cause == "omitted" and entry.reason:
@@ -243,7 +243,7 @@ def why(entry: Entry, *, brief: bool = False) -> str:
 
 
 def text_title(state: DiffState) -> str:
-    """What the text is of."""
+    """The title of the text."""
     if state.together:
         return "all changed items"
     entry = state.entry
@@ -275,7 +275,7 @@ def text_head(state: DiffState, shown: ItemDiff | None, where: str, width: int) 
 
 
 def tokens(entry: Entry) -> str:
-    """Tokens of all copies, before and after."""
+    """The tokens of all copies, before and after."""
     if entry.before == entry.after:
         return plural(entry.after, "token")
     return f"{number(entry.before)} → {plural(entry.after, 'token')}"

@@ -1,4 +1,4 @@
-"""What the diff screen asks for, and what it is told; the answers are computed in `ctxctl.tui.answers`.
+"""The requests of the diff screen, and their answers, which are computed in `ctxctl.tui.answers`.
 
 Of a text the answer is an `ItemDiff`.
 """
@@ -36,7 +36,7 @@ class ComparisonRequest(Request):
     pair: Pairing
 
     def failed(self, why: str) -> Incomparable:
-        """Tell why there is none."""
+        """The answer that says why there is none."""
         return Incomparable(why)
 
 
@@ -50,5 +50,5 @@ class TextRequest(Request):
     key: TextKey
 
     def failed(self, why: str) -> ItemDiff:
-        """Tell why there is none."""
+        """The answer that says why there is none."""
         return ItemDiff(self.key, None, why)

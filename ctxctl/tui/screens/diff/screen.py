@@ -15,7 +15,7 @@ from ctxctl.tui.screens.diff import state as moves
 from ctxctl.tui.screens.diff.state import BESIDE, DiffState
 from ctxctl.tui.screens.diff.values import ItemDiff, Pairing, TextKey
 from ctxctl.tui.screens.diff.view import SheetView
-from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop, Pane
@@ -42,7 +42,7 @@ class DiffScreen(Board[None]):
         self._asked: TextKey | None = None
 
     def compose(self) -> ComposeResult:
-        """Head, table, text, keys."""
+        """Lay out the head, the table, the text and the keys."""
         self.state = self._size_up(*self.app.size, update=False)
         yield Banner(lambda width: lines.head(self.state, width), ident="diff-head")
         yield Banner(lambda width: [lines.remark_line(self.state, width)], ident="diff-remarks")
@@ -67,7 +67,7 @@ class DiffScreen(Board[None]):
     # Answers
 
     def handlers(self) -> Handlers:
-        """The frames, of which more may be known later, and the texts."""
+        """What takes the frames, of which more may be known later, and the texts."""
         return {
             requests.FramesCompared: lambda found: self.apply(
                 moves.compared(self.state, found.pair, found.diff)
@@ -165,33 +165,33 @@ class DiffScreen(Board[None]):
         return moves.arranged(self.state, width, text)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """A click may have focused the other pane."""
+        """Follow a click that has focused the other pane."""
         if event.widget is self.focused and event.widget.id in ("entries", "sheet"):
             self.apply(moves.focused(self.state, "text" if event.widget.id == "sheet" else "items"))
 
     @on(Rows.Moved, "#entries")
     def moved(self, event: Rows.Moved) -> None:
-        """The cursor is on another item."""
+        """Show the item that the cursor is on now."""
         self.apply(moves.to_row(self.state, event.line))
 
     @on(Rows.Chosen, "#entries")
     def chosen(self) -> None:
-        """A double click opens."""
+        """Open the item that was clicked twice."""
         self.action_enter()
 
     @on(SheetView.Placed)
     def placed(self) -> None:
-        """Another change is in front."""
+        """Show which change is in front."""
         self.query_one("#diff-text-head", Banner).update()
 
     # Actions
 
     def action_enter(self) -> None:
-        """To the item's text."""
+        """Go to the item's text."""
         self.apply(moves.enter(self.state))
 
     def action_back(self) -> None:
-        """To the items, then out."""
+        """Go back to the items, then leave."""
         state = moves.back(self.state)
         if state is not None:
             self.apply(state)
@@ -199,7 +199,7 @@ class DiffScreen(Board[None]):
             self.dismiss()
 
     def action_close(self) -> None:
-        """Out, or out of the program where it began here."""
+        """Leave the screen, or the program where it began here."""
         if self._first:
             self.app.exit()
         else:
@@ -216,15 +216,15 @@ class DiffScreen(Board[None]):
         self.apply(new)
 
     def action_together(self) -> None:
-        """All texts as one, or one item's."""
+        """Show all texts as one, or one item's text."""
         self.apply(moves.toggle_together(self.state))
 
     def action_unchanged(self) -> None:
-        """Only changes, or everything."""
+        """List only the changes, or everything."""
         self.apply(moves.toggle_unchanged(self.state))
 
     def action_unified(self) -> None:
-        """Unified, or side by side."""
+        """Show the text unified, or side by side."""
         self.apply(moves.toggle_unified(self.state))
 
     def action_swap(self) -> None:
@@ -235,12 +235,12 @@ class DiffScreen(Board[None]):
             self._ask_frames()
 
     def action_pane(self) -> None:
-        """Between the items and the text."""
+        """Change between the items and the text."""
         self.apply(
             moves.enter(self.state) if self.state.level == "items" else moves.focused(self.state, "items")
         )
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> VisibleText | None:
         """The text as a unified diff, or the table."""
         diff = self.state.listing.diff
         if diff is None:
@@ -248,9 +248,9 @@ class DiffScreen(Board[None]):
         name = f"diff from {diff.a.label} to {diff.b.label}"
         shown = self.state.shown
         if self.state.level == "text":
-            return None if shown is None or shown.sheet is None else Seen(name, shown.sheet.text())
+            return None if shown is None or shown.sheet is None else VisibleText(name, shown.sheet.text())
         heads = [*lines.head(self.state, _SEEN), lines.table_heading(_SEEN)]
         table = (self._line(row, _SEEN) for row in range(self.state.listing.count))
-        return Seen(
+        return VisibleText(
             name, "\n".join("".join(text for text, _ in parts).rstrip() for parts in (*heads, *table)) + "\n"
         )

@@ -78,7 +78,7 @@ class Sheet:
 
     @property
     def lines(self) -> int:
-        """Lines of a column."""
+        """Number of lines of a column."""
         return len(self.kinds)
 
     def text(self) -> str:
@@ -286,7 +286,7 @@ class SheetRows:
 
     @property
     def count(self) -> int:
-        """Rows known so far."""
+        """Number of rows known so far."""
         return self._tops[-1] + self._open
 
     def extend(self, work: int = SLICE // 2) -> None:
@@ -337,7 +337,7 @@ class SheetRows:
 
     @property
     def lines(self) -> int:
-        """Lines of which all rows are known."""
+        """Number of lines of which all rows are known."""
         return len(self._tops) - 1
 
     def row(self, n: int) -> SheetRow:
@@ -401,7 +401,7 @@ def _last(sheet: Sheet, side: int) -> Sequence[int]:
 
 
 def row_parts(sheet: Sheet, row: SheetRow, lay: Layout, *, current: bool) -> Parts:
-    """One row; `current`: it belongs to the change in front."""
+    """The parts of a row; `current` says that it belongs to the change in front."""
     kind = sheet.kind(row.line)
     parts: Parts = [(MARK if current else " ", "mark")]
     if kind in OVER:

@@ -20,7 +20,7 @@ BESIDE: Final = 160
 
 @dataclass(frozen=True, slots=True)
 class DiffState:
-    """The whole view."""
+    """The state of the whole screen."""
 
     pair: Pair | None = None
     """None until the traces are open."""
@@ -86,12 +86,12 @@ def compared(state: DiffState, pair: Pair, diff: FrameDiff) -> DiffState:
 
 
 def failed(state: DiffState, why: str) -> DiffState:
-    """The frames cannot be compared."""
+    """The state where the frames cannot be compared."""
     return replace(state, error=why)
 
 
 def texted(state: DiffState, text: ItemDiff) -> DiffState:
-    """A text is there; late ones are ignored."""
+    """The state with a text that has arrived; a late one is ignored."""
     return replace(state, text=text) if text.key == state.wanted else state
 
 
@@ -121,12 +121,12 @@ def toggle_unchanged(state: DiffState) -> DiffState:
 
 
 def toggle_unified(state: DiffState) -> DiffState:
-    """Side by side or unified."""
+    """Show the text side by side, or unified."""
     return replace(state, unified=not state.unified)
 
 
 def toggle_together(state: DiffState) -> DiffState:
-    """All changed items as one text, or one item's."""
+    """Show all changed items as one text, or one item's text."""
     if state.listing.diff is None:
         return state
     together = not state.together
@@ -141,14 +141,14 @@ def swapped(state: DiffState) -> DiffState:
 
 
 def enter(state: DiffState) -> DiffState:
-    """From an item to its text."""
+    """Go from an item to its text."""
     if state.level == "text" or state.entry is None:
         return state
     return replace(state, level="text", together=False, land=1)
 
 
 def back(state: DiffState) -> DiffState | None:
-    """From a text to the table; None: out of the screen."""
+    """Go from a text back to the table; None leaves the screen."""
     if state.level == "items":
         return None
     return replace(state, level="items", together=False)

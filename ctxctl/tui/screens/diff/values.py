@@ -32,7 +32,7 @@ class Pair(NamedTuple):
     b: FrameName
 
     def swapped(self) -> Pair:
-        """The same the other way round."""
+        """The pair with its sides exchanged."""
         return Pair(self.b, self.a)
 
 
@@ -54,7 +54,7 @@ def against(ordinal: int, first: int, marked: int | None) -> Pairing:
 
 @dataclass(frozen=True, slots=True)
 class SideHead:
-    """What one side is."""
+    """The head of one side: which frame it is, and what it holds."""
 
     trace: str
     """File name."""
@@ -86,7 +86,7 @@ class SideHead:
 
     @property
     def label(self) -> str:
-        """The frame as an address."""
+        """The address of the frame."""
         return f"{self.trace}@{self.address}"
 
 
@@ -119,7 +119,7 @@ class Entry:
 
     @property
     def changed(self) -> bool:
-        """Whether anything at all happened to it."""
+        """Whether anything at all happened to the item."""
         return (
             self.status != "skipped"
             or bool(NOTED.intersection(self.flags))
@@ -198,7 +198,7 @@ class Listing:
 
     @property
     def count(self) -> int:
-        """Rows."""
+        """Number of rows."""
         if self.diff is None:
             return 0
         return len(self.diff.entries) if self.everything else len(self.diff.changed)

@@ -11,7 +11,7 @@ from textual.timer import Timer
 
 from ctxctl.tui import keys
 from ctxctl.tui.screens.diff.sheet import Layout, Sheet, SheetRows, layout, row_parts
-from ctxctl.tui.widgets.paint import Scroller
+from ctxctl.tui.widgets.paint import Painted, Scroller
 
 _PAUSE: Final = 0.02
 """Seconds between two slices of wrapping."""
@@ -19,16 +19,16 @@ _ABOVE: Final = 3
 """Rows shown above a change that is gone to."""
 
 
-class SheetView(Scroller, can_focus=True):
+class SheetView(Painted, Scroller, can_focus=True):
     """Reads a `Sheet`; one change is in front, and marked."""
 
     BINDINGS = keys.bindings("text")
 
     class Placed(Message):
-        """Another change is in front, or the text has another one."""
+        """Says that another change is in front, or that the text has more of them."""
 
         def can_replace(self, message: Message) -> bool:
-            """Only the newest is worth painting."""
+            """Whether the other message makes this one superfluous: only the newest is worth painting."""
             return isinstance(message, SheetView.Placed)
 
     def __init__(self, *, ident: str | None = None) -> None:
@@ -56,7 +56,7 @@ class SheetView(Scroller, can_focus=True):
 
     @property
     def changes(self) -> int:
-        """Changes there are."""
+        """Number of changes."""
         return 0 if self.sheet is None else len(self.sheet.changes)
 
     @property
@@ -134,7 +134,7 @@ class SheetView(Scroller, can_focus=True):
         return min(_ABOVE, self.size.height // 4)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """The change in front follows the view."""
+        """Let the change in front follow the view."""
         super().watch_scroll_y(old_value, new_value)
         rows, sheet = self._rows, self.sheet
         if rows is None or sheet is None or not self.changes or round(new_value) == self._kept:
@@ -154,7 +154,7 @@ class SheetView(Scroller, can_focus=True):
             self.post_message(self.Placed())
 
     def render_line(self, y: int) -> Strip:
-        """One line of the view."""
+        """Paint one line of the view."""
         width = self.room
         rows, sheet = self._rows, self.sheet
         n = round(self.scroll_y) + y

@@ -56,20 +56,20 @@ def opened(state: State) -> View:
     place = state.place
     if place is None:
         return view
-    own = state.list.turns.nest.thread_of(place.turn)
+    own = state.list.turns.tree.thread_of(place.turn)
     line = next(n for n, (thread, _) in enumerate(view.threads) if thread is own)
     return replace(view, line=line, turn=bisect_left(own.turns, place.turn))
 
 
 def grown(view: View, turns: Turns) -> View:
-    """More is known; the thread in front stays there, if it is still one."""
+    """The view when more is known; the thread in front stays, if it is still one."""
     threads = _listed(turns)
     line = next((n for n, (thread, _) in enumerate(threads) if thread is view.thread), 0)
     return _clamped(replace(view, threads=threads, line=line))
 
 
 def to_thread(view: View, line: int) -> View:
-    """Another thread comes to the front, with its last turn."""
+    """The view with another thread in front, at its last turn."""
     if not 0 <= line < len(view.threads) or line == view.line:
         return view
     return replace(view, line=line, turn=max(len(view.threads[line][0].turns) - 1, 0))
@@ -109,10 +109,10 @@ def _clamped(view: View) -> View:
 
 def _listed(turns: Turns) -> tuple[tuple[Thread, int], ...]:
     """All threads, each below the one that set it off."""
-    nest = turns.nest
+    tree = turns.tree
     below: dict[int | None, list[Thread]] = {}
-    for thread in nest.threads.values():
-        parent = None if thread.at is None else id(nest.thread_of(thread.at.turn))
+    for thread in tree.threads.values():
+        parent = None if thread.at is None else id(tree.thread_of(thread.at.turn))
         below.setdefault(parent, []).append(thread)
     made: list[tuple[Thread, int]] = []
     left = [(thread, 0) for thread in reversed(below.get(None, []))]
@@ -155,7 +155,7 @@ def totals(state: State, view: View, width: int) -> list[Parts]:
 
 
 def _highest(threads: list[Thread]) -> Figures:
-    """What any thread sent at most, and whether that was billed."""
+    """The most that any thread sent, in tokens, and whether that was billed."""
     found = [thread.series.over(0, len(thread.turns)) for thread in threads]
     return max(found, key=lambda figures: figures.used, default=Figures())
 
@@ -186,7 +186,7 @@ def here(state: State, view: View, width: int, columns: int) -> Parts:
     held = turns_of(column_of(view.at, count, columns), count, columns)
     left = [Piece(f"turn {number(entry.turn)}", "strong", 10), *_figures(entry)]
     if len(held) > 1:
-        most = _most(thread.series.over(held.start, held.stop), state.list.turns.nest.billed > 0)
+        most = _most(thread.series.over(held.start, held.stop), state.list.turns.tree.billed > 0)
         left.append(Piece(f"▲ {number(len(held))} turns, up to {most}", "muted", 4))
     return spread(left, [Piece(one_line(entry.title or ""), "muted", 3)], width)
 
@@ -240,7 +240,7 @@ def table_heading(width: int) -> Parts:
 
 
 def thread_line(view: View, line: int, width: int) -> Parts:
-    """One thread: its name below what set it off, and its sums."""
+    """The line of a thread: its name below what set it off, and its sums."""
     thread, depth = view.threads[line]
     figures = {
         "turns": number(len(thread.turns)),

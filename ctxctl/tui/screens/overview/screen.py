@@ -14,7 +14,7 @@ from ctxctl.tui.screens.overview import chart
 from ctxctl.tui.screens.overview import lines as overview
 from ctxctl.tui.screens.overview.lines import View
 from ctxctl.tui.screens.turns.view import State
-from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.rows import Rows
@@ -35,7 +35,7 @@ class Overview(Board[int]):
         self._seen: object = None
 
     def compose(self) -> ComposeResult:
-        """Totals, the chart, the turn in front, the threads."""
+        """Lay out the totals, the chart, the turn in front and the threads."""
         yield Banner(lambda width: overview.totals(self._state(), self.view, width), ident="totals")
         yield Banner(self._chart, ident="chart")
         yield Banner(self._here, ident="here")
@@ -51,11 +51,11 @@ class Overview(Board[int]):
         self.set_interval(_AGAIN, self._look)
 
     def on_resize(self) -> None:
-        """The chart's height is the screen's."""
+        """Paint anew: the chart's height follows the screen's."""
         self.call_after_refresh(self._repaint)
 
-    def seen(self) -> Seen | None:
-        """All of it as text."""
+    def seen(self) -> VisibleText | None:
+        """The whole screen as text."""
         width = self.size.width
         shown = [
             *overview.totals(self._state(), self.view, width),
@@ -65,7 +65,7 @@ class Overview(Board[int]):
             *(overview.thread_line(self.view, n, width) for n in range(len(self.view.threads))),
         ]
         text = "\n".join("".join(part for part, _ in parts).rstrip() for parts in shown)
-        return Seen("overview", text)
+        return VisibleText("overview", text)
 
     # Painting
 
@@ -120,13 +120,13 @@ class Overview(Board[int]):
 
     @on(Rows.Moved, "#threads")
     def thread_moved(self, event: Rows.Moved) -> None:
-        """Another thread's chart."""
+        """Show the chart of another thread."""
         self.view = overview.to_thread(self.view, event.line)
         self._repaint()
 
     @on(Rows.Chosen, "#threads")
     def thread_chosen(self) -> None:
-        """A double click opens."""
+        """Open the thread that was clicked twice."""
         self.action_open()
 
     def action_column(self, by: int) -> None:
@@ -149,5 +149,5 @@ class Overview(Board[int]):
         self.dismiss(self._state().list.turns.entries[thread.turns[self.view.at]].last)
 
     def action_close(self) -> None:
-        """Back to where one was."""
+        """Go back to where the user was."""
         self.dismiss(None)

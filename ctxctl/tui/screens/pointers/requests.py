@@ -1,4 +1,4 @@
-"""What the screen of why, blame and findings asks for; it is told a `Page`, or as much of it as is known."""
+"""Requests of the screen of why, blame and findings; a `Page` answers them, or as much of it as is known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PageRequest(Request):
     title: str
 
     def failed(self, why: str) -> Page:
-        """Tell the reason."""
+        """The answer that gives the reason."""
         return page(self.title, [Line(why, "!")])
 
 

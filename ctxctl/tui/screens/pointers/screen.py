@@ -15,7 +15,7 @@ from ctxctl.tui.literal import content
 from ctxctl.tui.requests import Handlers, ask
 from ctxctl.tui.screens.pointers import requests
 from ctxctl.tui.screens.pointers.values import Goal, Page
-from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.textview import TextView
@@ -24,12 +24,12 @@ _ONLY: Final = ("", "stale", "duplicate")
 
 
 def why_at(ordinal: int, item: str, address: Callable[[int], str]) -> requests.WhyRequest:
-    """Why an item is, or is not, in the window of a step."""
+    """The request that asks why an item is, or is not, in the window of a step."""
     return requests.WhyRequest(f"why {item}, at {address(ordinal)}", ordinal, item)
 
 
 def blame_of(ordinal: int, address: Callable[[int], str]) -> requests.BlameRequest:
-    """Whose the blocks of a step are."""
+    """The request that asks whose the blocks of a step are."""
     return requests.BlameRequest(f"blame of {address(ordinal)}", ordinal)
 
 
@@ -53,7 +53,7 @@ class PointerScreen(Board[Goal | None]):
         self._row = 0
 
     def compose(self) -> ComposeResult:
-        """The text, and the keys."""
+        """Lay out the text and the keys."""
         yield TextView(ident="text")
         yield Banner(self._keys, ident="keys")
 
@@ -79,7 +79,7 @@ class PointerScreen(Board[Goal | None]):
         self.set_focus(view, scroll_visible=False)
 
     def handlers(self) -> Handlers:
-        """The page, of which more may come later."""
+        """What takes the page, of which more may come later."""
         return {Page: self._turn_to}
 
     def _turn_to(self, page: Page) -> None:
@@ -108,7 +108,7 @@ class PointerScreen(Board[Goal | None]):
 
     @on(TextView.Chosen)
     def chosen(self, message: TextView.Chosen) -> None:
-        """Enter: go there."""
+        """Go where the line leads."""
         message.stop()
         if self._page is not None:
             self.dismiss(self._page.goals[message.ordinal])
@@ -116,7 +116,7 @@ class PointerScreen(Board[Goal | None]):
     # Actions
 
     def action_back(self) -> None:
-        """To what was shown before, at last to the main screen."""
+        """Go back to what was shown before, at last to the main screen."""
         if self._before:
             self._open(*self._before.pop())
         else:
@@ -127,7 +127,7 @@ class PointerScreen(Board[Goal | None]):
         self._open(request)
 
     def action_why(self) -> None:
-        """Why the line's item is there, or is not."""
+        """Say why the line's item is there, or is not."""
         goal = self.goal()
         if goal is None or goal.item is None:
             self.app.bell()
@@ -135,7 +135,7 @@ class PointerScreen(Board[Goal | None]):
             self._lead(why_at(goal.ordinal, goal.item, self._address))
 
     def action_blame(self) -> None:
-        """Whose the blocks of the line's step are."""
+        """Say whose the blocks of the line's step are."""
         goal = self.goal()
         if goal is None:
             self.app.bell()
@@ -143,7 +143,7 @@ class PointerScreen(Board[Goal | None]):
             self._lead(blame_of(goal.ordinal, self._address))
 
     def action_findings(self) -> None:
-        """What the rules find."""
+        """Show what the rules find."""
         if not isinstance(self._request, requests.FindingsRequest):
             self._lead(requests.FindingsRequest("findings"))
 
@@ -154,6 +154,6 @@ class PointerScreen(Board[Goal | None]):
             only = _ONLY[(_ONLY.index(request.only) + 1) % len(_ONLY)]
             self._open(requests.BlameRequest(request.title, request.ordinal, only))
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> VisibleText | None:
         """The page."""
-        return Seen(self._request.title, self.view.document.text)
+        return VisibleText(self._request.title, self.view.document.text)

@@ -159,8 +159,8 @@ def _whose(hit: Hit, sessions: bool, threads: bool, *, brief: bool) -> str:
 def _name(hit: Hit) -> str:
     """The item's title, else its first words, else its id; of a step, what is special about it."""
     if hit.item is None:
-        told = ", ".join(flag.replace("_", " ") for flag in hit.flags)
-        return "  ".join(part for part in (_counts(hit.counts), told) if part) or "nothing changed"
+        flags = ", ".join(flag.replace("_", " ") for flag in hit.flags)
+        return "  ".join(part for part in (_counts(hit.counts), flags) if part) or "nothing changed"
     if hit.title or not hit.words.strip():
         return hit.title or hit.item
     return f"“{hit.words}”"
@@ -169,13 +169,13 @@ def _name(hit: Hit) -> str:
 def _counts(counts: Counts | None) -> str:
     if counts is None:
         return ""
-    told: dict[Status, int] = {
+    by_status: dict[Status, int] = {
         "added": counts.added,
         "updated": counts.updated,
         "removed": counts.removed,
         "omitted": counts.omitted,
     }
-    return " ".join(f"{SIGNS[status]}{count}" for status, count in told.items() if count)
+    return " ".join(f"{SIGNS[status]}{count}" for status, count in by_status.items() if count)
 
 
 def _emphasised(text: str, finds: Finds, width: int) -> Parts:

@@ -1,4 +1,4 @@
-"""What the search screen asks for, and what it is told."""
+"""The requests of the search screen, and their answers."""
 
 from __future__ import annotations
 

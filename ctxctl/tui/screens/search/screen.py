@@ -18,7 +18,7 @@ from ctxctl.tui.screens.search import state as moves
 from ctxctl.tui.screens.search.requests import Hits, SearchRequest, Unsearched
 from ctxctl.tui.screens.search.state import Search
 from ctxctl.tui.screens.turns.view import State
-from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.prompt import Prompt
@@ -237,10 +237,10 @@ class SearchScreen(Board[None]):
         """A double click goes there."""
         self.action_go()
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> VisibleText | None:
         """The hits."""
         finds = self.state.finds
-        return None if finds is None else Seen("hits of a search", said.plain(self.state))
+        return None if finds is None else VisibleText("hits of a search", said.plain(self.state))
 
     # Actions
 

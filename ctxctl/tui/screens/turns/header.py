@@ -232,7 +232,7 @@ def _spark(state: State, width: int, rows: int) -> list[Parts]:
     place = state.place
     if place is None or width < _LEAST:
         return [[(" " * max(width, 0), "")]] * rows
-    thread = state.list.turns.nest.thread_of(place.turn)
+    thread = state.list.turns.tree.thread_of(place.turn)
     return sparkline(thread.series, bisect_left(thread.turns, place.turn), width, rows)
 
 

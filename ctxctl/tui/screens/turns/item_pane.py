@@ -88,13 +88,13 @@ class ItemPane:
         return {
             ItemText: lambda text: self._apply(moves.texted(self._state, text)),
             requests.ItemLife: lambda found: self._apply(
-                item_view.told(self._state, found.key, life=found.document)
+                item_view.with_answer(self._state, found.key, life=found.document)
             ),
             requests.ItemRecord: lambda found: self._apply(
-                item_view.told(self._state, found.key, record=found.document)
+                item_view.with_answer(self._state, found.key, record=found.document)
             ),
             requests.VersionDiff: lambda found: self._apply(
-                item_view.told(self._state, found.key, compared=found.compared)
+                item_view.with_answer(self._state, found.key, compared=found.compared)
             ),
         }
 

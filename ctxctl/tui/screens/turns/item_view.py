@@ -138,9 +138,9 @@ def to_version(state: State, by: int) -> State:
     return replace(state, tab="diff", tabs=tabs(state).stepped(by))
 
 
-def told(state: State, key: ItemKey, **found: object) -> State:
-    """A tab has arrived; that of another item than the selected one is dropped."""
-    return replace(state, tabs=tabs(state).told(key, **found))
+def with_answer(state: State, key: ItemKey, **found: object) -> State:
+    """The state with a tab that has arrived; one of another item than the selected one is dropped."""
+    return replace(state, tabs=tabs(state).with_answer(key, **found))
 
 
 def document(state: State) -> Document | None:

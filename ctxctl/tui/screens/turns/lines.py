@@ -33,7 +33,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
     entry = state.list.turns.entries[place.turn]
     if place.step == HEADING:
         return _session_line(state, entry, width)
-    depth = min(state.list.turns.nest.depth(place.turn), _DEEP)
+    depth = min(state.list.turns.tree.depth(place.turn), _DEEP)
     if place.step is not None:
         return _step_line(state, entry, place, width, depth)
     full = state.list.turns.peak if entry.cap is None else entry.cap
@@ -91,8 +91,8 @@ def _written(state: State, ordinal: int, width: int) -> list[Column]:
 def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
     """The prompt's first words; on the first turn of a thread below another one, the thread comes first."""
     title = one_line(entry.title or "")
-    nest = state.list.turns.nest
-    thread = nest.thread_of(turn)
+    tree = state.list.turns.tree
+    thread = tree.thread_of(turn)
     if thread.at is None:
         # The only thread there is says nothing: the head names it too.
         named = entry.thread != MAIN_THREAD and state.list.turns.several
@@ -107,7 +107,7 @@ def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
 
 def _session_line(state: State, entry: TurnEntry, width: int) -> Parts:
     """A session's heading: its name, and how many turns stand at its top."""
-    session = state.list.turns.nest.sessions[entry.session]
+    session = state.list.turns.tree.sessions[entry.session]
     mark = "▸" if entry.session in state.list.closed else "▾"
     name = one_line(entry.session or "no session id")
     turns = plural(len(session.roots), "turn")
@@ -122,14 +122,14 @@ def _session_line(state: State, entry: TurnEntry, width: int) -> Parts:
 
 
 def _counts(entry: TurnEntry) -> str:
-    told = (
+    counted = (
         (SIGNS["added"], entry.added),
         (SIGNS["updated"], entry.updated),
         (SIGNS["removed"], entry.removed),
         (SIGNS["omitted"], entry.omitted),
         (SIGNS["skipped"], entry.skipped),
     )
-    return " ".join(f"{sign}{short(count)}" for sign, count in told if count)
+    return " ".join(f"{sign}{short(count)}" for sign, count in counted if count)
 
 
 def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: int) -> Parts:
@@ -158,8 +158,8 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: 
 
 def _step_title(row: Row) -> str:
     counts = row.counts
-    told = ((SIGNS[s], getattr(counts, s)) for s in ("added", "updated", "removed", "omitted"))
-    entered = " ".join(f"{sign}{count}" for sign, count in told if count)
+    counted = ((SIGNS[s], getattr(counts, s)) for s in ("added", "updated", "removed", "omitted"))
+    entered = " ".join(f"{sign}{count}" for sign, count in counted if count)
     over = ["over"] if row.over and not _OVER.intersection(row.flags) else []
     return "  ".join([entered, *over, *(flag.replace("_", " ") for flag in row.flags)])
 
@@ -199,7 +199,7 @@ def _amounts(state: State, of: _Sized, width: int) -> list[Column]:
 
 def _billed(state: State) -> bool:
     """Whether anything was billed: then the column is of what was sent."""
-    return state.list.turns.nest.billed > 0
+    return state.list.turns.tree.billed > 0
 
 
 def turn_heading(state: State, width: int) -> Parts:
@@ -414,8 +414,8 @@ def _changes_title(state: State) -> str:
     if not detail.target.whole_turn:
         return f"what changed in step {row.turn}.{row.step}{written}"
     steps = 1 if detail.turn is None else detail.turn.steps
-    told = f" ({plural(steps, 'step')})" if steps > 1 else ""
-    return f"what changed in turn {row.turn}{written}{told}"
+    steps_named = f" ({plural(steps, 'step')})" if steps > 1 else ""
+    return f"what changed in turn {row.turn}{written}{steps_named}"
 
 
 def arrangement(state: State) -> str:

@@ -21,7 +21,7 @@ def place_of(turns: Turns, ordinal: int) -> Place | None:
     if not 0 <= ordinal < len(turns.rows):
         return None
     row = turns.rows[ordinal]
-    thread = turns.nest.threads.get((row.session, row.thread))
+    thread = turns.tree.threads.get((row.session, row.thread))
     if thread is None:
         return None
     entries = turns.entries
@@ -37,13 +37,13 @@ def place_of(turns: Turns, ordinal: int) -> Place | None:
 
 def shown(listing: Folding, place: Place) -> Folding:
     """The list with a place in it: unfolded as far as that needs."""
-    nest, entries = listing.turns.nest, listing.turns.entries
-    session = entries[nest.root(place.turn)].session
+    tree, entries = listing.turns.tree, listing.turns.entries
+    session = entries[tree.root(place.turn)].session
     if session in listing.closed:
         listing = listing.toggled_session(session)
     turn: int | None = place.turn
     while turn is not None:
-        thread = nest.thread_of(turn)
+        thread = tree.thread_of(turn)
         if thread.name in listing.shut and thread.turns[0] != turn:
             listing = listing.toggled_thread(thread.name)
         turn = None if thread.at is None else thread.at.turn
@@ -131,7 +131,7 @@ def _in_block(state: State, by: int) -> int | None:
 
 def _root(state: State, line: int) -> int | None:
     place = state.list.at(line)
-    return None if place.step == HEADING else state.list.turns.nest.root(place.turn)
+    return None if place.step == HEADING else state.list.turns.tree.root(place.turn)
 
 
 def _edge(state: State, root: int, by: int) -> int:
@@ -149,10 +149,10 @@ def _edge(state: State, root: int, by: int) -> int:
 
 def _next_root(state: State, turn: int, by: int) -> int | None:
     """The next turn at the top with something of note in or below it, in the order of the list."""
-    nest = state.list.turns.nest
-    root = nest.root(turn)
-    sessions = list(nest.sessions.values())
-    here = sessions.index(nest.session_of(root))
+    tree = state.list.turns.tree
+    root = tree.root(turn)
+    sessions = list(tree.sessions.values())
+    here = sessions.index(tree.session_of(root))
     heading = state.place is not None and state.place.step == HEADING
     own = sessions[here].notable
     if by > 0:

@@ -1,4 +1,4 @@
-"""What the main screen asks for, and what it is told; the answers are computed in `ctxctl.tui.answers`.
+"""The requests of the main screen, and their answers, which are computed in `ctxctl.tui.answers`.
 
 Of a frame's changes the answer is a `Detail`, of an item's text an `ItemText`.
 """

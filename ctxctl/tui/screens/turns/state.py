@@ -80,7 +80,7 @@ def _again(turns: Turns, place: Place, entry: TurnEntry) -> Place | None:
         found = entries[place.turn]
         if (found.session, found.thread, found.turn) == wanted:
             return place
-    thread = turns.nest.threads.get(wanted[:2])
+    thread = turns.tree.threads.get(wanted[:2])
     places = () if thread is None else reversed(thread.turns)
     return next((place._replace(turn=turn) for turn in places if entries[turn].turn == entry.turn), None)
 
@@ -197,7 +197,7 @@ def _turn_line(state: State, line: int, forward: bool) -> int | None:
     listing = state.list
     while True:
         here = listing.at(line) if 0 <= line < listing.count else None
-        if here is not None and here.step is not None and here.step >= 0 and not listing.turns.nest.kids:
+        if here is not None and here.step is not None and here.step >= 0 and not listing.turns.tree.kids:
             steps = listing.turns.entries[here.turn].steps
             line += steps - here.step if forward else -here.step - 1
         else:
@@ -241,7 +241,7 @@ def toggle_steps(state: State, unfold: bool | None = None) -> State:
         return state
     if thread is not None and not shut:
         return _at(state, listing.toggled_thread(thread.name), own)
-    above = listing.turns.nest.thread_of(turn).at
+    above = listing.turns.tree.thread_of(turn).at
     return state if unfold is None or above is None else _at(state, listing, Place(above.turn, None))
 
 
@@ -252,8 +252,8 @@ def _at(state: State, listing: Folding, place: Place) -> State:
 def toggle_threads(state: State) -> State:
     """Fold all threads below others, or unfold them where all are."""
     place, listing = state.place, state.list
-    nest = listing.turns.nest
-    below: frozenset[ThreadName] = frozenset(t.name for t in nest.threads.values() if t.at is not None)
+    tree = listing.turns.tree
+    below: frozenset[ThreadName] = frozenset(t.name for t in tree.threads.values() if t.at is not None)
     if place is None or not below:
         return state
     return _at(state, listing.with_threads(frozenset() if below <= listing.shut else below), place)

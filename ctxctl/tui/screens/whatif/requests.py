@@ -1,4 +1,4 @@
-"""What the what-if screen asks for, and what it is told."""
+"""The requests of the what-if screen, and their answers."""
 
 from __future__ import annotations
 

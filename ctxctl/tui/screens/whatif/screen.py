@@ -16,7 +16,7 @@ from ctxctl.tui.screens.whatif import form as fields
 from ctxctl.tui.screens.whatif import lines, requests, state
 from ctxctl.tui.screens.whatif.form_view import FormView
 from ctxctl.tui.screens.whatif.state import Memory, Table, View
-from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.rows import Rows
@@ -157,7 +157,7 @@ class WhatIf(Board[int | None]):
     def _compared(self, found: requests.TurnsCompared) -> None:
         self.table.grow(found.news)
         self.query_one("#compared", Rows).grow(len(self.table.turns), 0)
-        self._show(state.told(self.view, found.news, done=found.done))
+        self._show(state.answered(self.view, found.news, done=found.done))
 
     def _refused(self, found: requests.FieldRefused) -> None:
         form = fields.refused(self.view.form, found.field, found.why)
@@ -257,8 +257,8 @@ class WhatIf(Board[int | None]):
         """Leave."""
         self._close(None)
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> VisibleText | None:
         """The whole table."""
         if not self.table.turns:
             return None
-        return Seen("what-if, simulated", lines.text(self.view, self.table))
+        return VisibleText("what-if, simulated", lines.text(self.view, self.table))

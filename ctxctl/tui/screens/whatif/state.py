@@ -164,13 +164,13 @@ class Memory:
 
 
 def begun(view: View, supposition: Supposition) -> View:
-    """A comparison has been asked for."""
+    """The view after a comparison was asked for."""
     fresh = View(form=view.form, policy=view.policy)
     return replace(fresh, phase="running", run=view.run + 1, supposition=supposition)
 
 
-def told(view: View, news: News, *, done: bool) -> View:
-    """More of it is known."""
+def answered(view: View, news: News, *, done: bool) -> View:
+    """The view with more of the comparison; `done` when this was the last part."""
     return replace(
         view,
         phase="done" if done else "running",

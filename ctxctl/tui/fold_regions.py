@@ -24,11 +24,11 @@ class Fold(NamedTuple):
 
 
 def hint(count: int, word: str, closing: str) -> str:
-    """How a folded object or array goes on."""
+    """What stands behind the opening bracket of a folded value: how much it holds, and the closing one."""
     return f" … {plural(count, word)} {closing}"
 
 
-class Folds:
+class FoldRegions:
     """All that can be folded in one text; of two of them, either one holds the other or they lie apart."""
 
     __slots__ = ("_by_line", "_lines", "_parents")
@@ -49,7 +49,7 @@ class Folds:
         return len(self._by_line)
 
     def at(self, line: int) -> Fold | None:
-        """What is folded under a line."""
+        """The region that can be folded under a line."""
         return self._by_line.get(line)
 
     def around(self, line: int) -> Fold | None:

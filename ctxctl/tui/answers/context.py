@@ -1,4 +1,4 @@
-"""What a request is answered with."""
+"""What the functions that answer requests work with: the trace, recent answers, and the way back."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Kind = TypeVar("Kind", bound=Request, contravariant=True)
 
 
 class Answer(Protocol[Kind]):
-    """Computes the answer to one kind of request; a CtxctlError is told in the words of `Request.failed`."""
+    """Computes the answer to one kind of request; for a CtxctlError, `Request.failed` makes it instead."""
 
-    def __call__(self, desk: Desk, request: Kind, /) -> object | None:
-        """The answer's last value; None where everything has been told, or nothing is to be."""
+    def __call__(self, context: AnswerContext, request: Kind, /) -> object | None:
+        """The last part of the answer; None where all parts have been sent, or none is wanted."""
         ...
 
 
 class Line(Protocol):
-    """The way back to who asked."""
+    """The way back to the screen that asked."""
 
     def check(self, asked: Asked | None) -> None:
         """Raise where an answer to `asked` is of no use any more."""
@@ -36,8 +36,8 @@ class Line(Protocol):
         ...
 
 
-class Desk:
-    """The inspector, a memory of recent answers, and the way back; belongs to one thread."""
+class AnswerContext:
+    """Holds the inspector, recent answers and the way back to the screen; belongs to one thread."""
 
     def __init__(self, line: Line, inspector: Inspector) -> None:
         self.inspector = inspector
@@ -47,7 +47,7 @@ class Desk:
         """The request being answered."""
 
     def check(self) -> None:
-        """To be called every few milliseconds of a long answer.
+        """Stop an answer that nobody waits for; a long one calls this every few milliseconds.
 
         Raises `Stopped` when the program ends, and `Superseded` when another request of the same kind has
         come: neither is to be caught.
@@ -55,7 +55,7 @@ class Desk:
         self._line.check(self.asked)
 
     def tell(self, value: object) -> None:
-        """Send a part of the answer ahead of its end; raises as `check` does."""
+        """Send a part of the answer ahead of the rest; raises as `check` does."""
         self.check()
         if self.asked is not None:
             self._line.reply(self.asked, value)
