@@ -429,7 +429,7 @@ if os.environ.get(SOURCE):
 
 
 def _pytest(folder: Path, tests: Sequence[str], **more: str) -> subprocess.Popen[bytes]:
-    environment = dict(os.environ, PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", **more)
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))), PYTHONDONTWRITEBYTECODE="1", **more)
     command = [sys.executable, "-m", "pytest", "-n0", "-q", "-x", "-p", "scripts.mutate", "-p", "no:cacheprovider"]
     command += ["-m", "not corpus and not slow and not clients", f"--basetemp={folder / 'tests'}", *tests]
     with (folder / "log").open("wb") as log:
