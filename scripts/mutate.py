@@ -6,10 +6,10 @@
     make mutate ARGS='--at ctxctl/trace/salvage.py:120'   # every change of one line
 
 A change swaps one comparison, ``and``/``or``, ``+``/``-`` or ``True``/``False``, moves a whole number by one,
-drops a ``not`` or a statement, negates a condition, or returns None.  No file is ever written: the tests of a
-room are collected once, and every change is made in a forked child, by giving the function its changed code (or,
-outside of functions, in a fresh process that imports the changed text).  A first child runs the room's tests
-under coverage, so each change meets only the tests that reach its line, the quickest first, up to a failure.
+drops a ``not`` or a statement, negates a condition, or returns None.  No source is ever written: the tests of
+a room are collected once, and every change is made in a forked child, by giving the function its changed code
+(or, outside of functions, in a fresh process that imports the changed text).  A first child runs the room's
+tests under coverage, so each change meets only those that reach its line, the quickest first, up to a failure.
 What tests start as processes of their own does not see the change.
 
 Verdicts: ``killed``; ``timeout`` (a test never ended: also noticed); ``survived``; ``unreached`` (no test of
@@ -44,11 +44,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS: dict[str, tuple[str, ...]] = {
     "engine": ("tests/unit/engine", "tests/oracle/test_oracle.py"),
-    "trace": ("tests/unit/trace", "tests/property/test_trace_damage.py", "tests/property/test_trace_spellings.py"),
+    "trace": (
+        "tests/unit/trace", "tests/property/test_trace_damage.py", "tests/property/test_trace_spellings.py",
+        "tests/property/test_live.py",
+    ),
     "tokens": ("tests/unit/tokens",),
-    "policies": ("tests/unit/policies", "tests/property/test_fitting_replay.py"),
+    "policies": (
+        "tests/unit/policies", "tests/property/test_keepers.py", "tests/unit/cli/test_cli_policies.py",
+        "tests/unit/importers/test_formats_registry.py",
+    ),
     "importers": ("tests/unit/importers",),
-}
+}  # fmt: skip
 """Each room with the tests that are of it."""
 PLAN, SOURCE = "MUTATE_PLAN", "MUTATE_SOURCE"
 """Environment of the processes that run tests: the plan of a room; the one change of a fresh process."""
@@ -112,7 +118,8 @@ class Finder:
         return self._begins[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
 
     def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        assert node.end_lineno is not None and node.end_col_offset is not None
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
         return self._at(node.lineno, node.col_offset), self._at(node.end_lineno, node.end_col_offset)
 
     def _body(self, holder: ast.AST, prefix: str, function: tuple[str, int] | None) -> None:
@@ -209,7 +216,7 @@ def mutants_of(path: str, source: str) -> list[Mutant]:
 
 
 def sample(rooms: Sequence[str], count: int, seed: int) -> dict[str, list[Mutant]]:
-    """`count` changes, as many of each room (one more of the first ones); the same for one seed and commit."""
+    """`count` changes, as many of each room; the same for one seed and commit."""
     drawn = {}
     for number, room in enumerate(rooms):
         every: list[Mutant] = []
@@ -225,7 +232,8 @@ def of_line(place: str) -> dict[str, list[Mutant]]:
     """Every change of one line, given as ``ctxctl/ROOM/…/file.py:LINE``."""
     path, line = place.rsplit(":", 1)
     found = mutants_of(path, (ROOT / path).read_text(encoding="utf-8"))
-    return {Path(path).parts[1]: [one for one in found if one.line == int(line)]}
+    room = Path(path).parts[1]
+    return {room: [one for one in found if one.line == int(line)]}
 
 
 # The process that runs tests: this module is its plug-in.
@@ -289,7 +297,9 @@ class Runner:
         def tests_for(one: Mutant) -> list[str]:
             lines = data.contexts_by_lineno(str(ROOT / one.path))
             # What runs at import has no test of its own: any test of the file may notice.
-            names = lines.get(one.line, []) if one.function else {name for by in lines.values() for name in by}
+            names = (
+                lines.get(one.line, []) if one.function else {name for by in lines.values() for name in by}
+            )
             if one.function and not names:
                 # Within an expression over several lines only its first one is counted.
                 names = next((lines[at] for at in range(one.line, one.first, -1) if lines.get(at)), [])
@@ -429,29 +439,50 @@ if os.environ.get(SOURCE):
 
 
 def _pytest(folder: Path, tests: Sequence[str], **more: str) -> subprocess.Popen[bytes]:
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))), PYTHONDONTWRITEBYTECODE="1", **more)
-    command = [sys.executable, "-m", "pytest", "-n0", "-q", "-x", "-p", "scripts.mutate", "-p", "no:cacheprovider"]
+    environment = dict(
+        os.environ,
+        PYTHONPATH=os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
+        PYTHONDONTWRITEBYTECODE="1",
+        **more,
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-n0",
+        "-q",
+        "-x",
+        "-p",
+        "scripts.mutate",
+        "-p",
+        "no:cacheprovider",
+    ]
     command += ["-m", "not corpus and not slow and not clients", f"--basetemp={folder / 'tests'}", *tests]
     with (folder / "log").open("wb") as log:
-        return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True)
+        return subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
 
 
-def run_room(room: str, mutants: list[Mutant], cap: float) -> Iterator[tuple[Mutant, str]]:
+def run_room(
+    room: str, mutants: list[Mutant], tests: Sequence[str], cap: float
+) -> Iterator[tuple[Mutant, str]]:
     """Judge the changes of one room, in their order."""
     with tempfile.TemporaryDirectory(prefix="mutate-") as name:
         folder = Path(name)
         plan = {"mutants": [asdict(one) for one in mutants], "cap": cap, "folder": name}
         (folder / "plan").write_text(json.dumps(plan), encoding="utf-8")
-        process = _pytest(folder, ROOMS[room], **{PLAN: str(folder / "plan")})
+        process = _pytest(folder, tests, **{PLAN: str(folder / "plan")})
         try:
-            for number, verdict, tests in _verdicts(process, folder / "verdicts"):
+            for number, verdict, reaching in _verdicts(process, folder / "verdicts"):
                 if verdict == "fresh":
-                    verdict = _fresh(mutants[number], tests, folder, cap)
+                    verdict = _fresh(mutants[number], reaching, folder, cap)
                 yield mutants[number], verdict
         finally:
             _stop(process)
         if process.returncode not in (0, 5):
-            sys.exit(f"the tests of {room} could not be run:\n{(folder / 'log').read_text(errors='replace')[-2000:]}")
+            log = (folder / "log").read_text(encoding="utf-8", errors="replace")
+            sys.exit(f"the tests of {room} could not be run:\n{log[-2000:]}")
 
 
 def _verdicts(process: subprocess.Popen[bytes], path: Path) -> Iterator[list[Any]]:
@@ -499,6 +530,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20, help="changes to draw (20)")
     parser.add_argument("--seed", type=int, default=1, help="of the draw (1)")
     parser.add_argument("--cap", type=float, default=60, help="seconds of tests for one change (60)")
+    parser.add_argument("--tests", nargs="+", metavar="PATH", help="run these instead of the room's")
     parser.add_argument("--at", metavar="FILE:LINE", help="every change of one line, instead of a draw")
     options = parser.parse_args()
     rooms = [options.room] if options.room else list(ROOMS)
@@ -506,7 +538,8 @@ def main() -> int:
     tally: Counter[str] = Counter()
     with contextlib.suppress(KeyboardInterrupt):
         for room, mutants in drawn.items():
-            for one, verdict in run_room(room, mutants, options.cap) if mutants else ():
+            tests = options.tests or ROOMS[room]
+            for one, verdict in run_room(room, mutants, tests, options.cap) if mutants else ():
                 tally[verdict] += 1
                 print(f"{verdict:9}  {one}", flush=True)
     noticed = tally["killed"] + tally["timeout"]

@@ -133,7 +133,13 @@ def test_a_turn_says_what_any_of_its_steps_cut() -> None:
 
     ids = {"turn": "1", "step": "0"}
     whole = [add(item, f"a text of {item} that is long", **ids) for item in "ABC"]
-    events = [*whole, assembly("m0", "A", "B", "C", **ids), inject("m0", **ids), *cut("A", "1"), *cut("B", "2")]
+    events = [
+        *whole,
+        assembly("m0", "A", "B", "C", **ids),
+        inject("m0", **ids),
+        *cut("A", "1"),
+        *cut("B", "2"),
+    ]
     assert [{c.item: c.flags for c in step.changes} for step in steps(events)[1:]] == [
         {"A": ("truncated",)},
         {"B": ("truncated",)},

@@ -212,7 +212,9 @@ def test_what_is_tested_was_not_fitted() -> None:
     assert quantile(errors, 0.3) < 0.002
 
 
-def moves(points: Sequence[Point], pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int, tuple[int, ...]]]:
+def moves(
+    points: Sequence[Point], pairs: Sequence[tuple[int, int]]
+) -> list[tuple[int, int, tuple[int, ...]]]:
     """What was billed, and changed, and came, from one point to another (indexes)."""
     return [
         (
@@ -225,7 +227,7 @@ def moves(points: Sequence[Point], pairs: Sequence[tuple[int, int]]) -> list[tup
 
 
 def test_each_method_predicts_the_steps_that_it_says() -> None:
-    """Of one segment of ten: each from its first, every other one from the one before, and the second half."""
+    """Of ten steps: each from the first, every other one from the one before, and the second half."""
     lanes = [lane(seed, 10) for seed in range(4)]
     found = held_out.tested(unrepeated([[one] for one in lanes]))
     for misses, pairs in (
@@ -239,7 +241,7 @@ def test_each_method_predicts_the_steps_that_it_says() -> None:
 
 
 def test_a_step_is_predicted_from_the_last_level_that_began_before_it() -> None:
-    """The bills jump at the 16th of 30: with every other one fitted, none is predicted from the wrong side."""
+    """The bills jump at the 16th of 30: of every other one, none is predicted from the wrong side."""
     whole = lane(7, 30).points
     jumped = tuple(p._replace(reported=p.reported + 40_000) if n >= 16 else p for n, p in enumerate(whole))
     found = held_out.tested(unrepeated([[Lane(MODEL, jumped)], *([lane(seed, 30)] for seed in range(3))]))

@@ -329,7 +329,7 @@ def test_other_values_among_many_are_misses(path: Path) -> None:
 
 
 def test_a_buffer_is_written_in_one_transaction(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever reads meanwhile sees all of it or nothing, and another writer is waited for before the first row."""
+    """Whoever reads meanwhile sees all of it or nothing; another writer is waited for first."""
     monkeypatch.setattr(module, "_WRITE_AT_ONCE", 1)
     said: list[str] = []
     with CountCache(path) as cache:
