@@ -8,8 +8,8 @@
 A change swaps one comparison, ``and``/``or``, ``+``/``-`` or ``True``/``False``, moves a whole number by one,
 drops a ``not`` or a statement, negates a condition, or returns None.  No source is ever written: the tests of
 a room are collected once, and every change is made in a forked child, by giving the function its changed code
-(or, outside of functions, in a fresh process that imports the changed text).  A first child runs the room's
-tests under coverage, so each change meets only those that reach its line, the quickest first, up to a failure.
+(or, outside of functions, in a fresh process that imports the changed text).  A first child runs the tests
+under coverage, so each change meets only those that reach its line, the quickest first, up to a failure.
 What tests start as processes of their own does not see the change.
 
 Verdicts: ``killed``; ``timeout`` (a test never ended: also noticed); ``survived``; ``unreached`` (no test of
@@ -340,7 +340,6 @@ def _in_child(work: Any, seconds: float) -> int | None:
     """Call `work` in a forked child; its result, or None where it did not end in time."""
     child = os.fork()
     if not child:
-        os.setpgid(0, 0)
         code = 1
         try:
             code = work()
@@ -349,12 +348,12 @@ def _in_child(work: Any, seconds: float) -> int | None:
     handle = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
     try:
         if handle is not None and not select.select([handle], [], [], seconds)[0]:
-            os.killpg(child, signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             return None
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except BaseException:
-        os.killpg(child, signal.SIGKILL)
+        os.kill(child, signal.SIGKILL)
         raise
     finally:
         if handle is not None:
@@ -517,10 +516,10 @@ def _fresh(one: Mutant, tests: list[str], folder: Path, cap: float) -> str:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
+    """End it, and whatever its tests have left running."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def main() -> int:
@@ -533,6 +532,7 @@ def main() -> int:
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="run these instead of the room's")
     parser.add_argument("--at", metavar="FILE:LINE", help="every change of one line, instead of a draw")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     rooms = [options.room] if options.room else list(ROOMS)
     drawn = of_line(options.at) if options.at else sample(rooms, options.count, options.seed)
     tally: Counter[str] = Counter()
