@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ctxctl.engine.replay.changes import Context, compare, longest_increasing, no_cause
 from ctxctl.engine.replay.frames import FrameState, delta_of, flow_of
+from ctxctl.engine.replay.renderings import json_in
 from tests.oracle.ref_changes import longest
 from tests.unit.engine.making import Json, add, assembly, event, inject, placement, steps, turns
 
@@ -145,3 +146,10 @@ def test_a_turn_says_what_any_of_its_steps_cut() -> None:
         {"B": ("truncated",)},
     ]
     assert {c.item: c.flags for c in turns(events)[1].changes} == {"A": ("truncated",), "B": ("truncated",)}
+
+
+def test_json_in_a_text_is_that_of_its_beginning_or_behind_its_first_word() -> None:
+    assert json_in('{"a": 1}') == (0, {"a": 1})
+    assert json_in('read {"a": 1}') == (5, {"a": 1})
+    assert json_in('{torn {"a": 1}') == (6, {"a": 1})
+    assert json_in("{torn") is None
