@@ -38,10 +38,14 @@ PYENV := $(shell printf ':%s' $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.*/bi
 # Where the real clients are installed that recording is tried with.
 CLIENTS ?= .clients
 ARGS ?=
+# Of `make mutate`: how many changes, which draw, and of which room (all five without).
+COUNT ?= 20
+SEED ?= 1
+ROOM ?=
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test quick calibration catalogue corpus frameworks clients check lint format docs bench goldens lock dist hooks clean
+.PHONY: help demo test quick calibration catalogue corpus frameworks clients check lint format docs bench mutate goldens lock dist hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -92,6 +96,9 @@ docs: $(DEV) ## write docs/formats/ from what the importers declare, and the siz
 
 bench: $(DEV) ## measure against the floors and write docs/benchmarks.md
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+mutate: $(DEV) ## make small changes to the code and list those that no test notices; COUNT=20 SEED=1 ROOM=trace
+	@$(BIN)/python scripts/mutate.py --count $(COUNT) --seed $(SEED) $(if $(ROOM),--room $(ROOM)) $(ARGS)
 
 goldens: $(DEV) ## accept the present outputs as the expected ones, and show what changed
 	@CTXCTL_UPDATE_GOLDENS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/golden tests/tui $(ARGS)

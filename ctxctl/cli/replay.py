@@ -271,13 +271,13 @@ def _compared_plain(how: Run, comparison: Comparison, head: Header, turns: Itera
 def _compared_json(
     how: Run, comparison: Comparison, head: Header, turns: Iterator[TurnPair], tell: Callable[[], None]
 ) -> None:
-    from ctxctl.report import comparing
+    from ctxctl.report import sidebyside
 
     count = 0
-    how.out.json(comparing.trace(head, comparison))
-    how.out.json(comparing.supposition(comparison))
+    how.out.json(sidebyside.trace(head, comparison))
+    how.out.json(sidebyside.supposition(comparison))
     for one in turns:
         count += 1
-        how.out.json(comparing.turn(one))
+        how.out.json(sidebyside.turn(one))
     tell()
-    how.out.json(comparing.summary(comparison, count))
+    how.out.json(sidebyside.summary(comparison, count))

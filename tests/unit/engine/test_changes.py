@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from ctxctl.engine.replay.changes import Context, compare, longest_increasing, no_cause
 from ctxctl.engine.replay.frames import FrameState, delta_of, flow_of
+from ctxctl.engine.replay.renderings import json_in
 from tests.oracle.ref_changes import longest
-from tests.unit.engine.making import placement
+from tests.unit.engine.making import Json, add, assembly, event, inject, placement, steps, turns
 
 CONTEXT = Context(no_cause)
 POOL = [placement(f"i{n // 2}", n, tokens=n + 1) for n in range(12)]
@@ -116,3 +117,39 @@ def test_an_item_in_another_segment_has_moved() -> None:
     newer = msgspec.structs.replace(placement("x", 2), segment="elsewhere")
     (updated,) = compare([was], [newer], CONTEXT).changes
     assert (updated.status, updated.flags) == ("updated", ("moved",))
+
+
+def test_a_turn_says_what_any_of_its_steps_cut() -> None:
+    """The budget of the first step cut one item, that of the second another."""
+
+    def cut(item: str, step: str) -> list[Json]:
+        ids = {"turn": "2", "step": step}
+        records = [{"item_ref": item, "action": "truncated", "kept_tokens": 1}]
+        return [
+            add(item, "short", update=True, **ids),
+            event("budget.applied", {"target": "model", "truncation_records": records}, **ids),
+            assembly(f"m{step}", "A", "B", "C", **ids),
+            inject(f"m{step}", **ids),
+        ]
+
+    ids = {"turn": "1", "step": "0"}
+    whole = [add(item, f"a text of {item} that is long", **ids) for item in "ABC"]
+    events = [
+        *whole,
+        assembly("m0", "A", "B", "C", **ids),
+        inject("m0", **ids),
+        *cut("A", "1"),
+        *cut("B", "2"),
+    ]
+    assert [{c.item: c.flags for c in step.changes} for step in steps(events)[1:]] == [
+        {"A": ("truncated",)},
+        {"B": ("truncated",)},
+    ]
+    assert {c.item: c.flags for c in turns(events)[1].changes} == {"A": ("truncated",), "B": ("truncated",)}
+
+
+def test_json_in_a_text_is_that_of_its_beginning_or_behind_its_first_word() -> None:
+    assert json_in('{"a": 1}') == (0, {"a": 1})
+    assert json_in('read {"a": 1}') == (5, {"a": 1})
+    assert json_in('{torn {"a": 1}') == (6, {"a": 1})
+    assert json_in("{torn") is None

@@ -51,3 +51,12 @@ def test_letters_that_go_on_a_word_are_no_number(line: bytes) -> None:
 def test_a_string_that_is_torn_stays_as_it_is() -> None:
     line = SOUND + rb"text \n that ends"
     assert repair(line) == (line, 0, [])
+
+
+@pytest.mark.parametrize("word", [b"NaN", b"-Infinity"])
+def test_what_is_no_number_behind_a_torn_string_is_told_at_its_byte(word: bytes) -> None:
+    """A string that nobody ended may have lost its end anywhere: what follows is read as if outside of it."""
+    line = b'{"a": 1, "torn: ' + word + b", 2"
+    data, _, faults = repair(line)
+    assert data == b'{"a": 1, "torn: null, 2'
+    assert [(fault.at, fault.slug) for fault in faults] == [(line.index(word), "bad-number")]

@@ -82,6 +82,21 @@ def test_the_next_summary_takes_the_earlier_one_in() -> None:
     assert len(again.notes) == 1
 
 
+def test_a_summary_may_fill_the_room_to_the_last_token() -> None:
+    # 385 less 1 (20) and 2+3 (205), and the summary's 50.
+    fit = SummarizeOldest(summary_tokens=50, target=1.0).fit(WINDOW, Room(210), None)
+    assert (fit.verdict, [d.at for d in fit.drops]) == ("fitted", [1, 2, 3])
+
+
+def test_what_was_summarized_before_takes_no_room() -> None:
+    # 590 less 225 with 50 for the summary are 415: 4 (40) and 5 (100) make it 275, and the next 200 stay.
+    policy = SummarizeOldest(summary_tokens=50, target=1.0)
+    first = policy.fit(WINDOW, Room(300), None)
+    grown = [*WINDOW, candidate("more", 200), candidate("next", 5, "user_message")]
+    again = policy.fit(grown, Room(300), first.state)
+    assert (again.verdict, [d.at for d in again.drops]) == ("fitted", [1, 2, 3, 4, 5])
+
+
 def test_what_can_be_fetched_again_is_referred_to() -> None:
     fit = DeferToRetrieval(kinds=("file",)).fit(WINDOW, Room(380), None)
     (swap,) = fit.swaps

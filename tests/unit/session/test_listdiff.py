@@ -120,3 +120,16 @@ def test_one_that_moved_to_the_front_is_told_again_by_the_longest_only() -> None
     old, new = [1, 2, 3, 4, 9], [9, 1, 2, 3, 4]
     assert inserted(splices(old, new)) == 1
     assert inserted(splices(old, new, forward)) == 4
+
+
+@pytest.mark.parametrize("size", [1, 7, 9, 300, 5000])
+def test_long_lists_begin_and_end_alike_up_to_the_item_that_differs(size: int) -> None:
+    """Stretches are compared at once, of doubling size: each place where one can end is tried."""
+    old = list(range(size))
+    assert same_start(old, list(old)) == size
+    for at in sorted({0, 1, 7, 8, 9, 23, 24, 25, 255, 256, 257, size // 2, size - 2, size - 1} & set(old)):
+        new = [*old[:at], -1, *old[at + 1 :]]
+        assert same_start(old, new) == at
+        assert same_end(old, new, size) == size - at - 1
+        assert applied(old, splices(old, new, forward)) == new
+        assert [(one.at, one.removed, one.inserted) for one in splices(old, new, forward)] == [(at, 1, [-1])]

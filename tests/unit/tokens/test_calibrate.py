@@ -212,6 +212,44 @@ def test_what_is_tested_was_not_fitted() -> None:
     assert quantile(errors, 0.3) < 0.002
 
 
+def moves(
+    points: Sequence[Point], pairs: Sequence[tuple[int, int]]
+) -> list[tuple[int, int, tuple[int, ...]]]:
+    """What was billed, and changed, and came, from one point to another (indexes)."""
+    return [
+        (
+            points[to].reported,
+            points[to].reported - points[at].reported,
+            tuple(b - a for a, b in zip(points[at].sizes, points[to].sizes, strict=True)),
+        )
+        for at, to in pairs
+    ]
+
+
+def test_each_method_predicts_the_steps_that_it_says() -> None:
+    """Of ten steps: each from the first, every other one from the one before, and the second half."""
+    lanes = [lane(seed, 10) for seed in range(4)]
+    found = held_out.tested(unrepeated([[one] for one in lanes]))
+    for misses, pairs in (
+        (found.next_size, [(n - 1, n) for n in range(1, 10)]),
+        (found.first, [(0, n) for n in range(1, 10)]),
+        (found.alternate, [(n - 1, n) for n in range(1, 10, 2)]),
+        (found.halves, [(n - 1, n) for n in range(5, 10)]),
+    ):
+        predicted = sorted((miss.reported, miss.change, miss.moved) for miss in misses)
+        assert predicted == sorted(move for one in lanes for move in moves(one.points, pairs))
+
+
+def test_a_step_is_predicted_from_the_last_level_that_began_before_it() -> None:
+    """The bills jump at the 16th of 30: of every other one, none is predicted from the wrong side."""
+    whole = lane(7, 30).points
+    jumped = tuple(p._replace(reported=p.reported + 40_000) if n >= 16 else p for n, p in enumerate(whole))
+    found = held_out.tested(unrepeated([[Lane(MODEL, jumped)], *([lane(seed, 30)] for seed in range(3))]))
+    assert max(miss.error for miss in found.alternate) < 0.01
+    off = [miss for miss in found.halves if miss.error > 0.1]
+    assert {miss.reported for miss in off} == {point.reported for point in jumped[16:]}
+
+
 def test_a_miss_is_told_by_its_numbers() -> None:
     (start, *_), later = lane(1, 2).points, lane(1, 2).points[1]
     sessions = [[lane(seed, 30)] for seed in range(4)]

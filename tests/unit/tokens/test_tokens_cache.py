@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -325,3 +326,38 @@ def test_other_values_among_many_are_misses(path: Path) -> None:
         connection.execute("UPDATE counts SET tokens = 'a,b 3' WHERE key = ?", (KEY,))
     with CountCache(path) as cache:
         assert cache.get_all([KEY, bytes(16)]) == {bytes(16): (6, True)}
+
+
+def test_a_buffer_is_written_in_one_transaction(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads meanwhile sees all of it or nothing; another writer is waited for first."""
+    monkeypatch.setattr(module, "_WRITE_AT_ONCE", 1)
+    said: list[str] = []
+    with CountCache(path) as cache:
+        cache.get(KEY)
+        assert cache._connection is not None
+        cache._connection.set_trace_callback(said.append)
+        cache.put(KEY, 1)
+        cache.put(OTHER, 2)
+        cache.flush()
+    verbs = [statement.split()[:2] for statement in said]
+    insert = ["INSERT", "OR"]
+    assert verbs[:4] == [["BEGIN", "IMMEDIATE"], insert, insert, ["COMMIT"]]
+
+
+def test_a_file_of_somebody_else_is_not_held_open(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.parent.mkdir(parents=True)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def noted(*args: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(*args, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    with pytest.raises(sqlite3.DatabaseError, match="somebody else"):
+        module._connect(path)
+    (one,) = opened
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        one.execute("SELECT 1")

@@ -131,3 +131,14 @@ def test_threads_get_one_object_per_digest() -> None:
     for thread in threads:
         thread.join()
     assert len(set().union(*found)) == 40
+
+
+def test_a_closed_store_holds_no_file_open() -> None:
+    contents, _ = store(b'"x"')
+    long = contents.literal("long " * module.LITERAL_BYTES)
+    spill = contents._spill
+    assert spill is not None
+    assert contents.text(long)
+    contents.close()
+    assert spill.closed
+    assert contents.text(long) == ""
