@@ -41,7 +41,6 @@ ARGS ?=
 # Of `make mutate`: how many changes, which draw, and of which room (all five without).
 COUNT ?= 20
 SEED ?= 1
-ROOM ?=
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 

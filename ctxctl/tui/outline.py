@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from ctxctl.model.outline import Row
 from ctxctl.model.vocab import warns
-from ctxctl.tui.thread_tree import Nest, ThreadName, TurnEntry
 from ctxctl.tui.thread_tree import ThreadName, ThreadTree, TurnEntry
 
 
