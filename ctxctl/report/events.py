@@ -16,7 +16,7 @@ import orjson
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
-from ctxctl.plugins.agent_context import conform, kinds
+from ctxctl.plugins.agent_context import conform, records
 from ctxctl.report.content_policy import Settling
 from ctxctl.report.expand import Blocks
 from ctxctl.session import Inspector
@@ -43,8 +43,8 @@ _IDS: Final = (
     "task_id", "run_id", "attempt_id", "step_id", "tool_call_id", "action_id", "evidence_id",
 )  # fmt: skip
 _ITEMS: Final = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED})
-_KIND_OF: Final = {kind.event_type: kind for kind in kinds.KINDS if kind.schema is not None} | {
-    other: kinds.BY_NAME[name]
+_KIND_OF: Final = {kind.event_type: kind for kind in records.KINDS if kind.schema is not None} | {
+    other: records.BY_NAME[name]
     for other, name in (
         (vocab.ITEM_UPDATED, "context_item"),
         (vocab.SURFACE_UPDATED, "context_surface"),

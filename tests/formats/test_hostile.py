@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from ctxctl.cli.main import app
 from ctxctl.errors import CtxctlError
 from ctxctl.importers import registry
-from ctxctl.importers.pi.messages import _BEGIN, _internal
+from ctxctl.importers.pi.parts import _BEGIN, _internal
 from ctxctl.ingest.build import Maker
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.declaration import Format

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.importers.api import detection
-from ctxctl.importers.api.shapes import Shape, requests_of, shape
+from ctxctl.importers.api.records import Shape, requests_of, shape
 from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.run import Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ctxctl.importers.claude_code import prompts
+from ctxctl.importers.claude_code import texts
 from ctxctl.ingest import build
 from ctxctl.ingest.lines import Json
 from ctxctl.ingest.parts import mapping, string
@@ -222,7 +222,7 @@ def _media(block: Json, item: str, line: int) -> Entry:
     return Entry(item, kind, "user", build.opaque_item(item, kind, version, **fields), line)
 
 
-def user(block: Any, item: str, line: int, reading: prompts.Reading | None) -> Entry | None:
+def user(block: Any, item: str, line: int, reading: texts.Reading | None) -> Entry | None:
     """The item of one block of a user line that is not a tool result; `reading` overrides the text's own."""
     if isinstance(block, str):
         block = {"type": "text", "text": block}
@@ -236,7 +236,7 @@ def user(block: Any, item: str, line: int, reading: prompts.Reading | None) -> E
     text = block.get("text")
     if not isinstance(text, str) or not text:
         return None
-    found = reading or prompts.read(text)
+    found = reading or texts.read(text)
     meta = None if found.native == "prompt" else native(found.native)
     return Entry(item, found.kind, "user", _text(item, found.kind, text, None, meta), line)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ctxctl.importers.claude_code import blocks, main_transcripts, prompts
+from ctxctl.importers.claude_code import blocks, main_transcripts
+from ctxctl.importers.claude_code import texts as prompts
 from ctxctl.importers.claude_code.blocks import Entry
-from ctxctl.importers.claude_code.carried import Carried, carried
 from ctxctl.importers.claude_code.chain import Node, Unit
+from ctxctl.importers.claude_code.lineage import Agents, Compactions, Graph, Progress, Routing, impossible
 from ctxctl.importers.claude_code.requests import RECORDED, WORDED, Requests, is_since
-from ctxctl.importers.claude_code.routing import Agents, Compactions, Graph, Progress, Routing, impossible
-from ctxctl.importers.claude_code.sent import attachment
+from ctxctl.importers.claude_code.sent_texts import attachment
+from ctxctl.importers.claude_code.shared_calls import Carried, carried
 from ctxctl.importers.claude_code.steps import Steps
-from ctxctl.importers.claude_code.threads import Origin, Thread
+from ctxctl.importers.claude_code.thread import Origin, Thread
 from ctxctl.ingest.build import Maker, Place
 from ctxctl.ingest.folder import Folder, Importer, several
 from ctxctl.ingest.lines import Json, Line, Report, values

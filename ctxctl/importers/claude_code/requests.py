@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.importers.claude_code.blocks import Entry, blocks_of
-from ctxctl.importers.claude_code.sent import Sent
-from ctxctl.importers.claude_code.view import Body, Message
+from ctxctl.importers.claude_code.last_request import Body, Message
+from ctxctl.importers.claude_code.sent_texts import Sent
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part, listed, string
 from ctxctl.providers.dialects.anthropic import Anthropic

@@ -9,7 +9,7 @@ from ctxctl.importers.claude_code import blocks
 from ctxctl.importers.claude_code.blocks import Entry
 from ctxctl.importers.claude_code.chain import Advance, Compaction, Node, Unit
 from ctxctl.importers.claude_code.requests import Asked
-from ctxctl.importers.claude_code.threads import Call, Thread
+from ctxctl.importers.claude_code.thread import Call, Thread
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Maker, Place
 from ctxctl.ingest.lines import Json

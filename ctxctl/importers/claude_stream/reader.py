@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.importers.claude_code import blocks, prompts
-from ctxctl.importers.claude_stream.lane import Boundary, Lane, of_entries, user_entries
+from ctxctl.importers.claude_code import blocks
+from ctxctl.importers.claude_code import texts as prompts
+from ctxctl.importers.claude_stream.thread import Boundary, Lane, of_entries, user_entries
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Report

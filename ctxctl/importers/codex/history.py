@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ctxctl.importers.codex.items import Items, Read
+from ctxctl.importers.codex.parts import Items, Read
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, string

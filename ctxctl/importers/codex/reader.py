@@ -19,7 +19,7 @@ from typing import Any, Final
 from ctxctl.importers.codex import texts
 from ctxctl.importers.codex.forks import Base, Fork, base_of, copied, inherited, plans
 from ctxctl.importers.codex.history import History
-from ctxctl.importers.codex.items import Items, Read, tools
+from ctxctl.importers.codex.parts import Items, Read, tools
 from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, string

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.importers.copilot_chat import elements
+from ctxctl.importers.copilot_chat import texts as elements
 from ctxctl.ingest.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.document import document

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ctxctl.importers.copilot_cli import blocks
-from ctxctl.importers.copilot_cli.lane import Lane, usage_of
+from ctxctl.importers.copilot_cli import parts as blocks
+from ctxctl.importers.copilot_cli.thread import Lane, usage_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, shallow, string

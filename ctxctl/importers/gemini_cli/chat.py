@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxctl.importers.gemini_cli.contents import Cutter, bill, is_billed, is_blob, pieces
+from ctxctl.importers.gemini_cli.parts import Cutter, bill, is_billed, is_blob, pieces
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run

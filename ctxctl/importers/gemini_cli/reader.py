@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ctxctl.importers.gemini_cli import is_lines, layout_score
 from ctxctl.importers.gemini_cli.chat import Chat, is_sent
-from ctxctl.importers.gemini_cli.contents import Cutter
+from ctxctl.importers.gemini_cli.parts import Cutter
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Line, Report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ctxctl.importers.claude_code import prompts
+from ctxctl.importers.claude_code import texts
 from ctxctl.importers.iflow import transcripts
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Json
@@ -110,7 +110,7 @@ class Session:
         for part in parts:
             if part.kind == "user_message" and part.text is not None:
                 meta = record.get("isMeta") is True
-                part.kind = prompts.META.kind if meta else prompts.read(part.text).kind
+                part.kind = texts.META.kind if meta else texts.read(part.text).kind
         if not results and any(part.kind in ("user_message", "image") for part in parts):
             window.turn = uuid
         window.append(*_named(parts, uuid))

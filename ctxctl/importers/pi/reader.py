@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ctxctl.importers.pi import TRAJECTORY, messages
+from ctxctl.importers.pi import TRAJECTORY
+from ctxctl.importers.pi import parts as messages
 from ctxctl.importers.pi.system import Reader, System, reader_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation

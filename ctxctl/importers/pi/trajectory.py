@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxctl.importers.pi.messages import Cutter
+from ctxctl.importers.pi.parts import Cutter
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.importers.roo.messages import ENVIRONMENT, moment, opened
+from ctxctl.importers.roo.parts import ENVIRONMENT, moment, opened
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.importers.roo.messages import History, milliseconds, moment, opened, shown
+from ctxctl.importers.roo.parts import History, milliseconds, moment, opened, shown
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.document import document

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ctxctl.ingest import build
 from ctxctl.model import vocab
-from ctxctl.plugins.agent_context.kinds import Json, Kind
+from ctxctl.plugins.agent_context.records import Json, Kind
 
 _UNKNOWN: Final = "unknown"
 _SCOPES: Final = frozenset({"turn", "task", "session", "tool_invocation", "review", "handoff", "custom"})

@@ -14,9 +14,9 @@ from ctxctl.ingest.document import MAX_DOCUMENT, document
 from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.run import Run
-from ctxctl.plugins.agent_context import is_read, kinds
-from ctxctl.plugins.agent_context.emit import Emitter
-from ctxctl.plugins.agent_context.resolve import Capture, Loose
+from ctxctl.plugins.agent_context import is_read, records
+from ctxctl.plugins.agent_context.events import Emitter
+from ctxctl.plugins.agent_context.grouping import Capture, Loose
 from ctxctl.trace.source import Source
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -131,7 +131,7 @@ class Reader:
             return
         found = False
         self._bundles += 1
-        for kind, record in kinds.records(value):
+        for kind, record in records.records(value):
             found = True
             self._run.understood.version(record.get("schema_version"), line.number, line.offset)
             if kind is None:

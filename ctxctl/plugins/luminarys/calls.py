@@ -13,7 +13,7 @@ from ctxctl.ingest import build
 from ctxctl.ingest.build import Maker, Place
 from ctxctl.ingest.parts import call_title, count
 from ctxctl.model import vocab
-from ctxctl.plugins.luminarys.wire import Blob, Request, Response, shown
+from ctxctl.plugins.luminarys.messages import Blob, Request, Response, shown
 
 Json = dict[str, Any]
 
@@ -297,7 +297,7 @@ def _schema(state: Blob) -> int | None:
 
 def _state_text(state: Blob) -> str:
     """The state decoded: the envelope, and the skill's own data in it."""
-    from ctxctl.plugins.luminarys.wire import blob
+    from ctxctl.plugins.luminarys.messages import blob
 
     envelope = _envelope(state)
     if envelope is None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from ctxctl.plugins.sibyl import shapes
+from ctxctl.plugins.sibyl import records
 from ctxctl.plugins.sibyl.pack import Item, Pack
 from ctxctl.plugins.sibyl.rendering import Rendering
 
@@ -48,7 +48,7 @@ class Reached(NamedTuple):
         return frozenset(placed.name for placed in self.placed)
 
 
-def texts_of(sent: shapes.Sent) -> list[str]:
+def texts_of(sent: records.Sent) -> list[str]:
     """The texts of a request that can hold anything of a pack."""
     return [text for text in _texts(sent.content) if _BULLET in text or _SECTIONS in text]
 
@@ -56,7 +56,7 @@ def texts_of(sent: shapes.Sent) -> list[str]:
 def find(
     pack: Pack,
     rendering: Rendering | None,
-    sent: shapes.Sent,
+    sent: records.Sent,
     texts: list[str],
     line: int,
     file: str | None,

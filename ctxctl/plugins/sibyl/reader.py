@@ -16,9 +16,9 @@ from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import shallow
 from ctxctl.ingest.run import Run
 from ctxctl.plugins.sibyl import pack as packs
-from ctxctl.plugins.sibyl import reach, shapes
+from ctxctl.plugins.sibyl import reach, records
+from ctxctl.plugins.sibyl.records import Answer, Audit, Call, Sent
 from ctxctl.plugins.sibyl.rendering import cut
-from ctxctl.plugins.sibyl.shapes import Answer, Audit, Call, Sent
 from ctxctl.plugins.sibyl.turns import Exchange, Turns
 from ctxctl.trace.source import Source
 
@@ -77,7 +77,7 @@ class Reader(Run):
     def _file(self, source: Source) -> Iterator[Json]:
         head = source.read(0, _HEAD)
         text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        if text.startswith(shapes.TITLE.encode()):
+        if text.startswith(records.TITLE.encode()):
             self.line = _ONE
             markdown = source.read(0, _MAX_MARKDOWN).decode("utf-8", "replace").removeprefix("\ufeff")
             self._take(Answer({"markdown": markdown}))
@@ -107,10 +107,10 @@ class Reader(Run):
     # -- records ----------------------------------------------------------------------------------------
 
     def _value(self, value: Any) -> None:
-        for record in shapes.records(shallow(value, self.line.data)):
+        for record in records.records(shallow(value, self.line.data)):
             self._take(record)
 
-    def _take(self, record: shapes.Record) -> None:
+    def _take(self, record: records.Record) -> None:
         if isinstance(record, Call):
             self._called(record)
         elif isinstance(record, Answer):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.plugins.sibyl.pack import Pack
-from ctxctl.plugins.sibyl.shapes import TITLE
+from ctxctl.plugins.sibyl.records import TITLE
 
 _ITEM: Final = re.compile(r"- \*\*.*`([^`]+)`(?: _.*_)?\Z", re.DOTALL)
 _NAME: Final = re.compile(r"- \*\*(.*?)\*\*", re.DOTALL)

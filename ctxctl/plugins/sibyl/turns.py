@@ -24,8 +24,8 @@ from ctxctl.plugins.sibyl.pack import (
     requested,
 )
 from ctxctl.plugins.sibyl.reach import Placed, Reached
+from ctxctl.plugins.sibyl.records import TITLE, Answer, Call
 from ctxctl.plugins.sibyl.rendering import Piece, Rendering
-from ctxctl.plugins.sibyl.shapes import TITLE, Answer, Call
 
 Json = dict[str, Any]
 

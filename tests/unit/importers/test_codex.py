@@ -10,7 +10,7 @@ import pytest
 
 from ctxctl.importers.codex import CODEX, CODEX_EXEC
 from ctxctl.importers.codex.forks import born
-from ctxctl.importers.codex.items import cut
+from ctxctl.importers.codex.parts import cut
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from tests.unit.importers.agent_help import (

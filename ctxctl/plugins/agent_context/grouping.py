@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from ctxctl.ingest import build
-from ctxctl.plugins.agent_context import kinds
-from ctxctl.plugins.agent_context.kinds import Json, Kind
+from ctxctl.plugins.agent_context import records
+from ctxctl.plugins.agent_context.records import Json, Kind
 
 _REFS: Final = (
     "surface_refs", "item_refs", "selection_refs", "budget_ref", "budget_refs", "assembly_refs",
@@ -29,7 +29,7 @@ _BESIDE: Final = frozenset(
 """Records that say more of a step that an envelope binds, and make none of their own."""
 _NEAR: Final = 256
 """Groups, from the last one back, that a record without refs may belong to."""
-_NAMES: Final = (*(kind.id for kind in kinds.KINDS), "item_ref", "ref", "id")
+_NAMES: Final = (*(kind.id for kind in records.KINDS), "item_ref", "ref", "id")
 IDS: Final = (
     "session_id", "thread_id", "turn_id", "step_id", "task_id", "run_id", "attempt_id", "runtime_id",
     "tool_call_id", "action_id", "evidence_id",
@@ -74,7 +74,7 @@ class Group:
     def add(self, record: Loose) -> None:
         """Take a record in; what it says of the runtime's ids fills what is not known yet."""
         record.group = self
-        into = self.envelopes if record.kind is kinds.ENVELOPE else self.records
+        into = self.envelopes if record.kind is records.ENVELOPE else self.records
         into.append(record)
         for name, value in ids_of(record.data).items():
             self.ids.setdefault(name, value)
@@ -113,7 +113,7 @@ class Capture:
             if record.id is not None:
                 known.setdefault(record.id, []).append(record)
         groups: list[Group] = []
-        envelopes = [record for record in self.loose if record.kind is kinds.ENVELOPE]
+        envelopes = [record for record in self.loose if record.kind is records.ENVELOPE]
         for envelope in envelopes:
             _bind(envelope, known, groups)
         self._bundled(envelopes)
@@ -165,9 +165,9 @@ def _bind(envelope: Loose, known: dict[str, list[Loose]], groups: list[Group]) -
     reached = list(_reached(envelope, known))
     fresh = [record for record in reached if record.group is None]
     owners = [record for record in reached if record.group is not None]
-    owners.sort(key=lambda record: record.kind is kinds.ITEM)
+    owners.sort(key=lambda record: record.kind is records.ITEM)
     owner = owners[0].group if owners else None
-    shapes = any(record.kind is not kinds.ITEM for record in fresh)
+    shapes = any(record.kind is not records.ITEM for record in fresh)
     if owner is not None and not shapes:
         owner.add(envelope)
         for record in fresh:
@@ -216,7 +216,7 @@ def _reached(start: Loose, known: dict[str, list[Loose]]) -> Iterator[Loose]:
         record = waiting.popleft()
         for ref in _refs(record):
             for found in known.get(ref, ()) or known.get(ref.rpartition("@")[0], ()):
-                if id(found) not in seen and found.kind is not kinds.ENVELOPE:
+                if id(found) not in seen and found.kind is not records.ENVELOPE:
                     seen.add(id(found))
                     waiting.append(found)
                     yield found
@@ -275,7 +275,7 @@ def _whole(value: Any) -> _Whole | None:
     """A record in the place of a ref: it says more than a ref with its reason and score."""
     if not isinstance(value, dict):
         return None
-    kind = kinds.kind_of(value)
+    kind = records.kind_of(value)
     if kind is None or _text(value.get(kind.id)) is None:
         return None
     return _Whole(kind, value)

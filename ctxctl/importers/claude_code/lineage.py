@@ -30,7 +30,7 @@ from ctxctl.errors import CtxctlError
 from ctxctl.importers.claude_code import blocks
 from ctxctl.importers.claude_code.blocks import Entry, blocks_of
 from ctxctl.importers.claude_code.chain import Compaction, Node, Unit
-from ctxctl.importers.claude_code.threads import Origin, Thread
+from ctxctl.importers.claude_code.thread import Origin, Thread
 from ctxctl.ingest.build import Maker
 from ctxctl.ingest.lines import Json, Line, Report
 from ctxctl.ingest.parts import mapping, string

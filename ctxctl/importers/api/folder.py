@@ -12,7 +12,7 @@ import orjson
 from ctxctl.errors import CtxctlError
 from ctxctl.importers.api import is_body_file
 from ctxctl.importers.api.reader import MAX_STREAM, NAME, Log, framed
-from ctxctl.importers.api.shapes import shape
+from ctxctl.importers.api.records import shape
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
 from ctxctl.ingest.folder import Folder

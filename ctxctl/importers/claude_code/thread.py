@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ctxctl.importers.claude_code.blocks import Entry
 from ctxctl.importers.claude_code.chain import Node, Path, Unit
+from ctxctl.importers.claude_code.last_request import View
 from ctxctl.importers.claude_code.requests import Requests
-from ctxctl.importers.claude_code.view import View
 from ctxctl.ingest.build import Place, Window
 from ctxctl.ingest.lines import Json
 from ctxctl.model.billed import fields_of

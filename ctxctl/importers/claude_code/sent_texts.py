@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.importers.claude_code import blocks
 from ctxctl.importers.claude_code.blocks import Entry, blocks_of, native, part
-from ctxctl.importers.claude_code.view import Message
+from ctxctl.importers.claude_code.last_request import Message
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Block
 from ctxctl.ingest.lines import Json

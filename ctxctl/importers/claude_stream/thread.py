@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from ctxctl.importers.claude_code import blocks, prompts
+from ctxctl.importers.claude_code import blocks, texts
 from ctxctl.importers.claude_code.blocks import Entry
 from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.conversation import Conversation
@@ -418,7 +418,7 @@ def _part(entry: Entry, derived: bool, keyed: bool) -> Part:
 
 
 def user_entries(
-    content: Any, base: str, line: int, titles: dict[str, str | None], reading: prompts.Reading | None
+    content: Any, base: str, line: int, titles: dict[str, str | None], reading: texts.Reading | None
 ) -> tuple[list[Entry], list[Entry]]:
     """The items of a user message: results of calls, and everything else; `reading` is that of its texts."""
     results: list[Entry] = []
