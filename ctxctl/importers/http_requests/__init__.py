@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS
 from ctxctl.ingest.about import About, absent, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.skim import body
-from ctxctl.providers.calls.about import BODIES, LIMITS
 
 _REQUEST: Final = re.compile(rb'"ur[il]"\s*:\s*"(?:https?:)?\\?/')
 _BODY: Final = re.compile(
@@ -28,11 +28,11 @@ ABOUT: Final = About(
     places=("golden requests in a client library's tests", "request dumps"),
     turns="One step is one request.",
     claims={
-        **BODIES,
+        **BODY_CLAIMS,
         "threads": native("the name that a request stands by"),
         "times": absent(),
     },
-    limits=LIMITS,
+    limits=BODY_LIMITS,
     origin="cognesy/instructor-php driver-golden-requests.json",
 )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.importers.claims import SPAN_CLAIMS, SPAN_LIMITS
 from ctxctl.ingest.about import About
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.skim import skim
-from ctxctl.providers.spans.about import CLAIMS, LIMITS
 
 _SURE: Final = 96
 _KEYS: Final = re.compile(
@@ -30,8 +30,8 @@ ABOUT: Final = About(
         "Client().get_spans_dataframe().to_json(orient='records', lines=True)",
     ),
     turns="One step is one span of kind LLM; a turn is a trace.",
-    claims=CLAIMS,
-    limits=(*LIMITS, "parquet and Arrow are not read"),
+    claims=SPAN_CLAIMS,
+    limits=(*SPAN_LIMITS, "parquet and Arrow are not read"),
     origin="OpenInference semantic conventions, instrumentations up to 0.1.66",
 )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.importers.claims import SPAN_CLAIMS, SPAN_LIMITS
 from ctxctl.ingest.about import About
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.skim import Skim, skim
-from ctxctl.providers.spans.about import CLAIMS, LIMITS
 
 _SURE: Final = 94
 _BINARY: Final = 90
@@ -42,9 +42,9 @@ ABOUT: Final = About(
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT switches content on",
     ),
     turns="One step is one inference span; a turn is a trace.",
-    claims=CLAIMS,
+    claims=SPAN_CLAIMS,
     limits=(
-        *LIMITS,
+        *SPAN_LIMITS,
         "spans of agents and workflows repeat their calls' tokens and are not counted",
         "protobuf needs the extra `otlp`; metrics are not read",
     ),
