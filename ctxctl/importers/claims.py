@@ -45,8 +45,6 @@ BODY_LIMITS: Final = (
 BODY_DIALECTS: Final = (
     "Anthropic Messages, OpenAI Chat Completions and Responses, Gemini, and endpoints like them"
 )
-    "Anthropic Messages, OpenAI Chat Completions and Responses, Gemini, and endpoints like them"
-)
 
 SPAN_CLAIMS: Final[dict[str, Claim]] = {
     "candidates": absent(),
