@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     """Whether it is a plug-in that comes with this package: loaded as anybody's, by `entry_points`."""
 
 
-class Words:
+class HeadWords:
     """The first bytes of a file, to be asked for words."""
 
     def __init__(self, head: bytes) -> None:

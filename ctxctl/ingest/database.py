@@ -39,7 +39,7 @@ _BROKEN: Final = (sqlite3.Error, OverflowError, IndexError, ValueError)
 Reader = Callable[[Run, sqlite3.Connection], Iterator[Json]]
 
 
-def read(run: Run, source: Source, reader: Reader, *, steps: int | None = None) -> Iterator[Json]:
+def read_database(run: Run, source: Source, reader: Reader, *, steps: int | None = None) -> Iterator[Json]:
     """What `reader` makes of a database; rows are `sqlite3.Row`s.  Closes the run.
 
     What a write-ahead log beside the file holds is read with it, so that a database in use is shown as its
@@ -65,7 +65,7 @@ def read(run: Run, source: Source, reader: Reader, *, steps: int | None = None) 
     yield from run.finish()
 
 
-def rows(source: Source, query: str, most: int) -> list[tuple[Any, ...]]:
+def first_rows(source: Source, query: str, most: int) -> list[tuple[Any, ...]]:
     """The first rows of a query that is ours; none where the database cannot be read."""
     data = _with_log(source, source.read(0, MAX_DATABASE + 1))
     if len(data) > MAX_DATABASE:
@@ -82,7 +82,7 @@ def rows(source: Source, query: str, most: int) -> list[tuple[Any, ...]]:
             return []
 
 
-def tables(source: Source, most: int) -> Generator[tuple[str, int, Json], None, None]:
+def rows_of_tables(source: Source, most: int) -> Generator[tuple[str, int, Json], None, None]:
     """The first rows of each table, with the table's name and the row's number in it, columns by name.
 
     Nothing where the database cannot be read; close it to be done sooner.
@@ -142,7 +142,7 @@ def schemas(path: Path | None, data: Callable[[], bytes]) -> Iterator[bytes]:
         yield second
 
 
-def defined(head: bytes) -> set[str]:
+def table_names(head: bytes) -> set[str]:
     """The names of the tables whose definitions stand in the bytes."""
     return {found[1].decode("ascii", "replace") for found in _DEFINED.finditer(head)}
 

@@ -49,7 +49,7 @@ def _repaired(data: bytes, error: orjson.JSONDecodeError, report: Report) -> Any
     if len(data) > _MAX_REPAIR:
         report(Problem(line, at, "bad-json", f"not valid JSON ({error.msg}); too large to repair"))
         return None
-    value = mended(data.decode("utf-8", "replace"))
+    value = mended_document(data.decode("utf-8", "replace"))
     if not isinstance(value, dict | list) or not value:
         report(Problem(line, at, "bad-json", f"not valid JSON ({error.msg}); not read"))
         return None
@@ -73,7 +73,7 @@ _MAX_FAULTS: Final = 200
 _MAX_DEPTH: Final = 60
 
 
-def mended(text: str) -> Any:
+def mended_document(text: str) -> Any:
     """The value of a damaged document as far as it can be told; None if nothing can."""
     lines = text.split("\n")
     if len(lines) > 3 and sum(line[:1] in " \t" for line in lines[1:-1]) > len(lines) // 2:

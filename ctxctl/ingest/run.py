@@ -37,7 +37,7 @@ class Run:
         self.session: str | None = None
         self.threads: dict[tuple[str | None, str | None], Conversation] = {}
         self._report = report
-        self.understood = understood.of(report)
+        self.understood = understood.account_of(report)
         """The account of what of the capture was not understood."""
 
     def problem(self, slug: str, message: str, line: Line | None = None) -> None:

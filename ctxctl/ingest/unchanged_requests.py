@@ -14,7 +14,7 @@ _THREADS: Final = 1000
 _ITEMS: Final = 10_000
 
 
-class Still:
+class UnchangedWindows:
     """Watches the events of one import until a window changes; constant work and memory an event."""
 
     def __init__(self) -> None:

@@ -131,7 +131,7 @@ class Understood:
             yield Problem(*self._newer_at, "newer-version", message)
 
 
-def of(report: Any) -> Understood:
+def account_of(report: Any) -> Understood:
     """The account that goes with an importer's `report`; one that nobody reads where there is none."""
     owner = getattr(report, "__self__", report)
     found = getattr(owner, "understood", None)

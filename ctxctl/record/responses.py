@@ -72,19 +72,23 @@ def read(came: Came, dialect: Dialect) -> Told:
         return Told(failure={"error": f"no answer: {_words(came.how)}"})
     data, problem = _decoded(came.raw, came.headers.get("content-encoding"))
     if came.status >= 300 or came.status < 200:
-        kind = error_type(encodings.opened(data))
+        kind = error_type(encodings.decoded_body(data))
         error = f"HTTP {came.status}" + (f": {kind}" if kind else "")
         return Told(failure={"error": error, "status": came.status})
     text = data.decode("utf-8", "replace")
     streamed = encodings.is_stream(text) or "event-stream" in came.headers.get("content-type", "")
-    response = stream.final(text, dialect) if streamed else answers.final(encodings.opened(data), dialect)
+    response = (
+        stream.streamed_response(text, dialect)
+        if streamed
+        else answers.final_response(encodings.decoded_body(data), dialect)
+    )
     why = _why(came, problem)
     if streamed and _ended(text, dialect):
         # Clients stop reading where the stream says so, whatever follows.
         why = None
     elif streamed:
         why = why or "the stream stopped before its end"
-    elif isinstance(encodings.opened(data), dict):
+    elif isinstance(encodings.decoded_body(data), dict):
         why = None
     if response is None:
         why = why or ("an empty answer" if not data else "an answer that is not read")

@@ -146,7 +146,7 @@ class _Strict:
         data["schema_version"] = vocab.SCHEMA_VERSION
         known = _KIND_OF.get(kind)
         if known is not None and kind in RECORD_SCHEMAS:
-            data = conform.conformed(known, data)[0]
+            data = conform.conformed_record(known, data)[0]
             if "created_at" not in data and kind not in _ITEMS:
                 data["created_at"] = event.time or self._time
             if kind in _ITEMS and not isinstance(data.get("content_mode"), str):

@@ -46,7 +46,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the first bytes are a body, a pair of bodies, or an event stream."""
-    return detection.body(head)
+    return detection.body_score(head)
 
 
 def detect_folder(folder: Folder) -> int:
@@ -62,7 +62,7 @@ def detect_folder(folder: Folder) -> int:
 
 def _told(folder: Folder, name: str) -> int:
     head = folder.head(name, _HEAD)
-    score = detect(head) or detection.frames(head)
+    score = detect(head) or detection.frame_score(head)
     if score or len(head) < _HEAD:
         return score
     return detect(outline(folder.head(name, OUTLINED)))

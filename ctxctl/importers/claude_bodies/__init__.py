@@ -9,7 +9,7 @@ from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, HeldAgainst, derived, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.skim import objects
+from ctxctl.ingest.skim import objects_of_head
 
 INDEX: Final = "index.jsonl"
 REQUEST: Final = ".request.json"
@@ -59,7 +59,7 @@ def detect(head: bytes) -> int:
     """How sure the lines look like the index of a dump, or an export of log records with bodies in it."""
     if is_export(head):
         return _SURE
-    for value in objects(head):
+    for value in objects_of_head(head):
         if isinstance(value.get("request_file"), str) and "response_file" in value:
             return _SURE
     return _LIKELY if _CUT.search(head) else 0

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.importers.claude_code import blocks
-from ctxctl.importers.claude_code.blocks import Entry, blocks_of, native, part
+from ctxctl.importers.claude_code.blocks import Entry, block_id, blocks_of, native
 from ctxctl.importers.claude_code.last_request import Message
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Block
@@ -44,7 +44,7 @@ class _Awaited(NamedTuple):
     """As it may have been sent, the longest first: with its tags, or without."""
 
 
-class Sent:
+class SentTexts:
     """Cuts the messages of one thread's requests."""
 
     def __init__(self, home: object, pending: list[Entry]) -> None:
@@ -79,7 +79,7 @@ class Sent:
         placed: list[Block] = []
         ends: list[int] = []
         for index, block in enumerate(blocks.blocks_of(value.get("content"))):
-            for entry, before in self._block(block, role, blocks.part(name, index), line):
+            for entry, before in self._block(block, role, blocks.block_id(name, index), line):
                 entries.append(entry)
                 placed.append(_block(entry, role, before))
             ends.append(len(placed))
@@ -140,7 +140,7 @@ class Sent:
             if awaited is not None:
                 yield self._worded(awaited, piece), before
                 continue
-            made = _own(piece, role, blocks.part(name, index) if index else name, line)
+            made = _own(piece, role, blocks.block_id(name, index) if index else name, line)
             yield self._found(made), before
 
     def _pieces(self, text: str) -> Iterator[tuple[_Awaited | None, str, str]]:
@@ -229,11 +229,11 @@ def _own(text: str, role: str, name: str, line: int) -> Entry:
 
 
 def _forms(text: str) -> tuple[str, ...]:
-    bare = untagged(text).strip()
+    bare = without_tags(text).strip()
     return (f"{_OPEN}{bare}\n{_CLOSE}", bare) if bare else ()
 
 
-def untagged(text: str) -> str:
+def without_tags(text: str) -> str:
     """A rendering without its tags, as it stands in a message of the system's."""
     whole = text.strip()
     if whole.startswith(_OPEN) and whole.endswith(_CLOSE):
@@ -403,7 +403,7 @@ def attachment(record: Json, uuid: str, line: int, *, is_worded: bool = False) -
         role = record.get("renderedRole")
         if role not in ("system", "user"):
             role = "user" if kind in _OF_THE_USER else "system"
-        return [_worded(value, kind, role, text, part(uuid, at), line) for at, text in enumerate(texts)]
+        return [_worded(value, kind, role, text, block_id(uuid, at), line) for at, text in enumerate(texts)]
     if is_worded and "renderedRole" not in record and kind not in _NEVER_WORDED:
         return []
     entry = _unworded(value, kind, uuid, line)
@@ -426,7 +426,7 @@ def _worded(value: Json, kind: str, role: str, text: str, item: str, line: int) 
     meta = native(kind, hook=string(value.get("hookName")))
     if role == "system":
         # Older models get it tagged, in a message of the user's: the request's record says so.
-        text = untagged(text)
+        text = without_tags(text)
     record = build.text_item(item, context_kind, text, title=_title(kind, value), metadata=meta)
     entry = Entry(item, context_kind, role, record, line)
     entry.native = item.partition("/")[0]

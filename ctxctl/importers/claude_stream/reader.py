@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ctxctl.importers.claude_code import blocks
 from ctxctl.importers.claude_code import texts as prompts
-from ctxctl.importers.claude_stream.thread import Boundary, Lane, of_entries, user_entries
+from ctxctl.importers.claude_stream.thread import OpenCompaction, StreamThread, of_entries, user_entries
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Report
@@ -18,7 +18,7 @@ from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 NAME: Final = "claude-stream-json"
-_SUMMARY: Final = prompts.Reading("thread_summary", "compact-summary", False)
+_SUMMARY: Final = prompts.TextReading("thread_summary", "compact-summary", False)
 _SESSION: Final = re.compile(rb'"session_id"\s*:\s*"([0-9A-Za-z_-]{1,128})"')
 _WINDOW: Final = re.compile(rb'"([^"\\\s]{1,128})"\s*:\s*\{[^{}]*"contextWindow"\s*:\s*(\d{1,12})')
 _HEAD: Final = 64 * 1024
@@ -66,7 +66,7 @@ class Stream:
         self._repeats = repeats
         self.windows: dict[str, int] = {}
         """Size of the context window, by model."""
-        self._lanes: dict[tuple[str | None, str | None], Lane] = {}
+        self._lanes: dict[tuple[str | None, str | None], StreamThread] = {}
         self._kinds: dict[str, str | None] = {}
         """Type of the sub-agent that a call began."""
         self._seen: dict[str, list[str | None]] = {}
@@ -179,7 +179,7 @@ class Stream:
                 kind = given.get("subagent_type") if isinstance(given, dict) else None
                 self._kinds[block["id"]] = string(kind)
 
-    def _answering(self, value: Json) -> Lane:
+    def _answering(self, value: Json) -> StreamThread:
         """The thread of an answer, in the turn that it belongs to."""
         if self._turn is None:
             self.turn(None)
@@ -200,7 +200,9 @@ class Stream:
             lane.close()
             meta = value.get("compact_metadata")
             uuid = string(value.get("uuid"))
-            lane.boundary = Boundary(uuid, meta if isinstance(meta, dict) else {}, self._run.line.number)
+            lane.boundary = OpenCompaction(
+                uuid, meta if isinstance(meta, dict) else {}, self._run.line.number
+            )
         uuids = value.get("retracted_message_uuids")
         if isinstance(uuids, list):
             self._lane(value).retract(uuids)
@@ -222,7 +224,7 @@ class Stream:
             self._error = self._error or string(value.get("result")) or string(value.get("subtype"))
         self._turn, self._fresh = None, False
 
-    def _lane(self, value: Json) -> Lane:
+    def _lane(self, value: Json) -> StreamThread:
         """The main thread, or that of the sub-agent which a call began."""
         call = string(value.get("parent_tool_use_id"))
         key = self._run.session, call
@@ -236,7 +238,7 @@ class Stream:
                 if kind is not None:
                     origin["agent_type"] = kind
                 conversation = self._run.thread(f"agent-{call}", origin=origin)
-            lane = self._lanes[key] = Lane(conversation, self.windows)
+            lane = self._lanes[key] = StreamThread(conversation, self.windows)
         return lane
 
 

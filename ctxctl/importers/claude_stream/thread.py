@@ -30,7 +30,7 @@ class Answer:
 
     def __init__(self, identity: str, model: str | None, place: Place | None, line: int) -> None:
         self.identity = identity
-        self.bill = Bill(model)
+        self.bill = CallBill(model)
         self.place = place
         """Of its request; None for a line of an older message, whose request was told before."""
         self.line = line
@@ -50,7 +50,7 @@ class Answer:
         return found
 
 
-class Boundary:
+class OpenCompaction:
     """A compaction whose summary may still come."""
 
     def __init__(self, native: str | None, meta: Json, line: int) -> None:
@@ -59,7 +59,7 @@ class Boundary:
         self.line = line
 
 
-class Lane:
+class StreamThread:
     """A conversation, the answer that is coming, and what is known of its calls."""
 
     def __init__(self, conversation: Conversation, windows: dict[str, int]) -> None:
@@ -67,8 +67,8 @@ class Lane:
         self._windows = windows
         """Size of the context window, by model."""
         self.answer: Answer | None = None
-        self.pieces: Pieces | None = None
-        self.boundary: Boundary | None = None
+        self.pieces: PartialMessage | None = None
+        self.boundary: OpenCompaction | None = None
         self.titles: dict[str, str | None] = {}
         """Title of each call, which its result shares."""
         self._asked: set[str] = set()
@@ -113,7 +113,7 @@ class Lane:
         if kind == "message_start":
             self.flush()
             message = event.get("message")
-            self.pieces = Pieces(message, line) if isinstance(message, dict) else None
+            self.pieces = PartialMessage(message, line) if isinstance(message, dict) else None
         elif self.pieces is not None:
             if kind == "content_block_start":
                 # The line of a block comes around the block's end: by now it is there or lost.
@@ -195,7 +195,7 @@ class Lane:
             if pieces.usage is not None:
                 answer.bill.ended(pieces.usage)
 
-    def _fill(self, pieces: Pieces) -> Answer | None:
+    def _fill(self, pieces: PartialMessage) -> Answer | None:
         """Tell the finished blocks of a partial message that no line of its own told."""
         identity = pieces.identity
         if identity is None:
@@ -250,7 +250,7 @@ class Lane:
 _PROMPT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
-class Bill:
+class CallBill:
     """The counts of one call.
 
     A line repeats the counts of the message's beginning: its output is a count so far.  The output is told
@@ -325,7 +325,7 @@ _MAX_BLOCKS: Final = 10_000
 _GROWS: Final = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
-class Pieces:
+class PartialMessage:
     """The events of one streamed message."""
 
     def __init__(self, message: Json, line: int) -> None:
@@ -418,13 +418,13 @@ def _part(entry: Entry, derived: bool, keyed: bool) -> Part:
 
 
 def user_entries(
-    content: Any, base: str, line: int, titles: dict[str, str | None], reading: texts.Reading | None
+    content: Any, base: str, line: int, titles: dict[str, str | None], reading: texts.TextReading | None
 ) -> tuple[list[Entry], list[Entry]]:
     """The items of a user message: results of calls, and everything else; `reading` is that of its texts."""
     results: list[Entry] = []
     others: list[Entry] = []
     for index, block in enumerate(blocks.blocks_of(content)):
-        item = blocks.part(base, index)
+        item = blocks.block_id(base, index)
         if isinstance(block, dict) and block.get("type") == "tool_result":
             tool = block.get("tool_use_id")
             title = titles.get(tool) if isinstance(tool, str) else None

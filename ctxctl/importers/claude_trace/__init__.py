@@ -8,7 +8,7 @@ from typing import Final
 from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, HeldAgainst
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import objects
+from ctxctl.ingest.skim import objects_of_head
 
 _CUT: Final = re.compile(rb'^\{\s*"request"\s*:\s*\{\s*"timestamp"\s*:\s*[\d.]+\s*,\s*"method"\s*:', re.M)
 _SURE: Final = 96
@@ -28,7 +28,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the lines look like pairs with times and headers."""
-    for value in objects(head):
+    for value in objects_of_head(head):
         request = value.get("request")
         if not isinstance(request, dict) or "response" not in value or not {"url", "headers"} <= set(request):
             continue

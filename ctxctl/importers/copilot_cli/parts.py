@@ -18,7 +18,7 @@ _AGENT: Final = "agent-"
 """Start of the source of a prompt that another agent wrote."""
 
 
-class Keys:
+class UniqueKeys:
     """Tells ids apart that a log uses twice: messages in pieces, and calls that a model numbers anew."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ def injected(data: Json) -> bool:
     return source is not None and source not in _HUMAN and not source.startswith(_AGENT)
 
 
-def user(data: Json, name: str | None, keys: Keys, line: int) -> list[Part]:
+def user(data: Json, name: str | None, keys: UniqueKeys, line: int) -> list[Part]:
     """The parts of a user message as it was sent."""
     typed = string(data.get("content"))
     sent = string(data.get("transformedContent")) or typed
@@ -67,7 +67,7 @@ def user(data: Json, name: str | None, keys: Keys, line: int) -> list[Part]:
     return made
 
 
-def _attached(one: Json, name: str | None, index: int, keys: Keys, line: int) -> list[Part]:
+def _attached(one: Json, name: str | None, index: int, keys: UniqueKeys, line: int) -> list[Part]:
     """A picture that is kept beside the log, and the line that Copilot puts before it (1.0.102)."""
     asset, path, mime = (string(one.get(field)) for field in ("assetId", "path", "mimeType"))
     if asset is None or mime is None or not mime.startswith("image/") or one.get("omittedReason") is not None:
@@ -87,7 +87,7 @@ def _attached(one: Json, name: str | None, index: int, keys: Keys, line: int) ->
 
 
 def assistant(
-    data: Json, shown: str | None, keys: Keys, titles: dict[str, str], given: dict[str, str], line: int
+    data: Json, shown: str | None, keys: UniqueKeys, titles: dict[str, str], given: dict[str, str], line: int
 ) -> list[Part]:
     """The parts of a message of the model: reasoning, text, calls.
 
@@ -119,7 +119,7 @@ def assistant(
     requests = data.get("toolRequests")
     for request in requests if isinstance(requests, list) else []:
         if isinstance(request, dict):
-            made.append(called(request, keys, titles, given, line))
+            made.append(call_part(request, keys, titles, given, line))
     return made
 
 
@@ -138,7 +138,9 @@ def is_left_behind(data: Json) -> bool:
     return isinstance(held, dict) and held.get("provider") == "openai-responses"
 
 
-def called(request: Json, keys: Keys, titles: dict[str, str], given: dict[str, str], line: int) -> Part:
+def call_part(
+    request: Json, keys: UniqueKeys, titles: dict[str, str], given: dict[str, str], line: int
+) -> Part:
     """The part of one call."""
     name = string(request.get("name")) or "tool"
     arguments = parsed(request.get("arguments"))
@@ -153,7 +155,7 @@ def called(request: Json, keys: Keys, titles: dict[str, str], given: dict[str, s
     return Part("tool_call", text, "assistant", key=keys.unique(call), title=title, line=line)
 
 
-def result(data: Json, keys: Keys, titles: dict[str, str], line: int, *, short: bool) -> list[Part]:
+def result(data: Json, keys: UniqueKeys, titles: dict[str, str], line: int, *, short: bool) -> list[Part]:
     """What the model got back from a tool: `result.content`, not what was shown to the person.
 
     `short`: of a call that failed, this version logs less than it sends, so that the text is not known.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ctxctl.importers.copilot_cli import parts as blocks
-from ctxctl.importers.copilot_cli.thread import Lane, usage_of
+from ctxctl.importers.copilot_cli.thread import SessionThread, usage_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, shallow, string
@@ -42,7 +42,7 @@ class Session(Run):
 
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
-        self._lanes: dict[str | None, Lane] = {}
+        self._lanes: dict[str | None, SessionThread] = {}
         self._agents: dict[str, Json] = {}
         """What `subagent.started` told, by the tool call that started it."""
         self._titles: dict[str, str] = {}
@@ -51,11 +51,11 @@ class Session(Run):
         """The prompts that calls gave to sub-agents."""
         self._calls: dict[str, str] = {}
         """The call that started a sub-agent, by the agent's id: events name either."""
-        self._owed: dict[Lane, Part] = {}
+        self._owed: dict[SessionThread, Part] = {}
         """Prompts of sub-agents that no event of theirs has told so far."""
         self._failed: dict[str, Part] = {}
         """Results of calls that failed, as a client sends them that goes on from the log; by item."""
-        self._compacting: dict[Lane, set[str]] = {}
+        self._compacting: dict[SessionThread, set[str]] = {}
         """Items that a summary which is being written will stand for."""
         self._behind: set[str] = set()
         """Reasoning that such a client does not send."""
@@ -63,7 +63,7 @@ class Session(Run):
         self._version: tuple[int, ...] = ()
         self._named = False
         """An answer was told whose request or model is named: one that names neither is the client's own."""
-        self._keys = blocks.Keys()
+        self._keys = blocks.UniqueKeys()
         self._ordinal: dict[str, int] = {}
         self._made_at: dict[str, int] = {}
         """By item: how many events had been read when it came."""
@@ -121,20 +121,20 @@ class Session(Run):
             return
         handler(data, record)
 
-    def _lane(self, data: Json, record: Json) -> Lane:
+    def _lane(self, data: Json, record: Json) -> SessionThread:
         """The thread that an event belongs to."""
         agent = string(record.get("agentId"))
         name = string(data.get("parentToolCallId")) or self._calls.get(agent or "", agent)
         lane = self._lanes.get(name)
         if lane is None:
-            lane = self._lanes[name] = Lane(self.thread(name, origin=self._origin(name)))
+            lane = self._lanes[name] = SessionThread(self.thread(name, origin=self._origin(name)))
             if name is not None and name in self._prompts:
                 self._owed[lane] = Part(
                     "user_message", self._prompts.pop(name), "user", derived=True, line=self.line.number
                 )
         return lane
 
-    def _pay(self, lane: Lane) -> None:
+    def _pay(self, lane: SessionThread) -> None:
         """A sub-agent's first request begins: its prompt is the call's, where no event told it."""
         prompt = self._owed.pop(lane, None)
         if prompt is not None:
@@ -380,7 +380,7 @@ class Session(Run):
         if call is None or call in self._titles or not lane.answering:
             return
         request = {"toolCallId": call, "name": data.get("toolName"), "arguments": data.get("arguments")}
-        part = blocks.called(request, self._keys, self._titles, self._prompts, self.line.number)
+        part = blocks.call_part(request, self._keys, self._titles, self._prompts, self.line.number)
         lane.more(self._placed([part]))
         lane.called([call])
 

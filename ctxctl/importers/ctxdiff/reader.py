@@ -14,14 +14,14 @@ import orjson
 
 from ctxctl.ingest.build import VERSION_DIGITS, Json
 from ctxctl.ingest.conversation import Conversation
-from ctxctl.ingest.database import read, value
+from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
 from ctxctl.listdiff import same_start
 from ctxctl.model import vocab
 from ctxctl.providers.dialects import by_name
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.slots import structured
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
@@ -50,7 +50,7 @@ def events(source: Source, report: Report) -> Iterator[Json]:
     """The events of a database."""
     run = Run(NAME, report)
     run.line = Line(1, 0, b"")
-    return read(run, source, lambda run, database: _Reader(run, database).runs())
+    return read_database(run, source, lambda run, database: _Reader(run, database).runs())
 
 
 class _Thread:
@@ -58,7 +58,7 @@ class _Thread:
 
     def __init__(self, window: Conversation) -> None:
         self.window = window
-        self.names = Names()
+        self.names = CallTitles()
         self.held: list[str] = []
         """Digests of the blocks of its last call."""
 
@@ -207,7 +207,7 @@ _RESULTS: Final = frozenset({"functionResponse", "function_response", "toolResul
 _GEMINI: Final = ("functionCall", "function_call", "functionResponse", "function_response", "executableCode")
 
 
-def part(block: Json, names: Names) -> Part:
+def part(block: Json, names: CallTitles) -> Part:
     """A block as an item; `names`: of the thread's tool calls so far."""
     role, text = string(block.get("role")) or "user", block.get("text")
     text = text if isinstance(text, str) else ""
@@ -243,7 +243,7 @@ def _tool(text: str, value: Any) -> Part:
     return Part("tool_definition", text, "system", key=key, title=name)
 
 
-def _piece(role: str, value: Json, names: Names) -> Part | None:
+def _piece(role: str, value: Json, names: CallTitles) -> Part | None:
     """One part of a message, as the dialect that has such parts reads it; None for what is in none."""
     kind = value.get("type")
     made: list[Part] = []
@@ -267,7 +267,7 @@ def _piece(role: str, value: Json, names: Names) -> Part | None:
     return made[0]
 
 
-def _converse(value: Json, names: Names) -> Part | None:
+def _converse(value: Json, names: CallTitles) -> Part | None:
     """A call or a result of Bedrock's Converse."""
     use, result = value.get("toolUse"), value.get("toolResult")
     if isinstance(use, dict):

@@ -6,10 +6,10 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.importers.cursor.transcript import asked, call, content
+from ctxctl.importers.cursor.transcript import call, content, user_parts
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
-from ctxctl.ingest.database import read, value
+from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run
@@ -26,7 +26,7 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """What a database holds of conversations."""
     run = Run(name, report)
     run.line = Line(1, 0, b"")
-    return read(run, source, _read)
+    return read_database(run, source, _read)
 
 
 def _read(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
@@ -172,7 +172,7 @@ class _Bubbles:
         if bubble.get("type") == 1:
             self._answering = False
             self._window.turn = native
-            self._append(asked(text) if text is not None else [], native)
+            self._append(user_parts(text) if text is not None else [], native)
             return
         info = bubble.get("modelInfo")
         model = string(info.get("modelName")) if isinstance(info, dict) else None

@@ -85,7 +85,7 @@ _TYPED: Final = re.compile(r"^<user_query>", re.MULTILINE)
 _FILES: Final = ("image_files", "attached_files", "open_and_recently_viewed_files", "uploaded_documents")
 
 
-def asked(text: str, line: int = 0) -> list[Part]:
+def user_parts(text: str, line: int = 0) -> list[Part]:
     """A message of the user: the blocks in front of what the person typed are items of their own.
 
     Where `<user_query>` says what was typed, lines between those blocks (`[Image]`, which stands for an
@@ -123,7 +123,7 @@ def _block_end(text: str, at: int) -> int | None:
     return end + len(text[end:]) - len(text[end:].lstrip(" \t\r\n"))
 
 
-def answered(text: str, line: int = 0) -> list[Part]:
+def answer_parts(text: str, line: int = 0) -> list[Part]:
     """An answer's text; reasoning that was redacted shows as a part without text."""
     own = text.removesuffix(_REDACTED)
     parts = [Part("assistant_message", own, "assistant", line=line)] if own.strip() else []
@@ -172,10 +172,10 @@ def _block(role: str, block: Json, line: int) -> list[Part]:
     if not isinstance(text, str):
         return [Part("custom", build.canonical(block), role, line=line)] if "text" not in block else []
     if role == "assistant":
-        return answered(text, line)
+        return answer_parts(text, line)
     if role == "system":
         return [Part("system_prompt", text, "system", line=line)]
-    return asked(text, line)
+    return user_parts(text, line)
 
 
 def _result(block: Json, line: int) -> Part:

@@ -19,7 +19,7 @@ from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 from ctxctl.providers.dialects.anthropic import Anthropic
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source, open_source
 
@@ -32,7 +32,7 @@ class Droid:
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
         self._window: Conversation | None = None
-        self._names = Names()
+        self._names = CallTitles()
         self._ends: dict[str, int] = {}
         """By message id: the size of the window after it."""
         self._settings = Settings()

@@ -8,7 +8,7 @@ from typing import Final
 from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, HeldAgainst
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import body
+from ctxctl.ingest.skim import text_of_head
 
 _LOG: Final = re.compile(rb'^\{\s*"log"\s*:\s*\{')
 _FIELDS: Final = (b'"entries"', b'"creator"', b'"browser"', b'"pages"', b'"_recordingName"')
@@ -34,7 +34,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head looks like an archive's."""
-    start = body(head)[:8192]
+    start = text_of_head(head)[:8192]
     return _SURE if _LOG.match(start) and any(field in start for field in _FIELDS) else 0
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS
 from ctxctl.ingest.about import About, absent, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import body
+from ctxctl.ingest.skim import text_of_head
 
 _REQUEST: Final = re.compile(rb'"ur[il]"\s*:\s*"(?:https?:)?\\?/')
 _BODY: Final = re.compile(
@@ -39,7 +39,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head looks like a list of requests; formats that hold requests claim them first."""
-    start = body(head)
+    start = text_of_head(head)
     if start[:1] not in (b"{", b"[") or _is_log(start):
         return 0
     if not _REQUEST.search(start) or b'"method"' not in start:

@@ -10,13 +10,13 @@ from ctxctl.importers.iflow import transcripts
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
-from ctxctl.ingest.folder import Folder, several
+from ctxctl.ingest.folder import Folder, read_several
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 from ctxctl.providers.dialects.anthropic import Anthropic
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.trace.source import Source
 
 _NAME = "iflow"
@@ -47,7 +47,7 @@ class Session:
 
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
-        self._names = Names()
+        self._names = CallTitles()
         self._calls: set[str] = set()
         """Ids of the tool calls met: later lines of an answer repeat those before."""
         self._answer: _Answer | None = None
@@ -110,7 +110,7 @@ class Session:
         for part in parts:
             if part.kind == "user_message" and part.text is not None:
                 meta = record.get("isMeta") is True
-                part.kind = texts.META.kind if meta else texts.read(part.text).kind
+                part.kind = texts.META.kind if meta else texts.reading_of(part.text).kind
         if not results and any(part.kind in ("user_message", "image") for part in parts):
             window.turn = uuid
         window.append(*_named(parts, uuid))
@@ -155,4 +155,4 @@ class _Transcripts:
 
 def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
     """Each session in the order of the files' names."""
-    yield from several(folder, [(name, _Transcripts()) for name in transcripts(folder)], report)
+    yield from read_several(folder, [(name, _Transcripts()) for name in transcripts(folder)], report)

@@ -7,7 +7,7 @@ from typing import Final
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import objects
+from ctxctl.ingest.skim import objects_of_head
 
 _OWN: Final = (
     "llm.request",
@@ -74,7 +74,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the first lines look like a wire log's."""
-    return max(map(_score, objects(head)), default=0)
+    return max(map(_score, objects_of_head(head)), default=0)
 
 
 def _score(value: Json) -> int:

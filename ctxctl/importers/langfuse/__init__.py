@@ -7,7 +7,7 @@ from typing import Final
 from ctxctl.importers.claims import SPAN_CLAIMS, SPAN_LIMITS
 from ctxctl.ingest.about import About
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 _SURE: Final = 96
 _LIKELY: Final = 80
@@ -36,7 +36,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the first bytes are a trace or observations."""
-    shown = skim(head)
+    shown = layout_of_head(head)
     for prefix in ("observations[].", "[].observations[].", "[].", "", "data[].", "trace.observations[].",
                    "[].body.", "batch[].body.", "body."):  # fmt: skip
         own = sum(1 for name in _OWN if f"{prefix}{name}" in shown.paths)

@@ -7,7 +7,7 @@ from typing import Final
 from ctxctl.importers.claims import SPAN_CLAIMS, SPAN_LIMITS
 from ctxctl.ingest.about import About
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 _SURE: Final = 95
 _LIKELY: Final = 85
@@ -33,7 +33,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the first bytes are runs."""
-    shown = skim(head)
+    shown = layout_of_head(head)
     for prefix in ("", "[].", "post[].", "[].post[].", "runs[].", "patch[]."):
         if shown.any(f"{prefix}run_type") and shown.any(f"{prefix}dotted_order", f"{prefix}trace_id"):
             return _SURE

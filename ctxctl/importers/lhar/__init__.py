@@ -8,7 +8,7 @@ from typing import Final
 from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, HeldAgainst, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import body, objects
+from ctxctl.ingest.skim import objects_of_head, text_of_head
 
 _WRAPPED: Final = re.compile(rb'^\{\s*"lhar"\s*:\s*\{')
 _CUT: Final = re.compile(rb'^\{\s*"type"\s*:\s*"entry"\s*,\s*"id"\s*:\s*"[^"]*"\s*,\s*"trace_id"\s*:', re.M)
@@ -39,9 +39,9 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head looks like an archive's."""
-    if _WRAPPED.match(body(head)):
+    if _WRAPPED.match(text_of_head(head)):
         return _SURE
-    for value in objects(head):
+    for value in objects_of_head(head):
         kind = value.get("type")
         if kind == "session" and "trace_id" in value and "started_at" in value:
             return _SURE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxctl.importers.opencode.parts import Native
+from ctxctl.importers.opencode.parts import NativePart
 from ctxctl.importers.opencode.session import Session, time_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
@@ -49,7 +49,9 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
         seen.add(native or "")
         parts = message.get("parts")
         found = (
-            [Native(part, 1) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+            [NativePart(part, 1) for part in parts if isinstance(part, dict)]
+            if isinstance(parts, list)
+            else []
         )
         session.message(head, found)
         yield from run.drain()

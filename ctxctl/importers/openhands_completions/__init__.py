@@ -9,7 +9,7 @@ from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.skim import body, objects
+from ctxctl.ingest.skim import objects_of_head, text_of_head
 
 _HEAD: Final = 64 * 1024
 _STARTS: Final = re.compile(rb'\A\{\s*"(?:messages|llm_path)"\s*:\s*')
@@ -41,10 +41,10 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head looks like a log's; one longer than the head shows its messages only."""
-    start = body(head)
+    start = text_of_head(head)
     if not _STARTS.match(start):
         return 0
-    for value in objects(head)[:1]:
+    for value in objects_of_head(head)[:1]:
         if "response" not in value:
             return 0
         return _SURE if "kwargs" in value or "latency_sec" in value else 0

@@ -8,7 +8,7 @@ from typing import Final
 from ctxctl.importers.claims import SPAN_CLAIMS, SPAN_LIMITS
 from ctxctl.ingest.about import About
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 _SURE: Final = 96
 _KEYS: Final = re.compile(
@@ -40,7 +40,7 @@ def detect(head: bytes) -> int:
     """How sure the first bytes are OpenInference spans."""
     if _OTLP.search(head) and b"pans" in head:
         return _SURE
-    return _SURE if any(_KEYS.match(path) for path in skim(head).paths) else 0
+    return _SURE if any(_KEYS.match(path) for path in layout_of_head(head).paths) else 0
 
 
 FORMAT: Final = Format(

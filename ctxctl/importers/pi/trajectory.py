@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxctl.importers.pi.parts import Cutter
+from ctxctl.importers.pi.parts import PartCutter
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run
@@ -57,7 +57,7 @@ class Trajectory(Run):
                 made.append(Part("tool_definition", canonical(tool), "system", key=key, title=name))
         system = string(data.get("systemPrompt"))
         made += [Part("system_prompt", system, "system", key="system")] if system is not None else []
-        cutter, said = Cutter(), data.get("messages", data.get("historyMessages"))
+        cutter, said = PartCutter(), data.get("messages", data.get("historyMessages"))
         for message in said if isinstance(said, list) else []:
             if isinstance(message, dict):
                 made += cutter.cut(message, None, self.line.number)

@@ -8,7 +8,7 @@ from typing import Final
 from ctxctl.importers.claims import BODY_CLAIMS, BODY_DIALECTS, BODY_LIMITS
 from ctxctl.ingest.about import About, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import values
+from ctxctl.ingest.skim import values_of_head
 
 _CUT: Final = re.compile(
     rb'^\[\s*(?:\d+\s*,\s*)?\d{12,}(?:\.\d+)?\s*,\s*"(?:session_start|before_(?:agent_start|provider_request))"',
@@ -38,7 +38,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the lines look like recorded events."""
-    for value in values(head):
+    for value in values_of_head(head):
         if isinstance(value, list) and len(value) >= _LONGEST:
             names = [name for name in value[1:3] if isinstance(name, str)]
             if isinstance(value[0], int | float) and any(name in _EVENTS for name in names):

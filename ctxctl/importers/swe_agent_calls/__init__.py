@@ -8,7 +8,7 @@ from typing import Any, Final
 from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, HeldAgainst, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import objects
+from ctxctl.ingest.skim import objects_of_head
 
 _CUT: Final = re.compile(
     rb'^\{\s*"timestamp"\s*:\s*"[^"]*"\s*,\s*"type"\s*:\s*"request"\s*,\s*"request_params"\s*:\s*\{', re.M
@@ -38,7 +38,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the lines look like requests and responses."""
-    for value in objects(head):
+    for value in objects_of_head(head):
         if value.get("type") == "request" and isinstance(value.get("request_params"), dict):
             return _SURE
         if value.get("type") == "response" and "outputs" in value and "response" in value:

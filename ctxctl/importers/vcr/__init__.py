@@ -8,7 +8,7 @@ from typing import Final
 from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import body
+from ctxctl.ingest.skim import text_of_head
 
 _YAML: Final = re.compile(
     rb"^(?:http_)?interactions[ ]*:[ ]*(?:#.*)?\r?\n(?:[ ]*+(?:#[^\n]*+|\r?+)\n)*+[ ]*+-[ ]*(?:\r?\n[ ]+)?"
@@ -47,7 +47,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head looks like a cassette's."""
-    start = body(head)
+    start = text_of_head(head)
     if start[:1] == b"{":
         return _SURE if _JSON.match(start) and b'"request"' in start else 0
     if start[:1] == b"[":

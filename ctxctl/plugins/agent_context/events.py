@@ -11,7 +11,7 @@ from ctxctl.ingest.lines import Line
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 from ctxctl.plugins.agent_context import conform, records
-from ctxctl.plugins.agent_context.grouping import IDS, Capture, Group, Loose
+from ctxctl.plugins.agent_context.grouping import IDS, Capture, Group, LooseRecord
 from ctxctl.plugins.agent_context.records import Json
 from ctxctl.trace.validate import RECORD_SCHEMAS
 
@@ -92,7 +92,7 @@ class Emitter:
         if isinstance(data, dict):
             kind = _kind(event) or records.kind_of(data)
             if kind is not None:
-                made["data"] = conform.conformed(kind, data)[0]
+                made["data"] = conform.conformed_record(kind, data)[0]
         return made
 
     def _group(self, group: Group, number: int, *, several: bool) -> Iterator[Json]:
@@ -141,16 +141,18 @@ class Emitter:
                     self._used.update(ref for ref in refs if isinstance(ref, str))
         return self._used
 
-    def _tell_unresolved(self, envelope: Loose) -> None:
+    def _tell_unresolved(self, envelope: LooseRecord) -> None:
         lacking = self._capture.unresolved(envelope)
         if lacking:
             names = ", ".join(lacking[:_SHOWN]) + (" …" if len(lacking) > _SHOWN else "")
             what = f"{len(lacking)} record{'s' * (len(lacking) != 1)} that the capture does not hold"
             self._problem(envelope, "unresolved-ref", f"envelope {envelope.id} refers to {what}: {names}")
 
-    def _event(self, record: Loose, ids: dict[str, str], context: str | None, windows: list[Loose]) -> Json:
+    def _event(
+        self, record: LooseRecord, ids: dict[str, str], context: str | None, windows: list[LooseRecord]
+    ) -> Json:
         kind = record.kind
-        data, faults = conform.conformed(kind, record.data)
+        data, faults = conform.conformed_record(kind, record.data)
         for fault in faults:
             self._problem(record, "bad-field", f"{kind.name} {record.id}: {fault}")
         if "schema_version" not in record.data and kind.name not in self._unversioned:
@@ -180,10 +182,10 @@ class Emitter:
                 made[name] = record.data[name]
         return made
 
-    def _key(self, record: Loose, ids: dict[str, str]) -> tuple[str | None, str | None, str | None]:
+    def _key(self, record: LooseRecord, ids: dict[str, str]) -> tuple[str | None, str | None, str | None]:
         return ids.get("session_id"), ids.get("thread_id"), record.id
 
-    def _type(self, record: Loose, ids: dict[str, str]) -> str:
+    def _type(self, record: LooseRecord, ids: dict[str, str]) -> str:
         known = self._key(record, ids) in self._items
         self._items.add(self._key(record, ids))
         if record.kind is records.ITEM:
@@ -206,7 +208,7 @@ class Emitter:
             return {"schema_version": vocab.SCHEMA_VERSION, **self._sources[ref]}
         return ref
 
-    def _problem(self, record: Loose, slug: str, message: str) -> None:
+    def _problem(self, record: LooseRecord, slug: str, message: str) -> None:
         self._run.make.file = record.file
         self._run.problem(slug, message, Line(record.line, 0, b""))
         self._run.make.file = None

@@ -16,7 +16,7 @@ from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.run import Run
 from ctxctl.plugins.agent_context import is_read, records
 from ctxctl.plugins.agent_context.events import Emitter
-from ctxctl.plugins.agent_context.grouping import Capture, Loose
+from ctxctl.plugins.agent_context.grouping import Capture, LooseRecord
 from ctxctl.trace.source import Source
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -137,7 +137,7 @@ class Reader:
             if kind is None:
                 self._capture.events.append((record, line.number, self._run.make.file))
             else:
-                self._capture.add(Loose(kind, record, line.number, self._run.make.file, self._bundles))
+                self._capture.add(LooseRecord(kind, record, line.number, self._run.make.file, self._bundles))
         if not found and value is not None:
             self._run.problem("unknown-record", "no context record in it; skipped", line)
 

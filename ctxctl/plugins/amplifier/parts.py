@@ -151,7 +151,7 @@ def preview_of(text: str) -> str:
     return text[:_PREVIEW].replace("\n", " ").strip()
 
 
-def spread(parts: list[Part], origin: Origin) -> list[Part]:
+def parts_with_reminders(parts: list[Part], origin: Origin) -> list[Part]:
     """The parts of a request with Amplifier's reminders and files as parts of their own."""
     made: list[Part] = []
     for part in _whole(parts):
@@ -284,14 +284,14 @@ def message(row: Json, origin: Origin, line: int = 0) -> list[Part]:
         return [result(row.get("tool_call_id"), row.get("name"), row.get("content"), line)]
     if role in ("system", "developer"):
         kind = "system_prompt" if role == "system" else "developer_instruction"
-        return spread(list(_texts(kind, str(role), row.get("content"), line)), origin)
+        return parts_with_reminders(list(_texts(kind, str(role), row.get("content"), line)), origin)
     source = string(meta.get("hook_name")) if meta.get("source") == "hook" else string(meta.get("source"))
     if meta.get("source") == "hook" or meta.get("ephemeral") is True:
         text = plain(row.get("content"))
         found = pieces(text)
         if not any(piece.tag for piece in found):
             return [_noted(_reminder(Piece("", text, "hook", source), "user", line, ""))]
-    return spread(list(_texts("user_message", "user", row.get("content"), line)), origin)
+    return parts_with_reminders(list(_texts("user_message", "user", row.get("content"), line)), origin)
 
 
 def is_prompt(row: Json) -> bool:
@@ -351,10 +351,10 @@ def _call(call: Json, line: int) -> Part:
     function = inner if isinstance(inner, dict) else call
     name = string(function.get("name")) or string(call.get("tool")) or "tool"
     arguments = next((call[key] for key in ("input", "arguments") if key in call), function.get("arguments"))
-    return called(string(call.get("id")), name, arguments, line)
+    return call_part(string(call.get("id")), name, arguments, line)
 
 
-def called(call_id: str | None, name: str, arguments: Any, line: int) -> Part:
+def call_part(call_id: str | None, name: str, arguments: Any, line: int) -> Part:
     """The part that a tool call makes."""
     text = f"{name} {arguments if isinstance(arguments, str) else canonical(arguments)}"
     return Part("tool_call", text, "assistant", key=call_id, title=call_title(name, arguments), line=line)
@@ -370,7 +370,7 @@ def result(call_id: Any, name: Any, content: Any, line: int, *, derived: bool = 
     )
 
 
-def stored(given: Any) -> tuple[str, ...]:
+def stored_results(given: Any) -> tuple[str, ...]:
     """What a loop may have put into the history of a tool's own answer: each loop has a spelling of its own.
 
     As logged; as JSON (what hooks gave back is written whole); its output alone
@@ -395,7 +395,7 @@ def _output(given: Json) -> str:
     return f"Error: {said}"
 
 
-def spoken(text: str) -> tuple[str, str]:
+def call_spelling(text: str) -> tuple[str, str]:
     """Name and arguments of a call's text, the arguments in one spelling."""
     name, _, given = text.partition(" ")
     return name, canonical(parsed(given))
@@ -438,7 +438,7 @@ _HISTORY = ANSWERS | {"user_message", "tool_result"}
 """Kinds that stand where they stood before."""
 
 
-class Names:
+class KnownNames:
     """Remembers what messages were called: the history only grows, and a view shows parts of it in order.
 
     Of equal texts the one is meant that stands in the history where it stands in the request, between what
@@ -466,7 +466,7 @@ class Names:
             entered: What is known to have come since the last request; of equal texts these are the last.
             held: Names of what stands in front of the parts.
         """
-        new = Counter(like(part) for part in entered if not part.item)
+        new = Counter(likeness(part) for part in entered if not part.item)
         found: list[tuple[int, Sequence[str]]] = []
         again: list[Part] = []
         old = False
@@ -479,11 +479,11 @@ class Names:
             start = stub_of(part.text) if part.kind == "user_message" and part.text is not None else None
             if start is not None and start in self._stubs:
                 found.append((at, self._stubs[start]))
-            elif new[like(part)] and not old:
-                new[like(part)] -= 1
-                again += [part] if part.kind == "user_message" and like(part) in self._known else []
+            elif new[likeness(part)] and not old:
+                new[likeness(part)] -= 1
+                again += [part] if part.kind == "user_message" and likeness(part) in self._known else []
             else:
-                known = self._known.get(like(part), ())
+                known = self._known.get(likeness(part), ())
                 found.append((at, known))
                 old = old or bool(known)
         taken = {*held, *(part.item for part in parts if part.item)}
@@ -511,11 +511,11 @@ class Names:
             if name in self._seen:
                 continue
             self._seen.add(name)
-            self._known.setdefault(like(part), []).append(part.item)
+            self._known.setdefault(likeness(part), []).append(part.item)
             if part.kind == "user_message" and part.text is not None and stub_of(part.text) is None:
                 self._stubs.setdefault(preview_of(part.text), []).append(part.item)
 
 
-def like(part: Part) -> _Like:
+def likeness(part: Part) -> _Like:
     """What equal messages have in common."""
     return part.kind, part.role, part.mark

@@ -18,9 +18,9 @@ from ctxctl.model.problem import Problem
 from ctxctl.plugins.amplifier import detection
 from ctxctl.plugins.amplifier import parts as shapes
 from ctxctl.plugins.amplifier.parts import plain
-from ctxctl.plugins.amplifier.records import Record, body, distinct, record, reported
+from ctxctl.plugins.amplifier.records import Record, body, distinct_records, record, reported_usage
 from ctxctl.plugins.amplifier.requests import Requests
-from ctxctl.plugins.amplifier.transcript import NAME, Script, Transcript
+from ctxctl.plugins.amplifier.transcript import NAME, Transcript, TranscriptBeside
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Session(Requests):
             return
         if key is not None:
             self.calls[key] = len(self.calls)
-        self.waiting.append(shapes.called(key, name, found.data.get("tool_input"), found.line.number))
+        self.waiting.append(shapes.call_part(key, name, found.data.get("tool_input"), found.line.number))
 
     def result(self, found: Record) -> None:
         """A tool has run; results join in the order of their calls, whichever finished first."""
@@ -61,7 +61,7 @@ class Session(Requests):
         order = self.calls.get(key, len(self.calls)) if key is not None else len(self.calls)
         self.results.append((order, part))
         if part.item:
-            self.stored[part.item] = shapes.stored(given)
+            self.stored[part.item] = shapes.stored_results(given)
         self._delegated(key, found)
 
     def _answered_call(self, found: Record) -> str | None:
@@ -70,7 +70,7 @@ class Session(Requests):
         wanted = name, canonical(given)
         for part in self.waiting:
             waits = part.kind == "tool_call" and part.item and f"{part.item}/result" not in self.stored
-            if waits and part.text is not None and shapes.spoken(part.text) == wanted:
+            if waits and part.text is not None and shapes.call_spelling(part.text) == wanted:
                 return part.item
         return None
 
@@ -141,7 +141,7 @@ class Session(Requests):
             self.say(Part("assistant_message", text, "assistant", line=found.line.number))
 
     def _reported(self, usage: Any, model: str | None) -> Json | None:
-        return reported(usage, self.provider, model)
+        return reported_usage(usage, self.provider, model)
 
     def _bill(self, record: Json | None, found: Record) -> None:
         if record is not None:
@@ -149,7 +149,7 @@ class Session(Requests):
             self.told.usage(record, line=found.line.number)
 
     def _reply(self, made: list[Part], found: Record) -> None:
-        for part in shapes.spread(made, self.origins.of):
+        for part in shapes.parts_with_reminders(made, self.origins.of):
             part.line = found.line.number
             self._add(part)
         self.replied = True
@@ -198,7 +198,7 @@ class Log(Run):
     def __init__(self, report: Report) -> None:
         super().__init__(NAME, report, "amp")
         self.sessions: dict[str | None, Session] = {}
-        self.scripts: dict[str | None, Script | None] = {}
+        self.scripts: dict[str | None, TranscriptBeside | None] = {}
         """Transcripts that fill in what the logs do not say, by session."""
         self._roots: dict[str | None, str | None] = {}
         self._threads: dict[str | None, str | None] = {}
@@ -255,7 +255,7 @@ class Log(Run):
 
     def read(self, records: Iterable[Record]) -> Iterator[Json]:
         """The events of records in order, each once; copies are left out."""
-        for found in distinct(records):
+        for found in distinct_records(records):
             self.take(found)
             if self.out:
                 yield from self.drain()
@@ -374,10 +374,10 @@ class Log(Run):
 def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events: of a log, each request with its window, usage, budget and compactions; streams."""
     head = source.read(0, _HEAD)
-    if detection.card(head):
+    if detection.metadata_score(head):
         message = "the card of a session; what models saw is in the files beside it: open the directory"
         report(Problem(1, 0, "no-model-calls", message))
         return iter(())
-    if detection.log(head) < detection.transcript(head):
+    if detection.log_score(head) < detection.transcript_score(head):
         return Transcript(report).events(source)
     return Log(report).events(source)

@@ -35,7 +35,7 @@ class Transcript(Run):
         """The window before each answer, as far as the messages tell it."""
         told = self.thread()
         told.injected = {"derived": True, "turn": "derived", "lacks": ["wrapper"]}
-        origins = Origins()
+        origins = FileOrigins()
         turns = 0
         titles: dict[str, str | None] = {}
         for row in self.records(source):
@@ -50,11 +50,11 @@ class Transcript(Run):
             elif shapes.is_prompt(row):
                 turns += 1
                 told.turn = f"turn-{turns}"
-            told.append(*titled(shapes.message(row, origins.of, line), titles))
+            told.append(*with_titles(shapes.message(row, origins.of, line), titles))
         yield from self.finish()
 
 
-def titled(found: list[Part], titles: dict[str, str | None]) -> list[Part]:
+def with_titles(found: list[Part], titles: dict[str, str | None]) -> list[Part]:
     """The parts, results with the titles of their calls."""
     for part in found:
         if part.kind == "tool_call" and part.item:
@@ -64,7 +64,7 @@ def titled(found: list[Part], titles: dict[str, str | None]) -> list[Part]:
     return found
 
 
-class Script:
+class TranscriptBeside:
     """A transcript beside a log that holds no messages' text: what entered before each request."""
 
     def __init__(self, rows: list[tuple[int, Json]]) -> None:
@@ -78,7 +78,7 @@ class Script:
         self._begun = False
         self._titles: dict[str, str | None] = {}
 
-    def entered(self, origins: Origins) -> tuple[list[Part], int]:
+    def entered(self, origins: FileOrigins) -> tuple[list[Part], int]:
         """What entered since the last request, the answer to that one first; and how many prompts."""
         made: list[Part] = []
         prompts = 0
@@ -89,7 +89,7 @@ class Script:
             if row.get("role") == "assistant" and self._at > first:
                 break
             prompts += shapes.is_prompt(row)
-            made += titled(shapes.message(row, origins.of, line), self._titles)
+            made += with_titles(shapes.message(row, origins.of, line), self._titles)
             self._at += 1
         return made, prompts
 
@@ -108,7 +108,7 @@ _MASK: Final = re.compile(r"\[REDACTED(?::[A-Z_]+)?\]")
 _MAX_MASKS: Final = 4
 
 
-class Origins:
+class FileOrigins:
     """Files by the digest of their content, by path and by mention."""
 
     def __init__(self) -> None:

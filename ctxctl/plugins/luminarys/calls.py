@@ -13,7 +13,7 @@ from ctxctl.ingest import build
 from ctxctl.ingest.build import Maker, Place
 from ctxctl.ingest.parts import call_title, count
 from ctxctl.model import vocab
-from ctxctl.plugins.luminarys.messages import Blob, Request, Response, shown
+from ctxctl.plugins.luminarys.messages import Blob, Request, Response, json_value
 
 Json = dict[str, Any]
 
@@ -99,7 +99,7 @@ class Calls:
         method = f"{skill}.{request.text('method') or ''}".rstrip(".")
         arguments = request.payload.value if request.payload is not None else None
         blocks = [f"args-{key}"]
-        text = f"{method} {build.canonical(shown(arguments))}" if request.payload is not None else method
+        text = f"{method} {build.canonical(json_value(arguments))}" if request.payload is not None else method
         record = build.text_item(
             blocks[0], "tool_call", text,
             title=call_title(method, arguments), metadata={"native": request.native},
@@ -224,7 +224,7 @@ class Calls:
         self, call: Call, names: list[str], context: str | None, result: str | None, key: str
     ) -> None:
         """What the host returns to the model: where it was captured, as it was; else as documented."""
-        placed = arrangement(context, result, call.returned)
+        placed = arrangement_of(context, result, call.returned)
         marks: Json = {"mode": "append"}
         both, order, separator = context is not None and len(names) == 2, names, SEPARATOR
         if placed is not None:
@@ -267,7 +267,7 @@ def _result_text(payload: Blob | None) -> str | None:
     if payload is None:
         return None
     if payload.known:
-        return payload.value if isinstance(payload.value, str) else build.canonical(shown(payload.value))
+        return payload.value if isinstance(payload.value, str) else build.canonical(json_value(payload.value))
     try:
         return payload.data.decode()
     except UnicodeDecodeError:
@@ -282,7 +282,7 @@ def _digest(blob: Blob) -> str:
     """SHA-256 hex digest of the bytes, or of the JSON of a value that a log has decoded."""
     if blob.data:
         return sha256(blob.data).hexdigest()
-    return build.digest_of(build.canonical(shown(blob.value)))
+    return build.digest_of(build.canonical(json_value(blob.value)))
 
 
 def _envelope(state: Blob) -> Json | None:
@@ -301,10 +301,10 @@ def _state_text(state: Blob) -> str:
 
     envelope = _envelope(state)
     if envelope is None:
-        return build.canonical(shown(state.value))
+        return build.canonical(json_value(state.value))
     inner = blob(envelope.get("data"))
     data = inner.value if inner is not None and inner.known else envelope.get("data")
-    return build.canonical(shown({**envelope, "data": data}))
+    return build.canonical(json_value({**envelope, "data": data}))
 
 
 SEPARATOR: Final = "\n---\n"
@@ -328,7 +328,7 @@ class Arrangement(NamedTuple):
     """The result as it was returned, where that is not its own text: JSON is written in many ways."""
 
 
-def arrangement(context: str | None, result: str | None, returned: tuple[str, ...]) -> Arrangement | None:
+def arrangement_of(context: str | None, result: str | None, returned: tuple[str, ...]) -> Arrangement | None:
     """How a host arranged the two; None where nothing of it was captured, or the response was empty.
 
     Args:

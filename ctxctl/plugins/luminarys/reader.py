@@ -90,7 +90,7 @@ class Reader(Run):
         # Messages stand for lines: a stream of msgpack has none.
         self.line = _START
         strays = 0
-        for number, (offset, value) in enumerate(messages.unpacked(source, self._damaged), 1):
+        for number, (offset, value) in enumerate(messages.unpacked_messages(source, self._damaged), 1):
             self.line = Line(number, offset, b"")
             strays += not isinstance(value, dict | list)
             if strays > _MAX_STRAYS:

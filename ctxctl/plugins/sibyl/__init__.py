@@ -17,7 +17,7 @@ from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
 from ctxctl.plugins.sibyl import records
-from ctxctl.plugins.sibyl.records import Answer, Audit, Call, Sent
+from ctxctl.plugins.sibyl.records import Answer, Audit, Call, SentRequest
 
 _LINES: Final = 20
 _LINE: Final = 1 << 20
@@ -169,7 +169,7 @@ def _sends(head: bytes) -> bool:
     values = list(_values(body))
     if not values:
         return re.search(rb'"(?:messages|contents|input)"\s*:\s*\[', body) is not None
-    return any(isinstance(record, Sent) for value in values for record in records.records(value))
+    return any(isinstance(record, SentRequest) for value in values for record in records.records(value))
 
 
 def _values(body: bytes) -> Iterator[Any]:

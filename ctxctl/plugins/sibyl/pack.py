@@ -69,7 +69,7 @@ class Pack(NamedTuple):
         return string(self.record.get(key))
 
 
-def read(record: Json) -> Pack:
+def read_pack(record: Json) -> Pack:
     """The pack of a record; what has the wrong type counts as not there."""
     items: list[Item] = []
     titles: dict[str, str] = {}
@@ -127,7 +127,7 @@ def _score(value: Any) -> float | None:
     return score if math.isfinite(score) else None
 
 
-def requested(arguments: Json) -> int | None:
+def requested_limit(arguments: Json) -> int | None:
     """The `limit` that a call names; None where it names none that is one."""
     limit = arguments.get("limit")
     # The tool takes anything below one as one.

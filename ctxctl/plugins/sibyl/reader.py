@@ -17,9 +17,9 @@ from ctxctl.ingest.parts import shallow
 from ctxctl.ingest.run import Run
 from ctxctl.plugins.sibyl import pack as packs
 from ctxctl.plugins.sibyl import reach, records
-from ctxctl.plugins.sibyl.records import Answer, Audit, Call, Sent
-from ctxctl.plugins.sibyl.rendering import cut
-from ctxctl.plugins.sibyl.turns import Exchange, Turns
+from ctxctl.plugins.sibyl.records import Answer, Audit, Call, SentRequest
+from ctxctl.plugins.sibyl.rendering import cut_markdown
+from ctxctl.plugins.sibyl.turns import Exchange, PackTurns
 from ctxctl.trace.source import Source
 
 NAME: Final = "sibyl"
@@ -37,7 +37,7 @@ class Reader(Run):
 
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report, "sb")
-        self._turns = Turns(self.make, self.out)
+        self._turns = PackTurns(self.make, self.out)
         self._calls: dict[str, Call] = {}
         self._call: Call | None = None
         """The last call without an id."""
@@ -115,7 +115,7 @@ class Reader(Run):
             self._called(record)
         elif isinstance(record, Answer):
             self._answered(record)
-        elif isinstance(record, Sent):
+        elif isinstance(record, SentRequest):
             self._sent(record)
         else:
             self._audited(record)
@@ -137,10 +137,10 @@ class Reader(Run):
         if answer.pack is None and call is None and answer.native_id is not None:
             # The error of some other tool's call.
             return
-        pack = packs.read(answer.pack or {})
+        pack = packs.read_pack(answer.pack or {})
         if pack.skipped:
             self.problem("unknown-record", f"{pack.skipped} items of the pack have no id; skipped")
-        rendering = cut(pack.markdown, pack) if pack.markdown is not None else None
+        rendering = cut_markdown(pack.markdown, pack) if pack.markdown is not None else None
         found = next((one for one in self._audits if _audits(one[0], pack)), None)
         if found is not None:
             self._audits.remove(found)
@@ -150,14 +150,14 @@ class Reader(Run):
         self._held.append(exchange)
         self._release(self._keep)
 
-    def _sent(self, sent: Sent) -> None:
+    def _sent(self, sent: SentRequest) -> None:
         """Look for the packs that no request has held yet."""
         texts = reach.texts_of(sent)
         for at in range(max(0, len(self._held) - self._looked), len(self._held)):
             held = self._held[at]
             if held.reached is None and held.answer.error is None:
                 where = self.line.number, self.make.file
-                found = reach.find(held.pack, held.rendering, sent, texts, *where) if texts else None
+                found = reach.find_pack(held.pack, held.rendering, sent, texts, *where) if texts else None
                 self._held[at] = held._replace(reached=found, searched=held.searched + 1)
 
     def _audited(self, audit: Audit) -> None:
@@ -206,7 +206,7 @@ def _of_audit(row: Json, line: int, file: str | None) -> Exchange | None:
         answer = Answer(
             None, f"denied: {why}" if isinstance(why, str) else "denied", None, row.get("created_at")
         )
-        return Exchange(call, answer, packs.read({}), None, line, file, audits=(row,))
+        return Exchange(call, answer, packs.read_pack({}), None, line, file, audits=(row,))
     ids = row.get("derived_ids")
     found = packs.of_ids(
         [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else [], details

@@ -45,19 +45,19 @@ def is_answer(value: Any) -> bool:
 
 def request_of(raw: Any) -> Any:
     """A request's body as a capture holds it, out of its envelopes; else what `bodies.opened` makes of it."""
-    found = encodings.opened(raw)
+    found = encodings.decoded_body(raw)
     if isinstance(found, dict) and _ASKING & found.keys():
         return found
-    inner = envelopes.opened(raw, is_request)
+    inner = envelopes.enveloped_body(raw, is_request)
     return found if inner is None else inner
 
 
 def answer_of(raw: Any) -> Any:
     """The answer's body that a capture holds, out of its envelopes; else what `bodies.opened` makes of it."""
-    found = encodings.opened(raw)
+    found = encodings.decoded_body(raw)
     if is_answer(found) or (isinstance(found, dict) and (_ANSWERING & found.keys() or _is_chat(found))):
         return found
-    inner = envelopes.opened(raw, is_answer_inside)
+    inner = envelopes.enveloped_body(raw, is_answer_inside)
     return found if inner is None else inner
 
 

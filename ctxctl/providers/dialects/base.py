@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from ctxctl.ingest.build import VERSION_DIGITS, Json, digest_of
 from ctxctl.ingest.parts import Part, call_title, string
-from ctxctl.providers.dialects.slots import CALL, JSON, PARTS, Slots, compact, plain, structured
+from ctxctl.providers.dialects.slots import CALL, JSON, PARTS, Slots, compact_json, plain, structured
 from ctxctl.providers.usage import miss_cause, usage_record
 
 _SEARCHES: Final = "web_search"
@@ -34,7 +34,7 @@ class Unit(NamedTuple):
     """Whether it stands before the conversation: tools, system prompt."""
 
 
-class Names:
+class CallTitles:
     """Titles of the tool calls met so far, for their results."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Dialect(ABC):
         """The body in pieces, in the provider's order: tools, system, messages."""
 
     @abstractmethod
-    def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
+    def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of one piece."""
 
     @abstractmethod
@@ -98,17 +98,19 @@ class Dialect(ABC):
 
     def cut(self, body: Json, line: int = 0) -> list[Part]:
         """The items of a whole request body."""
-        names = Names()
+        names = CallTitles()
         return [part for unit in self.units(body) for part in self.parts(unit, names, line).parts]
 
-    def message(self, message: Any, position: int, line: int = 0, names: Names | None = None) -> list[Part]:
+    def message(
+        self, message: Any, position: int, line: int = 0, names: CallTitles | None = None
+    ) -> list[Part]:
         """The items of one message; `position`: among the messages, 0 is where a system prompt may stand."""
         unit = Unit(self.section, message, position, position == 0)
-        return self.parts(unit, names or Names(), line).parts
+        return self.parts(unit, names or CallTitles(), line).parts
 
     def tools(self, definitions: Any, line: int = 0) -> list[Part]:
         """The items of tool definitions."""
-        names = Names()
+        names = CallTitles()
         units = self.units({"tools": definitions})
         return [p for u in units if u.section == "tools" for p in self.parts(u, names, line).parts]
 
@@ -150,7 +152,7 @@ def extra(slots: Slots, value: Any, title: str, kind: str = "custom") -> None:
 
 def call(
     slots: Slots,
-    names: Names,
+    names: CallTitles,
     key: str | None,
     name: str,
     arguments: Any,
@@ -187,7 +189,7 @@ def unknown(slots: Slots, block: Any, role: str, key: str | None = None, *, to: 
     )  # fmt: skip
 
 
-def sealed(
+def sealed_part(
     slots: Slots,
     kind: str,
     data: Any,
@@ -199,7 +201,7 @@ def sealed(
     **fields: Any,
 ) -> Part:
     """Place what the capture holds no text of: sealed reasoning, an image, a file."""
-    digest = digest_of(data if isinstance(data, str) else compact(data))
+    digest = digest_of(data if isinstance(data, str) else compact_json(data))
     part = Part(
         kind, None, role, key=key, version=digest[:VERSION_DIGITS], line=slots.line,
         **{name: value for name, value in fields.items() if value is not None},
@@ -207,14 +209,14 @@ def sealed(
     return slots.put(part, leaf, to)
 
 
-def without(value: Json, names: Iterable[str]) -> Json:
+def other_fields(value: Json, names: Iterable[str]) -> Json:
     """The other fields of an object, made plain."""
     return {
         name: plain(inner) for name, inner in value.items() if name not in names and name != "cache_control"
     }
 
 
-__all__ = ["CALL", "JSON", "PARTS", "Dialect", "Names", "Unit"]
+__all__ = ["CALL", "JSON", "PARTS", "CallTitles", "Dialect", "Unit"]
 
 
 _RULES: Final = {

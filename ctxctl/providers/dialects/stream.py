@@ -50,7 +50,7 @@ def _loaded(data: list[str]) -> Iterator[Json]:
             return
 
 
-def final(text: str, dialect: Dialect | str | None = None) -> Json | None:
+def streamed_response(text: str, dialect: Dialect | str | None = None) -> Json | None:
     """The response body that a stream amounts to; None if it carries nothing.
 
     A stream that was cut gives what had come; one that failed has its `error`.  The last totals win.

@@ -215,7 +215,8 @@ import sys
 from ctxctl import Recorder
 slow = ("httpx", "httpx2", "aiohttp", "re2", "orjson", "genai_prices")
 heavy = [name for name in sys.modules if name.partition(".")[0] in slow]
-ours = [name for name in sys.modules if name.startswith(("ctxctl.hooks", "ctxctl.providers", "ctxctl.importers"))]
+rooms = ("ctxctl.hooks", "ctxctl.providers", "ctxctl.importers")
+ours = [name for name in sys.modules if name.startswith(rooms)]
 print(heavy, ours)
 import ctxctl
 ctxctl.capture

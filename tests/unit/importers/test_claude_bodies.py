@@ -49,7 +49,7 @@ def test_a_request_has_its_own_answer_and_the_next_repeats_it() -> None:
 
 def test_the_session_is_the_one_of_the_index_and_ids_are_the_requests() -> None:
     folder = Folder("dump", DUMP)
-    found = list(registry.events(FORMAT, folder, lambda _: None))
+    found = list(registry.capture_events(FORMAT, folder, lambda _: None))
     injections = [e for e in found if e["event_type"] == "context.injection.applied"]
     assert {e["session_id"] for e in injections} == {SESSION}
     assert {e["data"]["native_id"] for e in injections} == {line["request_id"] for line in index()}
@@ -70,7 +70,7 @@ def test_an_index_in_a_stream_says_that_the_bodies_are_not_there() -> None:
 def test_the_transcript_beside_it_tells_the_prompts(tmp_path: Path) -> None:
     made = copied(tmp_path)
     shutil.copy(TRANSCRIPT, made / f"{SESSION}.jsonl")
-    found = list(registry.events(FORMAT, Folder("dump", made), lambda _: None))
+    found = list(registry.capture_events(FORMAT, Folder("dump", made), lambda _: None))
     turns = [
         e["turn_id"]
         for e in found
@@ -80,7 +80,7 @@ def test_the_transcript_beside_it_tells_the_prompts(tmp_path: Path) -> None:
                if line["type"] == "user" and isinstance(line["message"]["content"], str)]  # fmt: skip
     assert len(set(turns)) == 3
     assert set(turns) <= set(prompts)
-    without = list(registry.events(FORMAT, Folder("dump", DUMP), lambda _: None))
+    without = list(registry.capture_events(FORMAT, Folder("dump", DUMP), lambda _: None))
     assert not {e.get("turn_id") for e in without} & set(prompts)
 
 
@@ -116,7 +116,7 @@ def test_an_index_never_leads_out_of_its_directory(tmp_path: Path) -> None:
     line = {**index()[0], "request_file": "../outside.request.json"}
     with (made / "index.jsonl").open("ab") as file:
         file.write(orjson.dumps(line) + b"\n")
-    found = list(registry.events(FORMAT, Folder("dump", made), lambda _: None))
+    found = list(registry.capture_events(FORMAT, Folder("dump", made), lambda _: None))
     assert "OUTSIDE" not in repr(found)
 
 

@@ -463,7 +463,7 @@ def test_nonsense_in_every_field_raises_nothing() -> None:
     ],
 )
 def test_readings_of_user_texts(value: str, kind: str, sets_off: bool) -> None:
-    reading = texts.read(value)
+    reading = texts.reading_of(value)
     assert (reading.kind, reading.sets_off) == (kind, sets_off)
 
 
