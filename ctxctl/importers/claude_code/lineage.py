@@ -1,20 +1,14 @@
-"""Which session and thread a line belongs to.
+"""Where a line of a session belongs: its thread, its parents, and the files of the session's sub-agents.
 
-The parent chain of a session's lines, over all of its files.
+The parent chain runs over all of a session's files.  `progress` lines (2.1.12 to 2.1.81) are taken into it by
+their bytes alone, because there are many and no request carries them: what they hold stands in other lines
+too, and a later line may name one as its parent.  Compactions enter the chain with their boundary, their
+summary and the messages that newer versions keep behind them.
 
-`progress` lines (2.1.12 to 2.1.81), by their bytes: no request carries them, and there are many.
+Other programs write lines of the same shape whose parents are wrong: every line names the prompt.  A walk
+over them would show requests that carry nothing but the prompt, so `impossible_parent_line` finds them first.
 
-What they hold is told again by other lines (a sub-agent's messages by its own file); all that counts is that
-a later line may name one as its parent.
-
-Whether the parents of a transcript's lines can be what they say.
-
-Other programs write lines of the same shape whose parents are none: every line names the prompt.  A walk over
-them would show requests that carry nothing but it.
-
-Compactions: boundaries, summaries, and the messages that newer versions keep behind them.
-
-The files of a session's sub-agents: `agent-<id>.jsonl` beside it, or under `<session>/subagents/`.
+Sub-agents' files are `agent-<id>.jsonl` beside the session's, or under `<session>/subagents/`.
 """
 
 from __future__ import annotations

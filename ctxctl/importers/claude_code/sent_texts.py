@@ -1,14 +1,12 @@
-"""Messages that a request's record holds whole (`api-request-blob`): cut into the items of the transcript.
+"""Texts that Claude Code puts into a request by itself, as items: reminders, instructions, the environment.
 
-They are those that the client put together itself: a prompt with reminders around it, instructions, what it
-tells of the environment.  Each text is looked for among what the transcript's lines hold; what is found there
-is that line's item, worded as it was sent, and what is not is an item of its own.
+Where a request's record holds a message whole (`api-request-blob`), each of its texts is looked for among
+what the transcript's lines hold: what is found is that line's item, worded as it was sent, and what is not is
+an item of its own.
 
-What Claude Code puts into a request by itself: `attachment` lines (versions 2.1 on).
-
-Their wording in the request is recorded from about 2.1.270 on.  Where it is not, an item carries the text
-that is (a file, a hook's output, a skill list); where nothing is, it is opaque, and its tokens stay uncounted
-rather than guessed.
+Of `attachment` lines (versions 2.1 on), the wording in the request is recorded from about 2.1.270 on.  Where
+it is not, an item carries the text that is (a file, a hook's output, a skill list); where nothing is, it is
+opaque, and its tokens stay uncounted rather than guessed.
 """
 
 from __future__ import annotations
