@@ -1,10 +1,9 @@
-"""Captures that are one JSON document, whatever its layout.
+"""Reads captures that are one JSON document of any layout, damaged ones as far as they can be told.
 
-Reads on where a JSON document is damaged: cut off, or with a line lost, doubled or cut in the middle.
-
-In an indented document the indentation says what belongs where, so damage stays where it is.  Otherwise what
-is sound is decoded as it stands, and only the containers around the damage are gone through member by member;
-a container whose end is lost ends where something follows that cannot belong to it.
+A document may be cut off, or have lines lost, doubled or cut in the middle.  In an indented document the
+indentation says what belongs where, so damage stays where it is.  Otherwise what is sound is decoded as it
+stands, and only the containers around the damage are gone through member by member; a container whose end is
+lost ends where something follows that cannot belong to it.
 """
 
 from __future__ import annotations

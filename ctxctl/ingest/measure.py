@@ -1,7 +1,4 @@
-"""Ends an import: what it lacks is looked for in the file, and what was not understood is told.
-
-What a capture holds, in words: how many records, of which types and with which keys.
-"""
+"""Ends an import: looks in the file for facts that the import lacks, and tells what was not understood."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What the head of a JSON document, or of JSON lines, tells of its layout, wherever it is cut.
-
-The first bytes of a file, for detection: what can be told of them, cut, damaged or indented.
-"""
+"""What the first bytes of a file tell of its layout, however they are cut, damaged or indented."""
 
 from __future__ import annotations
 

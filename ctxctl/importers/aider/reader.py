@@ -1,6 +1,6 @@
 """The chat history: what was typed, what the model answered, and what the program printed.
 
-What aider makes of its own chat history when it restores it (`--restore-chat-history`).
+With `--restore-chat-history` aider makes messages of it again, by rules of its own.
 """
 
 from __future__ import annotations

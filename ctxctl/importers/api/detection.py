@@ -1,9 +1,4 @@
-"""Tells bodies, pairs of them, batches and event streams from other documents, by the first bytes.
-
-Names of the fields that bodies have, for telling a body from another document with messages in it.
-
-Names of the fields that records of calls keep their bodies, ids and addresses in.
-"""
+"""Tells bodies, pairs of them, batches and event streams from other documents, by the names of fields."""
 
 from __future__ import annotations
 

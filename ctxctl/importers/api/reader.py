@@ -1,7 +1,4 @@
-"""A file of bodies: its requests with their answers, as calls.
-
-Requests that wait for their answers, which may come in any order, lines or files later.
-"""
+"""A file of bodies as calls; a request's answer may come in any order, lines or files later."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Trajectories, alone or linked with each other by the names of their files.
-
-From a trajectory's steps to the windows of its requests.
-"""
+"""Trajectories, alone or linked by the names of their files; their steps become the windows of requests."""
 
 from __future__ import annotations
 

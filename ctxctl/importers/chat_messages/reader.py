@@ -1,6 +1,6 @@
 """Chat messages as requests: each answer was given to the messages before it.
 
-Messages of ShareGPT (`from`, `value`) as Chat Completions has them.
+Messages of ShareGPT (`from`, `value`) are read as those of Chat Completions.
 """
 
 from __future__ import annotations

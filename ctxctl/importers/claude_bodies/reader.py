@@ -1,10 +1,8 @@
-"""A dump's exchanges in order, session by session.
+"""Reads a dump's exchanges in order, session by session.
 
-What a dump's index says: which files are one exchange, of which session, and in which order.
-
-The session's own transcript beside its bodies: which prompt set each request off.
-
-Order and pairs of bodies that no index names, told by what later requests repeat.
+The dump's index says which files are one exchange, of which session, and in which order.  Where no index
+names them, order and pairs are told by what later requests repeat.  A transcript of the session beside the
+bodies tells which prompt set each request off.
 """
 
 from __future__ import annotations

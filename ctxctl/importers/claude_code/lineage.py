@@ -1,12 +1,13 @@
 """Where a line of a session belongs: its thread, its parents, and the files of the session's sub-agents.
 
-The parent chain runs over all of a session's files.  `progress` lines (2.1.12 to 2.1.81) are taken into it by
-their bytes alone, because there are many and no request carries them: what they hold stands in other lines
-too, and a later line may name one as its parent.  Compactions enter the chain with their boundary, their
-summary and the messages that newer versions keep behind them.
+The parent chain runs over all of a session's files.  `progress` lines (2.1.12 to 2.1.81) are taken into it
+by their bytes alone, because there are many and no request carries them: what they hold stands in other
+lines too, and a later line may name one as its parent.  Compactions enter the chain with their boundary,
+their summary and the messages that newer versions keep behind them.
 
 Other programs write lines of the same shape whose parents are wrong: every line names the prompt.  A walk
-over them would show requests that carry nothing but the prompt, so `impossible_parent_line` finds them first.
+over them would show requests that carry nothing but the prompt, so `impossible_parent_line` finds them
+first.
 
 Sub-agents' files are `agent-<id>.jsonl` beside the session's, or under `<session>/subagents/`.
 """

@@ -1,8 +1,8 @@
 """Texts that Claude Code puts into a request by itself, as items: reminders, instructions, the environment.
 
 Where a request's record holds a message whole (`api-request-blob`), each of its texts is looked for among
-what the transcript's lines hold: what is found is that line's item, worded as it was sent, and what is not is
-an item of its own.
+what the transcript's lines hold: what is found is that line's item, worded as it was sent, and what is not
+is an item of its own.
 
 Of `attachment` lines (versions 2.1 on), the wording in the request is recorded from about 2.1.270 on.  Where
 it is not, an item carries the text that is (a file, a hook's output, a skill list); where nothing is, it is

@@ -1,10 +1,7 @@
-"""One thread of a run: the main conversation, or that of a sub-agent.
+"""One thread of a run, the main conversation or a sub-agent's, with its answers and what each call billed.
 
-What one call billed, by the lines that tell of it.
-
-Partial messages (`stream_event`): what they add where a message's own lines are missing.
-
-A line's content blocks as parts, by the rules that hold for Claude Code's transcripts.
+Partial messages (`stream_event`) add what is missing where a message's own lines are.  Content blocks become
+parts by the rules that hold for Claude Code's transcripts.
 """
 
 from __future__ import annotations

@@ -1,22 +1,18 @@
-"""How much of a forked rollout is a copy of its parent's: history that this thread's requests carry, but
-requests and counts that are not its own.
+"""How much of a forked rollout is a copy of its parent's, and which of the parent's lines it begins with.
 
-From about 0.15 the session's record tells: `subagent_history_start_ordinal` is the line that the own part
-begins with, and `history_base` (`codex.bases`) a stretch of the parent's rollout that is not copied at all.
+A copy is history that this thread's requests carry, but requests and counts in it are not the thread's own.
+
+From about 0.15 the session's record tells.  `subagent_history_start_ordinal` is the line that the own part
+begins with.  `history_base` names a stretch of the parent's rollout that is not copied at all: the parent's
+thread, how many of its lines count (`end_ordinal_exclusive`) and where they end (`end_byte_offset`).
+
 Before, where the parent's rollout still lies beside it, what both hold is the copy; what two forks of one
-parent hold is a copy at least (`codex.parents`).  Else: Codex writes a copied line anew, with the time of the
-fork.  Turn ids are UUIDs of version 7 and hold their time: a turn from before the session id is the parent's.
-Where there are no such ids, what was written in one burst with the first line is the copy.
+parent hold is a copy at least.  A fork's own requests have running totals and ids of calls, answers and
+sealed reasoning that its parent has not, and a copied line keeps those, whatever else is written anew.
 
-The history that a forked rollout begins with where it is not copied: the first lines of its parent's file.
-
-From about 0.15 a fork's session record names them: `history_base` with the parent's thread, how many of its
-lines count (`end_ordinal_exclusive`) and where they end (`end_byte_offset`).
-
-The rollout that a forked one was copied from, where it still lies beside it: what both hold is the copy.
-
-A fork's own requests have running totals and ids of calls, answers and sealed reasoning that its parent has
-not; a copied line keeps them, whatever else is written anew.
+Without the parent, times tell: Codex writes a copied line anew, with the time of the fork.  Turn ids are
+UUIDs of version 7 and hold their time, so a turn from before the session id is the parent's.  Where there
+are no such ids, what was written in one burst with the first line is the copy.
 """
 
 from __future__ import annotations

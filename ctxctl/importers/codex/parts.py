@@ -1,6 +1,7 @@
 """From the items of the Responses API, as rollouts hold them, to parts of a request.
 
-How Codex cuts a tool's output in the middle before the model gets it: rollouts hold it as it came.
+Rollouts hold a tool's output as it came; Codex cuts long ones in the middle before the model gets them, and
+so does `cut_output`.
 """
 
 from __future__ import annotations

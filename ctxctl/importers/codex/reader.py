@@ -1,13 +1,10 @@
-"""Reads a rollout line by line into one thread's requests.
+"""Reads a rollout line by line into one thread's requests, and tells what each was billed.
 
 A request ends where the model's answer begins: everything before it was sent.  What the model made until the
 next tool output, message or count of tokens is that answer.  A `token_count` whose total grew without any
-answer logged (older versions log it first; a compaction logs none) is a request too.
-
-Which `token_count` events are evidence of a request, and what that request was billed.
-
-Codex repeats the event (after rate-limit news, at the start of a turn, after a compaction, on resume): only
-one whose running total changed stands for a request.
+answer logged (older versions log it first; a compaction logs none) is a request too.  Codex repeats the
+event (after rate-limit news, at the start of a turn, after a compaction, on resume), so only one whose
+running total changed stands for a request.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads VS Code chat exports and stored chats (`requests[]`): what the chat panel keeps of a conversation.
 
-VS Code's own store of a chat: a snapshot on the first line, then a change of it on each (since 1.109).
+A stored chat (since 1.109) is a snapshot on the first line, then a change of it on each line.
 """
 
 from __future__ import annotations

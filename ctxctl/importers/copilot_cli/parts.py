@@ -1,7 +1,4 @@
-"""From the events of a Copilot session to parts of a request.
-
-What was sent for a prompt: what the person typed, and what Copilot put around it.
-"""
+"""From the events of a Copilot session to parts of a request; a prompt is cut at what was put around it."""
 
 from __future__ import annotations
 

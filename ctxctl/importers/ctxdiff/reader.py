@@ -1,6 +1,6 @@
-"""A project's runs and their calls as steps.
+"""A project's runs and their calls as steps; ctxdiff's blocks become items.
 
-ctxdiff's blocks as items: texts as they are, everything else from the JSON that ctxdiff made of it.
+Texts are as they were; everything else comes from the JSON that ctxdiff made of it.
 """
 
 from __future__ import annotations

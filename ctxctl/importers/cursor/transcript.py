@@ -1,6 +1,7 @@
-"""Agent transcripts: a line is a message; no ids, no times, no results of tools, no bills.
+"""Agent transcripts: a line is a message; there are no ids, no times, no results of tools and no bills.
 
-What the editor puts around a person's words, and answers with redacted reasoning, as items.
+What the editor puts around a person's words is an item of its own, and so is redacted reasoning in an
+answer.
 """
 
 from __future__ import annotations

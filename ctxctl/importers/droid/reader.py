@@ -1,6 +1,6 @@
 """Factory Droid's sessions: Anthropic messages in an envelope.
 
-What a session of Factory Droid's was billed: with a message, or as a sum in the settings beside it.
+A session's bills stand with its messages, or as a sum in the settings beside it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Chats on disk, one document or JSON lines; saved histories; recorded replies; what was printed.
+"""Reads the files of Gemini CLI: chats, saved histories, recorded replies and printed output.
 
-Recorded replies (`*.responses`): what the model said, without what it was asked.
-
-What `gemini --output-format stream-json` prints.
+A chat is one document or JSON lines.  Recorded replies (`*.responses`) hold what the model said without what
+it was asked; printed output is that of `gemini --output-format stream-json`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""goose's sessions: the messages as it stores them, as steps.
-
-goose's `sessions.db`.
-"""
+"""goose's sessions as steps: from its `sessions.db`, an export, or JSON lines."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """A sample's requests: from its model events, or where a log holds none, from its messages.
 
-Puts back what a log took out of its events: long texts, and messages that several events share.
-
-Which conversation a model event belongs to: the spans that it stands in, and its first message.
+Long texts, and messages that several events share, are put back into the events that the log took them out
+of.  A model event belongs to a conversation by the spans that it stands in and by its first message.
 """
 
 from __future__ import annotations

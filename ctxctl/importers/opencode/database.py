@@ -1,6 +1,6 @@
 """opencode's `opencode.db`: sessions, messages and parts as rows of JSON.
 
-Messages that a person took back: opencode deletes them, and its table of events still tells of them.
+opencode deletes messages that a person takes back; its table of events still tells of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """One opencode session: its messages, in order, as the steps of a thread.
 
-What opencode sends, from 1.18 on, to have a summary written: the history as one text.
-
-The messages in the window of an opencode session, and what of them changes from request to request.
+The messages in the window may change from request to request.  From 1.18 on, opencode has a summary written
+by a request that holds the history as one text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""From the entries of a pi session to steps.
-
-The entries of a session as a tree, and the window that a place in it stands for.
-"""
+"""From the entries of a pi session, which form a tree, to steps: a place in it stands for a window."""
 
 from __future__ import annotations
 

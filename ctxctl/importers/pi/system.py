@@ -1,6 +1,6 @@
 """pi's system messages (since 0.87): tools and prompt by sections, and what of them a request carries.
 
-A tool's schema as pi rewrites it for models that are held to it (pi-ai's `makeStrictJsonSchema`).
+For models that are held to a tool's schema, pi rewrites it (pi-ai's `makeStrictJsonSchema`).
 """
 
 from __future__ import annotations

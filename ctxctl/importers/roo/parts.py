@@ -1,6 +1,7 @@
-"""One message of a task's history as items: tool results by their headings, XML tool calls, editor state.
+"""The messages of a task's history as items, and the window that they make.
 
-A task's window: the messages of its history that a request carries, without those that were condensed.
+A message is cut into tool results by their headings, XML tool calls and editor state; the window leaves out
+messages that were condensed.
 """
 
 from __future__ import annotations

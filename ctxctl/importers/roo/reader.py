@@ -1,8 +1,7 @@
-"""The files of a task: its history, its chat, or both together.
+"""The files of a task: its history, its chat (`ui_messages.json`), or both together.
 
-Messages of a history that a condensation kept, at the requests of the chat that they belong to.
-
-`ui_messages.json`: what the chat showed, and what it knows of each request.
+The chat tells what was shown and what it knows of each request; messages of the history that a condensation
+kept stand at the requests that they belong to.
 """
 
 from __future__ import annotations

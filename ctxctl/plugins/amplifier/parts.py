@@ -1,9 +1,6 @@
 """Parts of a request: Amplifier's own messages, and what Amplifier put inside those of a wire body.
 
-Identity of messages that have no ids, over requests whose views leave messages out and take them back.
-
-Context that Amplifier puts inside messages and the system prompt, told apart by its markers.
-
+Messages that have no ids are known again over requests whose views leave messages out and take them back.
 `<system-reminder source="…">` blocks ride behind the last tool result or in a message of their own, and are
 made anew for each request; `<context_file paths="mention → path">` blocks follow the system prompt.
 """

@@ -1,7 +1,4 @@
-"""Reads Amplifier's event logs.
-
-One session of Amplifier: its turns, tool calls and answers.
-"""
+"""Reads Amplifier's event logs: the turns, tool calls and answers of each session."""
 
 from __future__ import annotations
 

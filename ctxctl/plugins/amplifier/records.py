@@ -1,9 +1,8 @@
-"""One event of an Amplifier log, whichever of the loggers wrote it.
+"""One event of an Amplifier log, whichever of the loggers wrote it, and the bill that such events tell.
 
-Three envelopes: that of hooks-logging (`ts`, `lvl`, `schema`, some fields taken out of `data`), that of
-hook-context-intelligence (`timestamp`, `workspace`, everything in `data`), and one with `type` for `event`.
-
-What a provider billed, from whichever of Amplifier's records tells it first.
+There are three envelopes: that of hooks-logging (`ts`, `lvl`, `schema`, some fields taken out of `data`),
+that of hook-context-intelligence (`timestamp`, `workspace`, everything in `data`), and one with `type` for
+`event`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The requests of one session: what entered the window, and what each request carried.
-
-What a session's history held and no request carried: answers that left, and results that were cut, unsent.
+"""The requests of one session: what entered the window, what each request carried, and what none carried.
 
 context-simple makes a view for each request, and what came since the last one may be left out of the first
-view that it could have been in.  The request's body does not tell of it then; the events do.
+view that it could have been in: answers leave, and results are cut, unsent.  The request's body does not
+tell of it then; the events do.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Transcripts: the messages of a session, without a word on requests; each answer had one.
+"""Transcripts hold a session's messages without a word on requests; each answer had one.
 
-Where the files of the system prompt come from: what `mentions:resolved` tells of them.
+The files of the system prompt come from what `mentions:resolved` tells of them.
 """
 
 from __future__ import annotations

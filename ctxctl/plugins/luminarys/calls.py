@@ -1,6 +1,6 @@
 """The events of one call of a skill: what the skill got, what it gave, and what of that the model gets.
 
-What the host returned for a call: where the LLM context stands in it, and how the result is written.
+What the host returned tells where the LLM context stands in it, and how the result is written.
 """
 
 from __future__ import annotations

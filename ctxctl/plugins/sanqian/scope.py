@@ -1,6 +1,6 @@
 """Who is in charge and what is attached: agents, runtime attachments, and which apps may push.
 
-What apps push by themselves: held for the session, shown while the app is on the allow-list.
+What apps push is held for the session, and shown while the app is on the allow-list.
 """
 
 from __future__ import annotations

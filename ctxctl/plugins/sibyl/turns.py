@@ -1,7 +1,4 @@
-"""The events of one pack: a turn of the thread of its goal.
-
-One call of the tool and its answer, and what they say of it as a whole.
-"""
+"""The events of one pack, from one call of the tool and its answer: a turn of the thread of its goal."""
 
 from __future__ import annotations
 

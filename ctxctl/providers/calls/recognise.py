@@ -1,9 +1,8 @@
 """Whether a value is the body of a request to a model, or of an answer; and finding one in its envelopes.
 
-Bodies as an SDK's caller spells them, put as the SDK sends them.
-
-google-genai (Python and JavaScript) takes `model`, `contents` and one `config`; it sends the system
-instruction, tools and safety settings beside `contents`, and the rest of the config as `generationConfig`.
+Bodies as an SDK's caller spells them are put as the SDK sends them.  google-genai (Python and JavaScript)
+takes `model`, `contents` and one `config`; it sends the system instruction, tools and safety settings beside
+`contents`, and the rest of the config as `generationConfig`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What every provider's dialect can be asked: cut a request body into items, read an answer and its bill.
 
-What a response bills, in one shape for every provider: the input is the whole context, caches included.
-
-The counting conventions are genai-prices'; what it does not tell (the provider's own fields) is kept beside.
+A bill has one shape for every provider: the input is the whole context, caches included.  The counting
+conventions are genai-prices'; the provider's own fields, which it does not tell, are kept beside.
 """
 
 from __future__ import annotations

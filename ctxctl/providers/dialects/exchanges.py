@@ -1,6 +1,6 @@
 """From captured requests to steps: each in its conversation, with what it carried, billed and got back.
 
-One request to a model and what came back, whatever container it was captured in.
+Whatever container a request was captured in, it comes here with its answer as one `Exchange`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Streamed responses: server-sent events put together to the body that an unstreamed call gives.
 
-Streams of the Responses API: the last event has the whole answer; a stream that was cut has its items.
+In streams of the Responses API the last event has the whole answer; a stream that was cut has its items.
 """
 
 from __future__ import annotations

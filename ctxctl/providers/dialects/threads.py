@@ -1,6 +1,6 @@
 """Which conversation a captured request goes on with: told by what it says, not by when it was sent.
 
-Histories that the provider holds: a request that names an earlier answer goes on from there.
+A request that names an earlier answer goes on from there: the provider holds the history.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """From model calls as observability tools record them to steps.
 
-The dialect of requests that an observability tool kept: pieces of every provider's, in one list.
-
-It is no body that went over the wire, so placements do not say where in one they stood.
+Their requests list pieces of every provider's dialect.  Such a list is no body that went over the wire, so
+placements do not say where in a body they stood.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
 """From spans, in whatever order they were exported, to model calls in the order in which they were begun.
 
-A call is an inference span without another one inside it: a framework's span around it, an agent's, a
-workflow's repeat its tokens and texts.
+A call is an inference span without another one inside it: the spans of a framework, an agent or a workflow
+around it repeat its tokens and texts.
 
-Calls of an agent's run of which an export holds the run's own span alone: each answer was one.
+Of some agents' runs an export holds the run's own span alone; each answer on it was one call.  pydantic-ai
+and Logfire put all messages of a run on its span, and those of earlier runs that it went on from.  The run's
+bill is the sum of its calls, so it is given to a call only where there was one.
 
-pydantic-ai and Logfire put all messages of a run on its span, those of the runs before it too where it went
-on from them.  The run's bill is the sum of its calls: it is a call's only where there was one.
-
-BeeAI's spans up to the middle of 2025: one for each event of a call, not one for the call.
-
-The span of the `start` event holds the request; those of `success`, `finish` and others tell of the same call
-again.  A span is named for the event's path and how often the process met it: `backend.openai.chat.start-3`.
-From Arize-ai/openinference, openinference-instrumentation-beeai, `middleware.py` and `id_name_manager.py`.
+BeeAI wrote one span for each event of a call up to the middle of 2025.  The span of the `start` event holds
+the request; those of `success`, `finish` and others tell of the same call again.  A span is named for the
+event's path and for how often the process met it: `backend.openai.chat.start-3`.  From
+Arize-ai/openinference, openinference-instrumentation-beeai, `middleware.py` and `id_name_manager.py`.
 """
 
 from __future__ import annotations

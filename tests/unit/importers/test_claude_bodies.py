@@ -94,6 +94,29 @@ def test_without_an_index_order_and_pairs_come_from_what_is_repeated(tmp_path: P
     assert {step.billed for step in steps} - {None} <= {*MAIN, *AGENT}
 
 
+def body(content: str, *names: str) -> dict[str, object]:
+    """A request's body as Claude Code 2.1.330 sends it, with tools of these names."""
+    schema = {"type": "object", "properties": {"file_path": {"type": "string"}}, "required": ["file_path"]}
+    return {
+        "model": "claude-opus-5-5",
+        "messages": [{"role": "user", "content": content}],
+        "system": [{"type": "text", "text": "You are a Claude agent."}],
+        "tools": [{"name": name, "description": "Reads a file.", "input_schema": schema} for name in names],
+        "metadata": {"user_id": orjson.dumps({"session_id": SESSION}).decode()},
+        "max_tokens": 64000,
+        "stream": True,
+    }
+
+
+def test_without_an_index_the_conversation_with_the_most_tools_is_first(tmp_path: Path) -> None:
+    """All have the same first message and length: tools alone tell the main agent's from a side question."""
+    for digit, names in enumerate(((), ("Read",), ("Read", "Bash", "Edit"), ("Read", "Bash"))):
+        file = tmp_path / f"{digit}7d5dd8f-d95b-4bb5-a2d8-057c9f84f503.request.json"
+        file.write_bytes(orjson.dumps(body("What do the notes say?", *names)))
+    steps, _ = seen(tmp_path)
+    assert [step.kinds().count("tool_definition") for step in steps] == [3, 2, 1, 0]
+
+
 def test_a_request_without_an_answer_stands_at_its_place(tmp_path: Path) -> None:
     lines = (DUMP / "index.jsonl").read_bytes().splitlines(keepends=True)
     lost = index()[1]
