@@ -16,7 +16,6 @@ from ctxctl.trace.lines import blocks
 from ctxctl.trace.salvage import FAULTS_PER_LINE, PIECES_PER_LINE, opened, repair
 from ctxctl.trace.source import Source
 
-Json = dict[str, Any]
 Report = Callable[[Problem], None]
 
 MAX_DOCUMENT = 16 * 1024 * 1024

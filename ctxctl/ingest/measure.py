@@ -11,12 +11,13 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.ingest.about import FACTS, IN_USAGE
+from ctxctl.ingest.build import Json
 from ctxctl.ingest.fidelity import Meter
 from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.lines import lines
 from ctxctl.ingest.problem_limit import ProblemLimit
 from ctxctl.ingest.second_look import SecondLook, Sighting, look_again
-from ctxctl.ingest.understood import Json, Understood
+from ctxctl.ingest.understood import Understood
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 

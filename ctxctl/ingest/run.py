@@ -92,6 +92,11 @@ class Run:
         """An event of the line that is being read."""
         self.out.append(self.make.event(event_type, data, place or Place(self.session), self.line.number))
 
+    def opened(self, **told: Any) -> None:
+        """Say that a source, or a session of it, begins here; of `told`, what is known (not None) is kept."""
+        known = {name: value for name, value in told.items() if value is not None}
+        self.emit(vocab.SOURCE_OPENED, {"format": self.name, **known})
+
     def drain(self) -> Iterator[Json]:
         """Hand on the events made so far."""
         if self.out:

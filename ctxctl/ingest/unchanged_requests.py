@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ctxctl.ingest.understood import Json
+from ctxctl.ingest.build import Json
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 

@@ -13,8 +13,6 @@ from typing import Any, Final
 from ctxctl.ingest.about import HeldAgainst
 from ctxctl.model.problem import Problem
 
-Json = dict[str, Any]
-
 MAX_TYPES: Final = 50
 """Unknown types that are told apart; any more are told as one."""
 _LONGEST: Final = 80

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ctxctl.importers.claude_code import texts
 from ctxctl.ingest import build
-from ctxctl.ingest.lines import Json
+from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import mapping, string
 from ctxctl.model import vocab
 

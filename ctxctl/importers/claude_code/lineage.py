@@ -26,8 +26,8 @@ from ctxctl.importers.claude_code import blocks
 from ctxctl.importers.claude_code.blocks import Entry, blocks_of
 from ctxctl.importers.claude_code.chain import ChainNode, ChainUnit, Compaction
 from ctxctl.importers.claude_code.thread import Origin, Thread
-from ctxctl.ingest.build import Maker
-from ctxctl.ingest.lines import Json, Line, Report
+from ctxctl.ingest.build import Json, Maker
+from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import mapping, string
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD

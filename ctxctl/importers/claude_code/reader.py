@@ -22,9 +22,9 @@ from ctxctl.importers.claude_code.sent_texts import attachment
 from ctxctl.importers.claude_code.shared_calls import SharedCalls, shared_calls
 from ctxctl.importers.claude_code.steps import StepWriter
 from ctxctl.importers.claude_code.thread import Origin, Thread
-from ctxctl.ingest.build import Maker, Place
+from ctxctl.ingest.build import Json, Maker, Place
 from ctxctl.ingest.folder import Folder, Importer, read_several
-from ctxctl.ingest.lines import Json, Line, Report, values
+from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.parts import string
 from ctxctl.ingest.understood import account_of
 from ctxctl.model.problem import Problem

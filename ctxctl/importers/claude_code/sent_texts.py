@@ -18,8 +18,7 @@ from ctxctl.importers.claude_code import blocks
 from ctxctl.importers.claude_code.blocks import Entry, block_id, blocks_of, native
 from ctxctl.importers.claude_code.last_request import Message
 from ctxctl.ingest import build
-from ctxctl.ingest.build import Block
-from ctxctl.ingest.lines import Json
+from ctxctl.ingest.build import Block, Json
 from ctxctl.ingest.parts import string
 
 _OPEN: Final = "<system-reminder>\n"

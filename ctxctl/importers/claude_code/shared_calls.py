@@ -15,8 +15,9 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.errors import CtxctlError
+from ctxctl.ingest.build import Json
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.lines import Json, Report, lines
+from ctxctl.ingest.lines import Report, lines
 from ctxctl.ingest.parts import string
 from ctxctl.model.problem import Problem
 

@@ -11,8 +11,7 @@ from ctxctl.importers.claude_code.chain import ChainNode, ChainUnit, Compaction,
 from ctxctl.importers.claude_code.requests import RecordedRequest
 from ctxctl.importers.claude_code.thread import Call, Thread
 from ctxctl.ingest import build
-from ctxctl.ingest.build import Maker, Place
-from ctxctl.ingest.lines import Json
+from ctxctl.ingest.build import Json, Maker, Place
 from ctxctl.model import vocab
 
 _NOTHING: Final = RequestChange([], [], [], [], None)

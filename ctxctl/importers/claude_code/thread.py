@@ -9,8 +9,7 @@ from ctxctl.importers.claude_code.blocks import Entry
 from ctxctl.importers.claude_code.chain import ChainNode, ChainPath, ChainUnit
 from ctxctl.importers.claude_code.last_request import LastRequest
 from ctxctl.importers.claude_code.requests import RequestRecords
-from ctxctl.ingest.build import Place, Window
-from ctxctl.ingest.lines import Json
+from ctxctl.ingest.build import Json, Place, Window
 from ctxctl.model.billed import fields_of
 from ctxctl.providers.usage import hour_writes, miss_cause
 

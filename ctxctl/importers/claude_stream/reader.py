@@ -193,7 +193,7 @@ class Stream:
         if subtype == "init":
             self._run.make.by(value.get("claude_code_version"))
             told = {name: shallow(value[name]) for name in _TOLD if value.get(name) is not None}
-            self._run.emit(vocab.SOURCE_OPENED, {"format": self._run.name, **told})
+            self._run.opened(**told)
             self.turn(string(value.get("uuid")))
         elif subtype == "compact_boundary":
             lane = self._lane(value)

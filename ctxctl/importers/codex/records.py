@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import orjson
 
+from ctxctl.ingest.build import Json
+
 NEWEST: Final = "0.169.0"
 OLDEST: Final = "0.42.0"
 
@@ -146,8 +148,6 @@ EXEC: Final = (
     | {f"item/{name}" for name in EXEC_ITEMS}
 )  # fmt: skip
 
-
-Json = dict[str, Any]
 
 _DEPTH: Final = 3
 """Envelopes that are opened around an event."""

@@ -19,7 +19,6 @@ from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
 from ctxctl.listdiff import same_start
-from ctxctl.model import vocab
 from ctxctl.providers.dialects import by_name
 from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.slots import structured
@@ -96,8 +95,7 @@ class _Reader:
             run.problem(
                 "newer-version", f"schema {schema} of ctxdiff is newer than {SCHEMA}, the newest known"
             )
-        told = {"format": NAME, "session": native, "project": string(row.get("project")), "version": version}
-        run.emit(vocab.SOURCE_OPENED, {name: one for name, one in told.items() if one is not None})
+        run.opened(session=native, project=string(row.get("project")), version=version)
         threads: dict[str | None, _Thread] = {}
         for call in self._database.execute(_CALLS, (row.get("id"),)).fetchall():
             record = dict(call)

@@ -13,7 +13,6 @@ from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.usage import clock
 from ctxctl.trace.source import Source
 
@@ -45,8 +44,7 @@ def _store(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
     run.session = string(head.get("agentId"))
     created = head.get("createdAt")
     run.make.at(clock(created / 1000) if isinstance(created, int) else created)
-    told = {"format": run.name, "session": run.session, "title": string(head.get("name"))}
-    run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if v is not None})
+    run.opened(session=run.session, title=string(head.get("name")))
     root = string(head.get("latestRootBlobId"))
     data = _blob(database, root)
     if data is None:
@@ -121,8 +119,7 @@ def _composers(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
             found = True
             native = str(key).partition(":")[2]
             run.session = native
-            told = {"format": run.name, "session": native, "title": string(composer.get("name"))}
-            run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if v is not None})
+            run.opened(session=native, title=string(composer.get("name")))
             _Bubbles(run, composer).read(_bubbles(database, native, composer))
             yield from run.drain()
     if not found:

@@ -41,7 +41,7 @@ class Hooks:
 
     def events(self, source: Source) -> Iterator[Json]:
         """The log's steps, as its lines come."""
-        self._run.emit(vocab.SOURCE_OPENED, {"format": self._run.name})
+        self._run.opened()
         for record in self._run.records(source):
             payload = record.get("payload")
             self._run.make.at(record.get("ts"))

@@ -26,7 +26,7 @@ from ctxctl.trace.source import Source
 def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """One transcript by itself."""
     run = Run(name, report)
-    run.emit(vocab.SOURCE_OPENED, {"format": name})
+    run.opened()
     yield from _read(run, run.thread(), source)
     yield from run.finish()
 
@@ -43,7 +43,7 @@ def folder_events(name: str, folder: Folder, report: Report) -> Iterator[Json]:
         if "subagents" in path.split("/"):
             thread, options = stem, {"origin": {"parent_thread": vocab.MAIN_THREAD}}
         run.make.file = path
-        run.emit(vocab.SOURCE_OPENED, {"format": name, "session": run.session})
+        run.opened(session=run.session)
         try:
             with folder.open(path) as source:
                 yield from _read(run, run.thread(thread, **options), source)

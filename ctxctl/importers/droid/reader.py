@@ -17,7 +17,6 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.dialects.anthropic import Anthropic
 from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.usage import usage_record
@@ -66,8 +65,7 @@ class Droid:
             return
         self._run.session = string(record.get("id")) or string(record.get("sessionId"))
         self._run.understood.version(record.get("version"), self._run.line.number)
-        told = {"format": self._run.name, "session": self._run.session, "cwd": string(record.get("cwd"))}
-        self._run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if v is not None})
+        self._run.opened(session=self._run.session, cwd=string(record.get("cwd")))
 
     def _message(self, window: Conversation, record: Json, message: Json) -> None:
         native = string(record.get("id"))

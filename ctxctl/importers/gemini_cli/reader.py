@@ -17,7 +17,6 @@ from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
 
@@ -62,8 +61,7 @@ def _chat(run: Run, head: Json, messages: list[Any]) -> Iterator[Json]:
 def _begin(run: Run, head: Json) -> Chat:
     run.session = string(head.get("sessionId"))
     run.make.at(head.get("startTime"))
-    told = {"format": run.name, "session": run.session, "kind": string(head.get("kind"))}
-    run.emit(vocab.SOURCE_OPENED, {name: value for name, value in told.items() if value is not None})
+    run.opened(session=run.session, kind=string(head.get("kind")))
     return Chat(run, kind=string(head.get("kind")))
 
 
@@ -270,8 +268,7 @@ class PrintedStream:
         if kind == "init":
             self._run.session = string(record.get("session_id"))
             self._model = string(record.get("model"))
-            told = {"format": self._run.name, "session": self._run.session}
-            self._run.emit(vocab.SOURCE_OPENED, {name: value for name, value in told.items() if value})
+            self._run.opened(session=self._run.session)
         elif kind == "message":
             self._message(record)
         elif kind == "tool_use":

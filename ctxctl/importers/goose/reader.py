@@ -15,7 +15,6 @@ from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import Part, mapping, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.ingest.skim import layout_of_head
-from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 _FOR_PEOPLE: Final = ("actionRequired", "systemNotification", "toolConfirmationRequest")
@@ -46,14 +45,7 @@ class Session:
         """Take the session's description."""
         model = head.get("model_config")
         self._model = string(model.get("model_name")) if isinstance(model, dict) else None
-        told = {
-            "format": self._run.name,
-            "session": self._run.session,
-            "cwd": string(head.get("working_dir")),
-        }
-        self._run.emit(
-            vocab.SOURCE_OPENED, {name: value for name, value in told.items() if value is not None}
-        )
+        self._run.opened(session=self._run.session, cwd=string(head.get("working_dir")))
         tools = tool_parts(head.get("tools"))
         for part in tools:
             part.line = self._run.line.number

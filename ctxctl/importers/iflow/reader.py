@@ -14,7 +14,6 @@ from ctxctl.ingest.folder import Folder, read_several
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.dialects.anthropic import Anthropic
 from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.trace.source import Source
@@ -73,7 +72,7 @@ class Session:
         for window in run.threads.values():
             self._billed(window)
         if not run.make.count:
-            run.emit(vocab.SOURCE_OPENED, {"format": run.name})
+            run.opened()
         yield from run.finish()
 
     def _said(self, window: Conversation, message: Json, uuid: str) -> None:

@@ -43,8 +43,7 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
         run.session = root = _root(native, parents)
         run.make.by(row.get("version"))
         if native == root:
-            told = {"format": run.name, "session": native, "version": string(row.get("version"))}
-            run.emit(vocab.SOURCE_OPENED, {key: one for key, one in told.items() if one is not None})
+            run.opened(session=native, version=string(row.get("version")))
         yield from _session(run, database, row, _origin(native, root, parents, calls), calls)
         if ends[root] == native:
             yield from run.end_session()

@@ -147,8 +147,7 @@ class Log(Run):
             self._opened = True
             self.make.at(moment(time_of(info, "created")))
             self.make.by(info.get("version"))
-            data = {"format": self.name, "session": native, "version": string(info.get("version"))}
-            self.emit(vocab.SOURCE_OPENED, {name: value for name, value in data.items() if value is not None})
+            self.opened(session=native, version=string(info.get("version")))
 
     def _info(self, info: Json, session: str | None) -> None:
         native, session = string(info.get("id")), string(info.get("sessionID")) or session

@@ -13,7 +13,6 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, shallow, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 _NAME = "pi"
@@ -82,14 +81,12 @@ class Session(Run):
         self._tree = Tree()
         self._at = None
         self._head, self._head_of, self._reader = [], None, None
-        data = {
-            "format": self.name,
-            "version": record.get("version", 1),
-            "session": self.session,
-            "cwd": string(record.get("cwd")),
-            "parent_session": string(record.get("parentSession")) or string(record.get("branchedFrom")),
-        }
-        self.emit(vocab.SOURCE_OPENED, {name: value for name, value in data.items() if value is not None})
+        self.opened(
+            version=record.get("version", 1),
+            session=self.session,
+            cwd=string(record.get("cwd")),
+            parent_session=string(record.get("parentSession")) or string(record.get("branchedFrom")),
+        )
 
     def _is_repeated(self, record: Json) -> bool:
         native = string(record.get("id"))

@@ -8,7 +8,6 @@ from ctxctl.importers.pi.parts import PartCutter
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 
@@ -23,14 +22,7 @@ class Trajectory(Run):
             self.session = string(record.get("sessionId"))
             if self.session not in opened:
                 opened.add(self.session)
-                told = {
-                    "format": self.name,
-                    "session": self.session,
-                    "cwd": string(record.get("workspaceDir")),
-                }
-                self.emit(
-                    vocab.SOURCE_OPENED, {key: value for key, value in told.items() if value is not None}
-                )
+                self.opened(session=self.session, cwd=string(record.get("workspaceDir")))
             data = record.get("data")
             if record.get("type") == "context.compiled" and isinstance(data, dict):
                 self._context(record, data)

@@ -47,9 +47,7 @@ class Qwen:
             self._run.session = string(record.get("sessionId"))
             self._window = self._run.thread()
             self._run.understood.version(record.get("version"), self._run.line.number)
-            told = {"format": self._run.name, "version": string(record.get("version")),
-                    "cwd": string(record.get("cwd"))}  # fmt: skip
-            self._run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if v is not None})
+            self._run.opened(version=string(record.get("version")), cwd=string(record.get("cwd")))
         window = self._window
         parent = string(record.get("parentUuid"))
         if parent is not None and parent != self._last and parent in self._rows:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.importers.roo.parts import ENVIRONMENT, moment, tell_source
+from ctxctl.importers.roo.parts import ENVIRONMENT, moment
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
@@ -47,7 +47,7 @@ class _Session:
 
     def read(self) -> None:
         """Read every message."""
-        tell_source(self._run, updated_at=string(self._head.get("updated_at")))
+        self._run.opened(session=self._run.session, updated_at=string(self._head.get("updated_at")))
         origin = self._head.get("origin")
         self._run.make.by(origin.get("version") if isinstance(origin, dict) else None)
         prompt = string(self._head.get("system_prompt"))

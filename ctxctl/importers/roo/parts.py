@@ -14,7 +14,6 @@ from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, call_title, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.dialects.anthropic import Anthropic
 from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.slots import split
@@ -296,9 +295,3 @@ class History:
 def _owner(message: Json, index: int) -> tuple[int, str | None, str | None]:
     condensed, truncated = (string(message.get(name)) for name in _PARENTS)
     return index, condensed, truncated
-
-
-def tell_source(run: Run, **told: Any) -> None:
-    """Tell at the import's start what is read."""
-    fields = {"format": run.name, "session": run.session, **told}
-    run.emit(vocab.SOURCE_OPENED, {name: value for name, value in fields.items() if value is not None})

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.importers.roo.parts import History, milliseconds, moment, shown_parts, tell_source
+from ctxctl.importers.roo.parts import History, milliseconds, moment, shown_parts
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.document import document
@@ -94,8 +94,9 @@ def _files(run: Run, metadata: Json) -> None:
     """`task_metadata.json`: which files the runtime took to be in context, and whether they still were."""
     held = metadata.get("files_in_context")
     files = [one for one in held if isinstance(one, dict)] if isinstance(held, list) else []
-    tell_source(
-        run, files_in_context=[{k: v for k, v in one.items() if v is not None} for one in files][:500]
+    run.opened(
+        session=run.session,
+        files_in_context=[{k: v for k, v in one.items() if v is not None} for one in files][:500],
     )
 
 
@@ -103,7 +104,7 @@ def _files(run: Run, metadata: Json) -> None:
 
 
 def _task(run: Run, messages: list[Any], chat: list[Any] | None) -> None:
-    tell_source(run)
+    run.opened(session=run.session)
     _Walk(run, History(run, run.thread()), chat or []).walk(messages)
 
 
@@ -218,7 +219,7 @@ def _told(told: Json | None) -> Json | None:
 
 
 def _chat(run: Run, messages: list[Any]) -> None:
-    tell_source(run, shown_only=True)
+    run.opened(session=run.session, shown_only=True)
     Chat(run, run.thread(), model_of(messages)).walk(messages, float("inf"))
 
 

@@ -10,12 +10,10 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from ctxctl.ingest import build
-from ctxctl.ingest.build import Maker, Place
+from ctxctl.ingest.build import Json, Maker, Place
 from ctxctl.ingest.parts import call_title, count
 from ctxctl.model import vocab
 from ctxctl.plugins.luminarys.messages import Blob, Request, Response, json_value
-
-Json = dict[str, Any]
 
 STATE_LIMIT: Final = 1_000_000
 """Bytes that a skill's state should not exceed."""

@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ctxctl.errors import UnavailableError
+from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import string
 from ctxctl.trace.source import Source
-
-Json = dict[str, Any]
 
 _CHUNK: Final = 1 << 20
 _MAX_BUFFER: Final = 64 << 20

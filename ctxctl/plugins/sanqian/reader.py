@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ctxctl.ingest import build
-from ctxctl.ingest.build import Maker, Place
-from ctxctl.ingest.lines import Json, Line, Report, values
+from ctxctl.ingest.build import Json, Maker, Place
+from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.parts import shallow
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-Json = dict[str, Any]
+from ctxctl.ingest.build import Json
 
 
 class Scope:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final, NamedTuple
 
-from ctxctl.ingest.build import digest_of
+from ctxctl.ingest.build import Json, digest_of
 from ctxctl.ingest.parts import count, string
-
-Json = dict[str, Any]
 
 LAYER_LIMITS: Final = {"wake": 8, "recall": 24, "deep_search": 50}
 """Most items by layer (Sibyl 1.2.2 to 1.4.10): a larger `limit` is cut to it without a word."""

@@ -12,9 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import listed, shallow
-
-Json = dict[str, Any]
 
 TITLE: Final = "# Sibyl Context Pack: "
 """How a pack's markdown begins."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ctxctl.ingest import build
-from ctxctl.ingest.build import Maker, Place
+from ctxctl.ingest.build import Json, Maker, Place
 from ctxctl.ingest.parts import count, mapping, string
 from ctxctl.model import vocab
 from ctxctl.plugins.sibyl import rendering as md
@@ -23,8 +23,6 @@ from ctxctl.plugins.sibyl.pack import (
 from ctxctl.plugins.sibyl.reach import PlacedPiece, ReachedPack
 from ctxctl.plugins.sibyl.records import TITLE, Answer, Call
 from ctxctl.plugins.sibyl.rendering import Piece, Rendering
-
-Json = dict[str, Any]
 
 KIND: Final = "durable_memory"
 _KEPT: Final = (

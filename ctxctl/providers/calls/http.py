@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.parts import count, moment, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.calls import answers, encodings
 from ctxctl.providers.calls.purpose import MODEL, path_of, purpose, unread_dialect, without_query
 from ctxctl.providers.calls.recognise import answer_of, as_sent, request_of
@@ -145,8 +144,7 @@ class Calls:
             held = _listed(self.others) if total else "no HTTP call"
             self.run.problem("no-model-calls", f"no request to a model in it: {held}")
         if total:
-            data = {"format": self.run.name, "requests": self.asked, "others": dict(self.others)}
-            self.run.emit(vocab.SOURCE_OPENED, data)
+            self.run.opened(requests=self.asked, others=dict(self.others))
         yield from self.run.finish()
 
     def _strange(self, call: Call, body: Json) -> None:
