@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from ctxctl.errors import CtxctlError
 from ctxctl.ingest.lines import Report
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
+
+if TYPE_CHECKING:
+    from ctxctl.ingest.folder import Folder
+    from ctxctl.ingest.run import Run
 
 MAX_DOCUMENT: Final = 512 << 20
 """Bytes of the largest document that is read; it has to be in memory whole."""
@@ -40,6 +45,17 @@ def document(source: Source, report: Report) -> Any:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
         return _repaired(data, error, report)
+
+
+def document_of_file(run: Run, folder: Folder, name: str) -> Any:
+    """The value of a file of a directory, which events and problems name from here on; None if unreadable."""
+    run.make.file = name
+    try:
+        with folder.open(name) as source:
+            return document(source, run.report)
+    except CtxctlError as error:
+        run.problem(error.slug, error.message)
+        return None
 
 
 def _repaired(data: bytes, error: orjson.JSONDecodeError, report: Report) -> Any:

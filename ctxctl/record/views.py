@@ -10,7 +10,7 @@ from ctxctl.ingest.parts import Part
 from ctxctl.plugins.amplifier import parts as amplifier
 from ctxctl.plugins.amplifier.parts import KnownNames as Known
 from ctxctl.plugins.amplifier.parts import Piece
-from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit, unknown
+from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit, unknown_part
 from ctxctl.providers.dialects.slots import Slots
 
 
@@ -42,14 +42,14 @@ class Views(Dialect):
         """A message as items."""
         slots = Slots(unit.section, line)
         if isinstance(unit.value, dict):
-            slots.parts = amplifier.message(unit.value, _no_origin, line)
+            slots.parts = amplifier.message_parts(unit.value, _no_origin, line)
         else:
-            unknown(slots, unit.value, "user")
+            unknown_part(slots, unit.value, "user")
         return slots
 
     def reply(self, response: Json) -> list[Part]:
         """A message of the assistant."""
-        return amplifier.answer(response)
+        return amplifier.answer_parts(response)
 
 
 class Reading:

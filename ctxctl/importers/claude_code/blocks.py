@@ -150,7 +150,7 @@ def _text(item: str, kind: str, text: str, title: str | None = None, metadata: J
     return made
 
 
-def assistant(content: Any, uuid: str, line: int) -> list[Entry]:
+def assistant_items(content: Any, uuid: str, line: int) -> list[Entry]:
     """The items of an assistant line: text, reasoning and tool calls."""
     made: list[Entry] = []
     for index, block in enumerate(content if isinstance(content, list) else blocks_of(content)):
@@ -222,7 +222,7 @@ def _media(block: Json, item: str, line: int) -> Entry:
     return Entry(item, kind, "user", build.opaque_item(item, kind, version, **fields), line)
 
 
-def user(block: Any, item: str, line: int, reading: texts.TextReading | None) -> Entry | None:
+def user_item(block: Any, item: str, line: int, reading: texts.TextReading | None) -> Entry | None:
     """The item of one block of a user line that is not a tool result; `reading` overrides the text's own."""
     if isinstance(block, str):
         block = {"type": "text", "text": block}
@@ -241,7 +241,7 @@ def user(block: Any, item: str, line: int, reading: texts.TextReading | None) ->
     return Entry(item, found.kind, "user", _text(item, found.kind, text, None, meta), line)
 
 
-def result(block: Json, uuid: str, line: int, title: str | None) -> list[Entry]:
+def result_items(block: Json, uuid: str, line: int, title: str | None) -> list[Entry]:
     """The items of a tool result: its text, and one more for each further text or image in it."""
     tool = string(block.get("tool_use_id"))
     base = f"{tool}/result" if tool is not None else uuid

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ctxctl.importers.claude_code import blocks, main_transcripts
-from ctxctl.importers.claude_code import texts as prompts
 from ctxctl.importers.claude_code.blocks import Entry
 from ctxctl.importers.claude_code.chain import ChainNode, ChainUnit
 from ctxctl.importers.claude_code.lineage import (
@@ -21,6 +20,7 @@ from ctxctl.importers.claude_code.requests import RECORDED, WORDED, RequestRecor
 from ctxctl.importers.claude_code.sent_texts import attachment
 from ctxctl.importers.claude_code.shared_calls import SharedCalls, shared_calls
 from ctxctl.importers.claude_code.steps import StepWriter
+from ctxctl.importers.claude_code.texts import META, TextReading
 from ctxctl.importers.claude_code.thread import Origin, Thread
 from ctxctl.ingest.build import Json, Maker, Place
 from ctxctl.ingest.folder import Folder, Importer, read_several
@@ -33,7 +33,7 @@ from ctxctl.trace.source import Source
 
 NAME: Final = "claude-code"
 _NOTHING: Final = SharedCalls()
-_SUMMARY = prompts.TextReading("thread_summary", "compact-summary", False)
+_SUMMARY = TextReading("thread_summary", "compact-summary", False)
 
 
 class Session:
@@ -288,7 +288,7 @@ class Session:
         self, value: Json, uuid: str, thread: Thread, content: Any
     ) -> tuple[list[Entry], list[Entry]]:
         """The items of a user line: tool results, and everything else."""
-        reading = prompts.META if value.get("isMeta") is True else None
+        reading = META if value.get("isMeta") is True else None
         results: list[Entry] = []
         others: list[Entry] = []
         line = self._line.number
@@ -298,13 +298,13 @@ class Session:
             if isinstance(block, dict) and block.get("type") == "tool_result":
                 tool = block.get("tool_use_id")
                 title = thread.titles.get(tool) if isinstance(tool, str) else None
-                for entry in blocks.result(block, item, line, title):
+                for entry in blocks.result_items(block, item, line, title):
                     entry.native = uuid
                     results.append(entry)
                     made.append(entry)
                 self._made.append(made)
                 continue
-            other = blocks.user(block, item, line, reading)
+            other = blocks.user_item(block, item, line, reading)
             if other is not None:
                 other.native = uuid
                 others.append(other)
@@ -359,7 +359,7 @@ class Session:
         entries = [
             entry
             for index, block in enumerate(blocks.blocks_of(content))
-            if (entry := blocks.user(block, blocks.block_id(uuid, index), self._line.number, _SUMMARY))
+            if (entry := blocks.user_item(block, blocks.block_id(uuid, index), self._line.number, _SUMMARY))
         ]
         fresh = self._fresh(uuid, entries)
         if fresh is None:
@@ -377,7 +377,7 @@ class Session:
             self._failed(value, uuid)
             return
         thread = self._thread(value, uuid)
-        entries = blocks.assistant(message.get("content"), uuid, self._line.number)
+        entries = blocks.assistant_items(message.get("content"), uuid, self._line.number)
         fresh = self._fresh(uuid, entries)
         if fresh is None:
             return
@@ -477,7 +477,7 @@ class Session:
             self._compactions.micro(value, self._routing.thread(value, uuid), uuid)
         elif subtype == "local_command" and isinstance(value.get("content"), str):
             # The only notices that requests carry: what a local command was and what it printed.
-            entry = blocks.user(value["content"], uuid, self._line.number, None)
+            entry = blocks.user_item(value["content"], uuid, self._line.number, None)
             if entry is None:
                 self._pass(value, uuid)
                 return

@@ -97,16 +97,16 @@ class SentTexts:
         kind = block.get("type") if isinstance(block, dict) else None
         text = block if isinstance(block, str) else block.get("text") if kind == "text" else None
         if role == "assistant":
-            made = blocks.assistant([block], name, line)
+            made = blocks.assistant_items([block], name, line)
         elif isinstance(text, str):
             yield from self._text(text, role, name, line)
             return
         elif kind == "tool_result":
             tool = block.get("tool_use_id")
             title = self._results.get(tool) if isinstance(tool, str) else None
-            made = blocks.result(block, name, line, title)
+            made = blocks.result_items(block, name, line, title)
         else:
-            other = blocks.user(block, name, line, None)
+            other = blocks.user_item(block, name, line, None)
             made = [other] if other is not None else []
         for entry in made:
             yield self._found(entry, keyed=kind in ("tool_result", "tool_use")), ""
@@ -218,7 +218,7 @@ def _block(entry: Entry, role: str, before: str) -> Block:
 def _own(text: str, role: str, name: str, line: int) -> Entry:
     """A text that no line holds."""
     if role != "system":
-        made = blocks.user(text, name, line, None)
+        made = blocks.user_item(text, name, line, None)
         if made is not None:
             return made
     meta = blocks.native("system")

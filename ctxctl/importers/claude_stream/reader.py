@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.importers.claude_code import blocks
-from ctxctl.importers.claude_code import texts as prompts
+from ctxctl.importers.claude_code.texts import META, TextReading
 from ctxctl.importers.claude_stream.thread import OpenCompaction, StreamThread, of_entries, user_entries
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
@@ -18,7 +18,7 @@ from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 NAME: Final = "claude-stream-json"
-_SUMMARY: Final = prompts.TextReading("thread_summary", "compact-summary", False)
+_SUMMARY: Final = TextReading("thread_summary", "compact-summary", False)
 _SESSION: Final = re.compile(rb'"session_id"\s*:\s*"([0-9A-Za-z_-]{1,128})"')
 _WINDOW: Final = re.compile(rb'"([^"\\\s]{1,128})"\s*:\s*\{[^{}]*"contextWindow"\s*:\s*(\d{1,12})')
 _HEAD: Final = 64 * 1024
@@ -133,7 +133,7 @@ class Stream:
         base = uuid or ""
         lane.flush()
         content = message.get("content")
-        reading = prompts.META if value.get("isSynthetic") is True or value.get("isMeta") is True else None
+        reading = META if value.get("isSynthetic") is True or value.get("isMeta") is True else None
         if lane.boundary is not None and not _has_results(content):
             _, others = user_entries(content, base, line, {}, _SUMMARY)
             lane.compact(of_entries(others, keyed=uuid is not None))

@@ -84,14 +84,14 @@ class StreamThread:
             answer = self._open(identity, string(message.get("model")), line, request)
         answer.bill.merge(message)
         content = message.get("content")
-        made = blocks.assistant(content, base or f"{identity}/{answer.blocks}", line)
+        made = blocks.assistant_items(content, base or f"{identity}/{answer.blocks}", line)
         answer.blocks += len(blocks.blocks_of(content))
         self._add(answer.fresh(made), base)
 
     def local(self, message: Json, base: str | None, line: int) -> None:
         """An answer that Claude Code made up: no request, but it stays in the conversation."""
         self.close()
-        made = blocks.assistant(message.get("content"), base or "", line)
+        made = blocks.assistant_items(message.get("content"), base or "", line)
         parts = of_entries(made, keyed=base is not None)
         self._note(base, parts)
         self.conversation.append(*parts)
@@ -205,7 +205,7 @@ class StreamThread:
         for index in sorted(pieces.blocks):
             block = pieces.blocks.pop(index)
             if index >= answer.blocks:
-                made = blocks.assistant([block], f"{identity}/{index}", pieces.line)
+                made = blocks.assistant_items([block], f"{identity}/{index}", pieces.line)
                 answer.blocks = index + 1
                 self._add(answer.fresh(made), None, derived=True)
         return answer
@@ -425,9 +425,9 @@ def user_entries(
         if isinstance(block, dict) and block.get("type") == "tool_result":
             tool = block.get("tool_use_id")
             title = titles.get(tool) if isinstance(tool, str) else None
-            results += blocks.result(block, item, line, title)
+            results += blocks.result_items(block, item, line, title)
         else:
-            entry = blocks.user(block, item, line, reading)
+            entry = blocks.user_item(block, item, line, reading)
             if entry is not None:
                 others.append(entry)
     return results, others

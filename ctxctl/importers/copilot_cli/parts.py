@@ -31,18 +31,18 @@ class UniqueKeys:
         return name if again == 1 else f"{name}~{again}"
 
 
-def injected(data: Json) -> bool:
+def is_injected(data: Json) -> bool:
     """Whether a user message is the runtime's (a skill's text, a follow-up), not a person's."""
     source = string(data.get("source"))
     return source is not None and source not in _HUMAN and not source.startswith(_AGENT)
 
 
-def user(data: Json, name: str | None, keys: UniqueKeys, line: int) -> list[Part]:
+def user_parts(data: Json, name: str | None, keys: UniqueKeys, line: int) -> list[Part]:
     """The parts of a user message as it was sent."""
     typed = string(data.get("content"))
     sent = string(data.get("transformedContent")) or typed
     made: list[Part] = []
-    if sent is not None and injected(data):
+    if sent is not None and is_injected(data):
         source = string(data.get("source")) or ""
         kind = "external_resource" if source.startswith("skill") else "policy_note"
         made.append(Part(kind, sent, "user", key=keys.unique(name), title=source, line=line))
@@ -83,7 +83,7 @@ def _attached(one: Json, name: str | None, index: int, keys: UniqueKeys, line: i
     return [Part("policy_note", text, "user", key=key, title=title, line=line, derived=True), picture]
 
 
-def assistant(
+def assistant_parts(
     data: Json, shown: str | None, keys: UniqueKeys, titles: dict[str, str], given: dict[str, str], line: int
 ) -> list[Part]:
     """The parts of a message of the model: reasoning, text, calls.
@@ -152,7 +152,9 @@ def call_part(
     return Part("tool_call", text, "assistant", key=keys.unique(call), title=title, line=line)
 
 
-def result(data: Json, keys: UniqueKeys, titles: dict[str, str], line: int, *, short: bool) -> list[Part]:
+def result_parts(
+    data: Json, keys: UniqueKeys, titles: dict[str, str], line: int, *, short: bool
+) -> list[Part]:
     """What the model got back from a tool: `result.content`, not what was shown to the person.
 
     `short`: of a call that failed, this version logs less than it sends, so that the text is not known.

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from ctxctl.importers.pi import TRAJECTORY
-from ctxctl.importers.pi import parts as messages
+from ctxctl.importers.pi.parts import (
+    ROLES,
+    PartCutter,
+    extension_parts,
+    is_bookkeeping,
+    is_unfinished,
+    model_of,
+    spoken_reasoning,
+    usage_of,
+)
 from ctxctl.importers.pi.system import RequestReceiver, System, reader_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
@@ -26,7 +35,7 @@ class Session(Run):
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
         self._tree = Tree()
-        self._cutter = messages.PartCutter()
+        self._cutter = PartCutter()
         self._at: Entry | None = None
         """The entry whose window the conversation has."""
         self._head: list[Part] = []
@@ -119,7 +128,7 @@ class Session(Run):
                 self._edit(native, parent, record, rooted=rooted)
                 return
             if kind == "custom_message":
-                parts = messages.extension_parts(record, native)
+                parts = extension_parts(record, native)
             elif kind == "branch_summary" and string(record.get("summary")) is not None:
                 parts = [
                     Part("thread_summary", record["summary"], "user", key=native, title="branch summary")
@@ -147,7 +156,7 @@ class Session(Run):
             if role == "system":
                 parts = self._system(entry, message)
             else:
-                if role not in messages.ROLES:
+                if role not in ROLES:
                     line = self.line
                     self.understood.unknown(f"message/{role}", line.number, line.offset, len(line.data))
                 parts = self._cutter.cut(message, native, self.line.number)
@@ -156,7 +165,7 @@ class Session(Run):
         for part in entry.parts:
             part.line = self.line.number
         if entry.message == "assistant" and message is not None and entry.system is not None:
-            entry.reader, entry.said = reader_of(message), messages.spoken_reasoning(entry.parts)
+            entry.reader, entry.said = reader_of(message), spoken_reasoning(entry.parts)
         self.conversation.append(*entry.parts)
         self._at = self._tree.head = entry
         if late is not None:
@@ -224,20 +233,20 @@ class Session(Run):
 
     def _answered(self, message: Json, native: str | None) -> None:
         """An assistant's message: the request that it answers, unless no single request did."""
-        if messages.is_bookkeeping(message):
+        if is_bookkeeping(message):
             return
-        usage = messages.usage_of(message)
+        usage = usage_of(message)
         whole_run = message.get("api") == "cli"
         if whole_run:
             usage = None
             if self._is_sum(message.get("usage")):
                 return
         self._fit(message)
-        failed = string(message.get("stopReason")) if messages.is_unfinished(message) else None
+        failed = string(message.get("stopReason")) if is_unfinished(message) else None
         self.conversation.request(
             native,
             line=self.line.number,
-            model=messages.model_of(message),
+            model=model_of(message),
             native_id=string(message.get("responseId")),
             derived=True,
             outcome=failed,

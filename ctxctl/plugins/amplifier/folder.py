@@ -16,7 +16,7 @@ from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import string
 from ctxctl.model.problem import Problem
 from ctxctl.plugins.amplifier import detection
-from ctxctl.plugins.amplifier.parts import plain
+from ctxctl.plugins.amplifier.parts import plain_text
 from ctxctl.plugins.amplifier.reader import Log
 from ctxctl.plugins.amplifier.records import Record, record
 from ctxctl.plugins.amplifier.transcript import Transcript, TranscriptBeside, rows_of
@@ -212,7 +212,7 @@ class _Outline:
         """The records, noted in passing."""
         for found in records:
             if found.event == "prompt:submit":
-                digest = digest_of(plain(found.data.get("prompt")))
+                digest = digest_of(plain_text(found.data.get("prompt")))
                 if not self._prompts or self._prompts[-1] != digest:
                     self._prompts.append(digest)
             elif found.event == "tool:post" and (call := string(found.data.get("tool_call_id"))) is not None:

@@ -271,20 +271,20 @@ def _noted(part: Part) -> Part:
 # -- Amplifier's own messages ---------------------------------------------------------------------------
 
 
-def message(row: Json, origin: Origin, line: int = 0) -> list[Part]:
+def message_parts(row: Json, origin: Origin, line: int = 0) -> list[Part]:
     """A message as Amplifier's context managers keep it: a row of a transcript."""
     role = row.get("role")
     meta = mapping(row.get("metadata"))
     if role == "assistant":
-        return answer(row, line)
+        return answer_parts(row, line)
     if role == "tool":
-        return [result(row.get("tool_call_id"), row.get("name"), row.get("content"), line)]
+        return [result_part(row.get("tool_call_id"), row.get("name"), row.get("content"), line)]
     if role in ("system", "developer"):
         kind = "system_prompt" if role == "system" else "developer_instruction"
         return parts_with_reminders(list(_texts(kind, str(role), row.get("content"), line)), origin)
     source = string(meta.get("hook_name")) if meta.get("source") == "hook" else string(meta.get("source"))
     if meta.get("source") == "hook" or meta.get("ephemeral") is True:
-        text = plain(row.get("content"))
+        text = plain_text(row.get("content"))
         found = pieces(text)
         if not any(piece.tag for piece in found):
             return [_noted(_reminder(Piece("", text, "hook", source), "user", line, ""))]
@@ -296,13 +296,13 @@ def is_prompt(row: Json) -> bool:
     meta = row.get("metadata")
     if isinstance(meta, dict) and (meta.get("source") == "hook" or meta.get("ephemeral") is True):
         return False
-    return row.get("role") == "user" and pieces(plain(row.get("content")))[0].tag is None
+    return row.get("role") == "user" and pieces(plain_text(row.get("content")))[0].tag is None
 
 
-def answer(row: Json, line: int = 0) -> list[Part]:
+def answer_parts(row: Json, line: int = 0) -> list[Part]:
     """An assistant's message: its blocks, and the tool calls that only `tool_calls` holds."""
     content = row.get("content")
-    made = [part for one in _blocks(content) if (part := block(one, line)) is not None]
+    made = [part for one in _blocks(content) if (part := block_part(one, line)) is not None]
     named = {part.item for part in made if part.kind == "tool_call"}
     calls = row.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
@@ -325,7 +325,7 @@ def _blocks(content: Any) -> Iterator[Json]:
                 yield {"type": "text", "text": one}
 
 
-def block(one: Json, line: int = 0) -> Part | None:
+def block_part(one: Json, line: int = 0) -> Part | None:
     """A content block of an answer; None for an empty one."""
     kind = one.get("type")
     if kind in ("thinking", "reasoning", "redacted_thinking"):
@@ -357,13 +357,13 @@ def call_part(call_id: str | None, name: str, arguments: Any, line: int) -> Part
     return Part("tool_call", text, "assistant", key=call_id, title=call_title(name, arguments), line=line)
 
 
-def result(call_id: Any, name: Any, content: Any, line: int, *, derived: bool = False) -> Part:
+def result_part(call_id: Any, name: Any, content: Any, line: int, *, derived: bool = False) -> Part:
     """A tool's result; `derived`: the text is put together from the tool's own answer."""
     key = string(call_id)
     name = string(name)
     key = f"{key}/result" if key is not None else None
     return _noted(
-        Part("tool_result", plain(content), "tool", key=key, title=name, line=line, derived=derived)
+        Part("tool_result", plain_text(content), "tool", key=key, title=name, line=line, derived=derived)
     )
 
 
@@ -377,8 +377,8 @@ def stored_results(given: Any) -> tuple[str, ...]:
         return (given,)
     whole = json.dumps(given)
     if not isinstance(given, dict) or "output" not in given or "success" not in given:
-        return (whole, plain(given))
-    return (whole, _output(given), plain(given))
+        return (whole, plain_text(given))
+    return (whole, _output(given), plain_text(given))
 
 
 def _output(given: Json) -> str:
@@ -410,7 +410,7 @@ def _texts(kind: str, role: str, content: Any, line: int) -> Iterator[Part]:
             yield Part("custom", canonical(one), role, line=line, title=string(one.get("type")))
 
 
-def plain(content: Any) -> str:
+def plain_text(content: Any) -> str:
     """The text of a content, whatever its shape; structured content as canonical JSON."""
     if isinstance(content, str):
         return content
@@ -423,7 +423,7 @@ def plain(content: Any) -> str:
     return canonical(content)
 
 
-def prompt(text: str, line: int) -> Part:
+def prompt_part(text: str, line: int) -> Part:
     """What a person submitted."""
     stripped = text.strip()
     title = stripped.splitlines()[0][:_TITLE] if stripped else None

@@ -12,9 +12,8 @@ from ctxctl.ingest.parts import Part, call_title, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
-from ctxctl.plugins.amplifier import detection
-from ctxctl.plugins.amplifier import parts as shapes
-from ctxctl.plugins.amplifier.parts import plain
+from ctxctl.plugins.amplifier import detection, parts
+from ctxctl.plugins.amplifier.parts import plain_text
 from ctxctl.plugins.amplifier.records import Record, body, distinct_records, record, reported_usage
 from ctxctl.plugins.amplifier.requests import Requests
 from ctxctl.plugins.amplifier.transcript import NAME, Transcript, TranscriptBeside
@@ -34,7 +33,7 @@ class Session(Requests):
         self.conversation.turn = f"turn-{self.turns}"
         self.stage = "idle"
         self.settle()
-        self.waiting.append(shapes.prompt(shapes.plain(text), line))
+        self.waiting.append(parts.prompt_part(parts.plain_text(text), line))
 
     def call(self, found: Record) -> None:
         """A tool is about to run; loops that log no content blocks tell of the call here alone."""
@@ -44,7 +43,7 @@ class Session(Requests):
             return
         if key is not None:
             self.calls[key] = len(self.calls)
-        self.waiting.append(shapes.call_part(key, name, found.data.get("tool_input"), found.line.number))
+        self.waiting.append(parts.call_part(key, name, found.data.get("tool_input"), found.line.number))
 
     def result(self, found: Record) -> None:
         """A tool has run; results join in the order of their calls, whichever finished first."""
@@ -53,12 +52,12 @@ class Session(Requests):
             given = found.field("error")
         key = string(found.data.get("tool_call_id")) or self._answered_call(found)
         structured = not isinstance(given, str)
-        part = shapes.result(key, None, given, found.line.number, derived=structured)
+        part = parts.result_part(key, None, given, found.line.number, derived=structured)
         part.title = call_title(string(found.field("tool_name")) or "tool", found.data.get("tool_input"))
         order = self.calls.get(key, len(self.calls)) if key is not None else len(self.calls)
         self.results.append((order, part))
         if part.item:
-            self.stored[part.item] = shapes.stored_results(given)
+            self.stored[part.item] = parts.stored_results(given)
         self._delegated(key, found)
 
     def _answered_call(self, found: Record) -> str | None:
@@ -67,7 +66,7 @@ class Session(Requests):
         wanted = name, canonical(given)
         for part in self.waiting:
             waits = part.kind == "tool_call" and part.item and f"{part.item}/result" not in self.stored
-            if waits and part.text is not None and shapes.call_spelling(part.text) == wanted:
+            if waits and part.text is not None and parts.call_spelling(part.text) == wanted:
                 return part.item
         return None
 
@@ -114,7 +113,7 @@ class Session(Requests):
             self._bill(self._reported(found.field("usage"), self.model), found)
         one = found.data.get("block")
         if isinstance(one, dict) and not self.replied:
-            part = shapes.block(one, found.line.number)
+            part = parts.block_part(one, found.line.number)
             if part is not None:
                 self.said = True
                 self._add(part)
@@ -146,7 +145,7 @@ class Session(Requests):
             self.told.usage(record, line=found.line.number)
 
     def _reply(self, made: list[Part], found: Record) -> None:
-        for part in shapes.parts_with_reminders(made, self.origins.of):
+        for part in parts.parts_with_reminders(made, self.origins.of):
             part.line = found.line.number
             self._add(part)
         self.replied = True
@@ -359,13 +358,15 @@ class Log(Run):
         source = string(found.data.get("source"))
         text = found.data.get("content")
         key = f"include:{source}" if source is not None else None
-        shown = None if text is None else plain(text)
+        shown = None if text is None else plain_text(text)
         session.say(
             Part("external_resource", shown, "user", source=key, title=source, line=found.line.number)
         )
 
     def _steered(self, session: Session, found: Record) -> None:
-        session.say(Part("user_message", plain(found.data.get("content")), "user", line=found.line.number))
+        session.say(
+            Part("user_message", plain_text(found.data.get("content")), "user", line=found.line.number)
+        )
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:

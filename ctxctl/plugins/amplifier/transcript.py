@@ -13,7 +13,7 @@ from ctxctl.ingest.build import Json, digest_of
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, objects_of, string
 from ctxctl.ingest.run import Run
-from ctxctl.plugins.amplifier import parts as shapes
+from ctxctl.plugins.amplifier import parts
 from ctxctl.plugins.amplifier.parts import Piece
 from ctxctl.trace.source import Source
 
@@ -47,10 +47,10 @@ class Transcript(Run):
             if row.get("role") == "assistant":
                 told.request(line=line, derived=True)
                 yield from self.drain()
-            elif shapes.is_prompt(row):
+            elif parts.is_prompt(row):
                 turns += 1
                 told.turn = f"turn-{turns}"
-            told.append(*with_titles(shapes.message(row, origins.of, line), titles))
+            told.append(*with_titles(parts.message_parts(row, origins.of, line), titles))
         yield from self.finish()
 
 
@@ -70,7 +70,7 @@ class TranscriptBeside:
     def __init__(self, rows: list[tuple[int, Json]]) -> None:
         self.answers = sum(row.get("role") == "assistant" for _, row in rows)
         self.prompts = [
-            digest_of(shapes.plain(row.get("content"))) for _, row in rows if shapes.is_prompt(row)
+            digest_of(parts.plain_text(row.get("content"))) for _, row in rows if parts.is_prompt(row)
         ]
         self.calls = {name for _, row in rows if (name := string(row.get("tool_call_id"))) is not None}
         self._rows = rows
@@ -88,8 +88,8 @@ class TranscriptBeside:
             line, row = self._rows[self._at]
             if row.get("role") == "assistant" and self._at > first:
                 break
-            prompts += shapes.is_prompt(row)
-            made += with_titles(shapes.message(row, origins.of, line), self._titles)
+            prompts += parts.is_prompt(row)
+            made += with_titles(parts.message_parts(row, origins.of, line), self._titles)
             self._at += 1
         return made, prompts
 

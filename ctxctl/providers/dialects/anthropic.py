@@ -12,12 +12,12 @@ from ctxctl.providers.dialects.base import (
     CallTitles,
     Dialect,
     Unit,
-    call,
-    extra,
+    call_part,
+    extra_part,
     other_fields,
     sealed_part,
-    tool,
-    unknown,
+    tool_part,
+    unknown_part,
 )
 from ctxctl.providers.dialects.slots import JSON, TEXT, Slots, plain, short_parameter, structured
 
@@ -92,13 +92,13 @@ class Anthropic(Dialect):
         slots = Slots(unit.section, line)
         value = unit.value
         if unit.section == "tools":
-            tool(slots, value, value.get("name") if isinstance(value, dict) else None)
+            tool_part(slots, value, value.get("name") if isinstance(value, dict) else None)
         elif unit.section == "system":
             _system(slots, value, unit.at)
         elif unit.section == "messages":
             _message(slots, names, value)
         else:
-            extra(slots, value, unit.section)
+            extra_part(slots, value, unit.section)
         return slots
 
     def settings(self, body: Json) -> Json | None:
@@ -144,7 +144,7 @@ def _system(slots: Slots, value: Any, index: int) -> None:
         leaf = _leaf(value, "text") if isinstance(value, dict) else TEXT
         slots.text("system_prompt", text, "system", leaf, key=key)
     else:
-        unknown(slots, value, "system", key)
+        unknown_part(slots, value, "system", key)
     slots.mark(value)
 
 
@@ -154,7 +154,7 @@ def _leaf(block: Json, hole: str) -> Json:
 
 def _message(slots: Slots, names: CallTitles, message: Any) -> None:
     if not isinstance(message, dict):
-        unknown(slots, message, "user")
+        unknown_part(slots, message, "user")
         return
     role = string(message.get("role")) or "user"
     content = message.get("content")
@@ -176,7 +176,7 @@ def _block(slots: Slots, names: CallTitles, block: Any, role: str) -> None:
         if isinstance(block, str):
             slots.text(_kind(role), block, role, TEXT)
         else:
-            unknown(slots, block, role)
+            unknown_part(slots, block, role)
         return
     kind = block.get("type")
     text = block.get("text")
@@ -193,18 +193,18 @@ def _block(slots: Slots, names: CallTitles, block: Any, role: str) -> None:
         }
         if "input" not in block:
             leaf.pop("input")
-        made = call(
+        made = call_part(
             slots, names, string(block.get("id")), name, arguments if arguments is not None else {}, leaf
         )
         made.native = {"type": kind} if kind != "tool_use" else None
     elif isinstance(kind, str) and kind.endswith("tool_result"):
         _result(slots, names, block, role)
     elif kind in _MEDIA:
-        media(slots, block, role)
+        media_part(slots, block, role)
     elif kind == "compaction" and isinstance(block.get("content"), str):
         slots.text("thread_summary", block["content"], role, _leaf(block, "content"))
     else:
-        unknown(slots, block, role, string(block.get("id")))
+        unknown_part(slots, block, role, string(block.get("id")))
 
 
 def _kind(role: str) -> str:
@@ -222,7 +222,7 @@ def _reasoning(slots: Slots, block: Json, role: str) -> None:
     sealed_part(slots, "reasoning", data, role, plain(block), native={"type": "sealed"})
 
 
-def media(slots: Slots, block: Json, role: str, key: str | None = None) -> None:
+def media_part(slots: Slots, block: Json, role: str, key: str | None = None) -> None:
     """Place an image or a document; a document in plain text has its text."""
     source = mapping(block.get("source"))
     kind = "image" if block.get("type") == "image" else "external_resource"
@@ -268,7 +268,7 @@ def _result(slots: Slots, names: CallTitles, block: Json, role: str) -> None:
         name = key if key is None or index == 0 else f"{key}/{index}"
         said: Any = inner.get("text") if isinstance(inner, dict) else inner
         if isinstance(inner, dict) and inner.get("type") in _MEDIA:
-            media(slots, inner, role, name)
+            media_part(slots, inner, role, name)
         elif isinstance(said, str) and (not isinstance(inner, dict) or inner.get("type") == "text"):
             leaf = _leaf(inner, "text") if isinstance(inner, dict) else TEXT
             slots.text("tool_result", said, role, leaf, key=name, title=title, native=native)

@@ -115,10 +115,10 @@ class Dialect(ABC):
 
     def usage(self, response: Json, model: str | None = None) -> Json | None:
         """The record of what a response bills; None where it bills nothing.  `model`: that was asked for."""
-        return record(self.name, response, model)
+        return usage_record_of(self.name, response, model)
 
 
-def tool(slots: Slots, definition: Any, name: Any, role: str = "system") -> None:
+def tool_part(slots: Slots, definition: Any, name: Any, role: str = "system") -> None:
     """Place one tool definition."""
     named = string(name)
     bare = plain(definition)
@@ -137,7 +137,7 @@ def tool(slots: Slots, definition: Any, name: Any, role: str = "system") -> None
     slots.mark(definition)
 
 
-def extra(slots: Slots, value: Any, title: str, kind: str = "custom") -> None:
+def extra_part(slots: Slots, value: Any, title: str, kind: str = "custom") -> None:
     """Place what stands in the body beside tools, system and messages and reaches the model as JSON.
 
     It is a part of the system prompt: OpenAI puts an answer's schema in front of it ("Prompt caching"), and
@@ -149,7 +149,7 @@ def extra(slots: Slots, value: Any, title: str, kind: str = "custom") -> None:
     slots.put(made, JSON)
 
 
-def call(
+def call_part(
     slots: Slots,
     names: CallTitles,
     key: str | None,
@@ -174,7 +174,9 @@ def call(
     return slots.put(part, leaf, to)
 
 
-def unknown(slots: Slots, block: Any, role: str, key: str | None = None, *, to: str | None = None) -> None:
+def unknown_part(
+    slots: Slots, block: Any, role: str, key: str | None = None, *, to: str | None = None
+) -> None:
     """Place a block of a type that is not known here: its JSON is what went over the wire."""
     kind = string(block.get("type")) if isinstance(block, dict) else None
     bare = plain(block)
@@ -238,7 +240,7 @@ _SPELLED: Final = {
 }
 
 
-def record(dialect: str, response: Json, model: str | None = None) -> Json | None:
+def usage_record_of(dialect: str, response: Json, model: str | None = None) -> Json | None:
     """The record of `ctxctl.usage.reported`; None where the response bills no input.
 
     Args:

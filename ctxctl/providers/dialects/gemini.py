@@ -13,12 +13,12 @@ from ctxctl.providers.dialects.base import (
     CallTitles,
     Dialect,
     Unit,
-    call,
-    extra,
+    call_part,
+    extra_part,
     other_fields,
     sealed_part,
-    tool,
-    unknown,
+    tool_part,
+    unknown_part,
 )
 from ctxctl.providers.dialects.slots import TEXT, Slots, plain, structured
 
@@ -93,7 +93,7 @@ class Gemini(Dialect):
             sealed_part(slots, "custom", value, "system", value, key="cached_content", title=value,
                    native={"type": "cachedContent"})  # fmt: skip
         else:
-            extra(slots, value, "answer schema")
+            extra_part(slots, value, "answer schema")
         return slots
 
     def settings(self, body: Json) -> Json | None:
@@ -116,17 +116,17 @@ def _tools(slots: Slots, value: Any) -> None:
         if isinstance(declared, list) and declared:
             slots.enter({**other_fields(value, (name,)), name: PARTS})
             for definition in declared:
-                tool(slots, definition, definition.get("name") if isinstance(definition, dict) else None)
+                tool_part(slots, definition, definition.get("name") if isinstance(definition, dict) else None)
             slots.leave()
             return
-    tool(slots, value, ",".join(value) if isinstance(value, dict) else None)
+    tool_part(slots, value, ",".join(value) if isinstance(value, dict) else None)
 
 
 def _content(slots: Slots, names: CallTitles, content: Any, fixed: str | None) -> None:
     if isinstance(content, str):
         content = {"parts": [{"text": content}]}
     if not isinstance(content, dict):
-        unknown(slots, content, fixed or "user")
+        unknown_part(slots, content, fixed or "user")
         return
     wire_role = string(content.get("role"))
     role = fixed or {"model": "assistant", "function": "tool"}.get(wire_role or "user", wire_role or "user")
@@ -156,7 +156,7 @@ def _field(part: Json, camel: str, snake: str) -> tuple[str, Json | None]:
 
 def _part(slots: Slots, names: CallTitles, part: Any, role: str, key: str | None) -> None:
     if not isinstance(part, dict):
-        unknown(slots, part, role, key)
+        unknown_part(slots, part, role, key)
         return
     text = part.get("text")
     if isinstance(text, str):
@@ -182,7 +182,7 @@ def _part(slots: Slots, names: CallTitles, part: Any, role: str, key: str | None
         if inner is not None:
             _media(slots, part, inner, role, key)
             return
-    unknown(slots, part, role, key)
+    unknown_part(slots, part, role, key)
 
 
 def _call(slots: Slots, names: CallTitles, part: Json, field: str, inner: Json) -> None:
@@ -190,7 +190,7 @@ def _call(slots: Slots, names: CallTitles, part: Json, field: str, inner: Json) 
     leaf = other_fields(inner, ("args",))
     if "args" in inner:
         leaf["args"] = CALL if arguments is not None else None
-    call(
+    call_part(
         slots, names, string(inner.get("id")), string(inner.get("name")) or "tool",
         arguments if arguments is not None else {}, {**other_fields(part, (field,)), field: leaf},
     )  # fmt: skip

@@ -13,12 +13,12 @@ from ctxctl.providers.dialects.base import (
     CallTitles,
     Dialect,
     Unit,
-    call,
-    extra,
+    call_part,
+    extra_part,
     other_fields,
     sealed_part,
-    tool,
-    unknown,
+    tool_part,
+    unknown_part,
 )
 from ctxctl.providers.dialects.slots import CALL, INPUT, TEXT, Slots, is_data_url, plain
 
@@ -92,11 +92,11 @@ class OpenAIChat(Dialect):
             holder = inner if isinstance(inner, dict) else value
             if isinstance(holder, dict) and holder is value and isinstance(value.get("custom"), dict):
                 holder = value["custom"]
-            tool(slots, value, holder.get("name") if isinstance(holder, dict) else None)
+            tool_part(slots, value, holder.get("name") if isinstance(holder, dict) else None)
         elif unit.section == "messages":
             _message(slots, names, value, f"system:{unit.at}" if unit.head else None)
         else:
-            extra(slots, value, unit.section)
+            extra_part(slots, value, unit.section)
         return slots
 
     def settings(self, body: Json) -> Json | None:
@@ -121,7 +121,7 @@ class OpenAIChat(Dialect):
 
 def _message(slots: Slots, names: CallTitles, message: Any, key: str | None) -> None:
     if not isinstance(message, dict):
-        unknown(slots, message, "user")
+        unknown_part(slots, message, "user")
         return
     role = string(message.get("role")) or "user"
     if role in ("tool", "function"):
@@ -195,7 +195,7 @@ def block_kind(slots: Slots, block: Any, kind: str, role: str, **fields: Any) ->
     elif isinstance(block, dict) and block.get("type") in _BLOBS:
         _blob(slots, block, role, fields.get("key"))
     else:
-        unknown(slots, block, role, fields.get("key"))
+        unknown_part(slots, block, role, fields.get("key"))
 
 
 def _blob(slots: Slots, block: Json, role: str, key: str | None) -> None:
@@ -242,9 +242,11 @@ def _call(slots: Slots, names: CallTitles, value: Any, to: str) -> None:
             **other_fields(value, ("custom",)),
             "custom": {**other_fields(custom, ("input",)), "input": INPUT},
         }
-        call(slots, names, string(value.get("id")), name, custom["input"], leaf, to=to)
+        call_part(slots, names, string(value.get("id")), name, custom["input"], leaf, to=to)
         return
-    unknown(slots, value, "assistant", string(value.get("id")) if isinstance(value, dict) else None, to=to)
+    unknown_part(
+        slots, value, "assistant", string(value.get("id")) if isinstance(value, dict) else None, to=to
+    )
 
 
 def _function(slots: Slots, names: CallTitles, outer: Json | None, inner: Json, to: str) -> None:
@@ -256,7 +258,7 @@ def _function(slots: Slots, names: CallTitles, outer: Json | None, inner: Json, 
     if outer is not None:
         leaf = {**other_fields(outer, ("function",)), "function": leaf}
     key = string(outer.get("id")) if outer is not None else None
-    call(slots, names, key, name, arguments, leaf, to=to, sent=sent)
+    call_part(slots, names, key, name, arguments, leaf, to=to, sent=sent)
 
 
 def parsed(arguments: Any) -> tuple[Any, Any, str | None]:

@@ -11,12 +11,12 @@ from ctxctl.providers.dialects.base import (
     CallTitles,
     Dialect,
     Unit,
-    call,
-    extra,
+    call_part,
+    extra_part,
     other_fields,
     sealed_part,
-    tool,
-    unknown,
+    tool_part,
+    unknown_part,
 )
 from ctxctl.providers.dialects.openai_chat import data_url_facts, parsed
 from ctxctl.providers.dialects.slots import INPUT, JSON, TEXT, Slots, compact_json, plain, structured
@@ -120,7 +120,7 @@ class OpenAIResponses(Dialect):
             prefix = f"system:{unit.section}" if unit.section == "instructions" else "system"
             _item(slots, names, value, f"{prefix}:{unit.at}" if unit.head else None)
         else:
-            extra(slots, value, "answer schema")
+            extra_part(slots, value, "answer schema")
         return slots
 
     def settings(self, body: Json) -> Json | None:
@@ -151,12 +151,12 @@ def _tool(slots: Slots, value: Any) -> None:
         label = string(value.get("server_label"))
         if name is None and label is not None:
             name = f"mcp:{label}"
-    tool(slots, value, name)
+    tool_part(slots, value, name)
 
 
 def _item(slots: Slots, names: CallTitles, item: Any, key: str | None) -> None:
     if not isinstance(item, dict):
-        unknown(slots, item, "user")
+        unknown_part(slots, item, "user")
         return
     kind = item.get("type")
     if kind in (None, "message") and "role" in item:
@@ -188,7 +188,7 @@ def _item(slots: Slots, names: CallTitles, item: Any, key: str | None) -> None:
     elif isinstance(kind, str) and kind.endswith("_call"):
         _server_call(slots, names, item, kind)
     else:
-        unknown(slots, item, "assistant" if kind != "message" else "user", string(item.get("id")))
+        unknown_part(slots, item, "assistant" if kind != "message" else "user", string(item.get("id")))
     slots.mark(item)
 
 
@@ -234,7 +234,7 @@ def _content(
             native={"type": block["type"]},
         )  # fmt: skip
     else:
-        unknown(slots, block, role, key)
+        unknown_part(slots, block, role, key)
 
 
 def _reasoning(slots: Slots, item: Json) -> None:
@@ -262,7 +262,7 @@ def _reasoning(slots: Slots, item: Json) -> None:
             made = Part("reasoning", text, "assistant", key=each, line=slots.line, native={"type": name})
             slots.put(made, {**other_fields(block, ("text",)), "text": TEXT}, name)
         else:
-            unknown(slots, block, "assistant", each, to=name)
+            unknown_part(slots, block, "assistant", each, to=name)
     if secret:
         from ctxctl.providers.dialects.slots import blob
 
@@ -281,7 +281,7 @@ def _call(slots: Slots, names: CallTitles, item: Json, field: str) -> None:
     if field in item:
         leaf[field] = hole
     key = string(item.get("call_id")) or string(item.get("id"))
-    call(slots, names, key, name, arguments, leaf, sent=sent)
+    call_part(slots, names, key, name, arguments, leaf, sent=sent)
 
 
 def _result(slots: Slots, names: CallTitles, item: Json) -> None:
@@ -321,12 +321,12 @@ def _mcp(slots: Slots, names: CallTitles, item: Json) -> None:
     if not isinstance(output, str):
         leaf = other_fields(item, ("arguments",))
         leaf = {**leaf, "arguments": hole} if "arguments" in item else leaf
-        call(slots, names, key, name, arguments, leaf, sent=sent)
+        call_part(slots, names, key, name, arguments, leaf, sent=sent)
         return
     slots.enter(template)
     leaf = {"name": item.get("name")}
     leaf = {**leaf, "arguments": hole} if "arguments" in item else leaf
-    call(slots, names, key, name, arguments, leaf, sent=sent)
+    call_part(slots, names, key, name, arguments, leaf, sent=sent)
     slots.text("tool_result", output, "tool", {"output": TEXT}, title=names.result(key),
                key=f"{key}/result" if key is not None else None)  # fmt: skip
     slots.leave()
@@ -344,7 +344,7 @@ def _tool_list(slots: Slots, item: Json) -> None:
     slots.enter({**other_fields(item, ("tools",)), "tools": PARTS})
     for definition in tools:
         name = definition.get("name") if isinstance(definition, dict) else None
-        tool(slots, definition, f"mcp__{label}__{name}" if isinstance(name, str) else None, "assistant")
+        tool_part(slots, definition, f"mcp__{label}__{name}" if isinstance(name, str) else None, "assistant")
     slots.leave()
 
 
@@ -352,7 +352,7 @@ def _more_tools(slots: Slots, item: Json) -> None:
     """Tools that are defined in the middle of the input: Codex gives them so to GPT-5.6 and newer models."""
     tools = listed(item.get("tools"))
     if not tools:
-        unknown(slots, item, "system", string(item.get("id")))
+        unknown_part(slots, item, "system", string(item.get("id")))
         return
     slots.enter({**other_fields(item, ("tools",)), "tools": PARTS})
     for definition in tools:
