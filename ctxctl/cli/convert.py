@@ -101,7 +101,7 @@ def _import(
         with TraceWriter(
             target, source=importer.name, prefix=f"{importer.name}-{number}", report=problems.append
         ) as writer:
-            for event in registry.events(importer, opened, problems.append):
+            for event in registry.capture_events(importer, opened, problems.append):
                 if number:
                     event = told_apart(event, name, number)
                     session = event["session_id"]

@@ -109,7 +109,7 @@ def _events(recording: str, how: Run, problems: list[Problem]) -> Iterator[dict[
 
     with open_capture(recording, how.settings.format) as (opened, importer):
         if importer is not None and importer.name not in CLIENTS:
-            yield from registry.events(importer, opened, problems.append)
+            yield from registry.capture_events(importer, opened, problems.append)
         elif importer is None and isinstance(opened, Source):
             # A trace that was made of a client's log holds no more than the log.
             found = (value for _, value in values(opened, problems.append) if isinstance(value, dict))

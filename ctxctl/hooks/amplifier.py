@@ -165,12 +165,12 @@ class SessionEvents:
 
     def _billed(self, data: Json) -> None:
         """What a request was billed, from the event that says it first."""
-        from ctxctl.plugins.amplifier.records import reported
+        from ctxctl.plugins.amplifier.records import reported_usage
 
         if self._bill is not None or (self._step is None and self._view is None):
             return
         given = data.get("usage")
-        self._bill = reported(
+        self._bill = reported_usage(
             dict(given) if isinstance(given, Mapping) else given,
             _text(data, "provider"),
             _text(data, "model"),
@@ -188,9 +188,9 @@ class SessionEvents:
             step.open = False
 
     def _compacted(self, data: Json) -> None:
-        from ctxctl.plugins.amplifier.compactions import Counters
+        from ctxctl.plugins.amplifier.compactions import CompactionCounters
 
-        self._counters = self._counters or Counters()
+        self._counters = self._counters or CompactionCounters()
         self._waiting.append(self._counters.read(dict(data), 0).fields())
         budget, after = _count(data, "budget"), _count(data, "after_tokens")
         if budget is not None:

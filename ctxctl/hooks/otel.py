@@ -68,13 +68,15 @@ class CompletionHook:
         from ctxctl.ingest.parts import string
         from ctxctl.providers.spans.billing import of_span, provider_of
         from ctxctl.providers.spans.content import content
-        from ctxctl.providers.spans.inferences import Kept, request
+        from ctxctl.providers.spans.inferences import CollectedDialect, request
         from ctxctl.providers.spans.span import Span
 
         held = content(Span("chat", attributes))
         asked = string(attributes.get("gen_ai.request.model"))
         exchange = self._exchanges.asked(
-            request(held.asked, asked), Kept(), session=string(attributes.get("gen_ai.conversation.id"))
+            request(held.asked, asked),
+            CollectedDialect(),
+            session=string(attributes.get("gen_ai.conversation.id")),
         )
         if exchange is None:
             return

@@ -9,7 +9,7 @@ from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.importers import registry
 from ctxctl.ingest.about import About
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.folder import Folder, Importer, several
+from ctxctl.ingest.folder import Folder, Importer, read_several
 from ctxctl.ingest.lines import Report
 from ctxctl.trace.unknown_file import is_native
 
@@ -89,7 +89,7 @@ def several_of(captures: list[tuple[str, Format]]) -> Format:
         for importer in kinds.values():
             names = [name for name, its in captures if its.name == importer.name]
             readers.update(importer.readers(folder, names, report))
-        yield from several(folder, list(readers.items()), report)
+        yield from read_several(folder, list(readers.items()), report)
 
     only = len(kinds) == 1
     return Format(

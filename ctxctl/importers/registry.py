@@ -14,7 +14,7 @@ from typing import Any, Final
 from ctxctl.entry_points import FORMATS as GROUP
 from ctxctl.entry_points import Plugin, bundled, installed, loaded
 from ctxctl.errors import UsageError
-from ctxctl.importers.table import TABLE, Entry, Words
+from ctxctl.importers.table import TABLE, Entry, HeadWords
 from ctxctl.ingest.build import Maker, Place
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.fidelity import Meter
@@ -22,8 +22,8 @@ from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.measure import measure
 from ctxctl.ingest.outline import OUTLINED, outline
-from ctxctl.ingest.problem_limit import Enough
-from ctxctl.ingest.unchanged_requests import Still
+from ctxctl.ingest.problem_limit import ProblemLimit
+from ctxctl.ingest.unchanged_requests import UnchangedWindows
 from ctxctl.ingest.understood import Understood
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
@@ -76,7 +76,7 @@ def available() -> tuple[Format, ...]:
     return tuple(found.values())
 
 
-def broken() -> tuple[Plugin, ...]:
+def broken_plugins() -> tuple[Plugin, ...]:
     """The plug-ins that did not load, each with its error; ours among anybody's."""
     ours = (_loaded(entry) for entry in TABLE if entry.bundled)
     return tuple(plugin for plugin in (*ours, *_plugins()) if plugin.error is not None)
@@ -138,7 +138,7 @@ def of_head(head: bytes) -> Format | None:
 
 def _built_in_for(head: bytes) -> Format | None:
     """The surest of our own formats, of equals the first of the table; loads those that the head admits."""
-    words = Words(head)
+    words = HeadWords(head)
     best: Format | None = None
     top = _THRESHOLD - 1
     for entry in TABLE:
@@ -156,16 +156,16 @@ def _surest(formats: Sequence[Format], head: bytes) -> Format | None:
     return best if best is not None and best.detect(head) >= _THRESHOLD else None
 
 
-def events(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
+def capture_events(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
     """A capture's events; the first one names the format, and the policy that the format is replayed under.
 
     So an imported trace replays as the capture itself does.  The last one says what the capture held of each
     fact (`ctxctl.fidelity.measured`); a capture without any event gives one that says so.
     """
     account = Understood(importer.about.held_against)
-    meter, still = Meter(importer.about, account), Still()
+    meter, still = Meter(importer.about, account), UnchangedWindows()
     first = True
-    enough = Enough(report, account)
+    enough = ProblemLimit(report, account)
     for event in importer.read(source, enough):
         if first:
             first = False
@@ -205,7 +205,7 @@ def by_name(name: str) -> Format:
     from difflib import get_close_matches
 
     hint = "ctxctl formats lists them"
-    failed = next((plugin for plugin in broken() if plugin.name == name), None)
+    failed = next((plugin for plugin in broken_plugins() if plugin.name == name), None)
     if failed is not None:
         hint = f"the plug-in {failed.value} did not load: {failed.error}"
     elif near := get_close_matches(name, [f.name for f in available()], n=3, cutoff=0.5):

@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     """Whether it is a plug-in that comes with this package: loaded as anybody's, by `entry_points`."""
 
 
-class Words:
+class HeadWords:
     """The first bytes of a file, to be asked for words."""
 
     def __init__(self, head: bytes) -> None:
@@ -214,16 +214,16 @@ TABLE: Final = (
         "SQLite", 'evt" & payload"', 'role" & message" & content"', 'turn_ended" & status"',
     )),
     Entry("ctxdiff", "ctxctl.importers.ctxdiff:FORMAT", ("SQLite",)),
-    Entry("kimi", "ctxctl.importers.others:KIMI", (
+    Entry("kimi", "ctxctl.importers.kimi:FORMAT", (
         'llm.request"', 'context.append_message"', 'context.append_loop_event"', 'context.apply_compaction"',
         'llm.tools_snapshot"', 'tools.set_active_tools"', 'full_compaction.begin"', 'usage.record"',
         'metadata" & protocol_version"',
     )),
-    Entry("hail", "ctxctl.importers.others:HAIL", ('"hail-', 'event_id" & event_type"')),
-    Entry("qwen-code", "ctxctl.importers.others:QWEN_CODE", (
+    Entry("hail", "ctxctl.importers.hail:FORMAT", ('"hail-', 'event_id" & event_type"')),
+    Entry("qwen-code", "ctxctl.importers.qwen_code:FORMAT", (
         'uuid" & sessionId" & parts"', 'systemPayload"', 'toolCallResult"',
     )),
-    Entry("droid", "ctxctl.importers.others:DROID", (
+    Entry("droid", "ctxctl.importers.droid:FORMAT", (
         'session_start"', 'compaction_state"', 'message" & visibility"',
     )),
     Entry("api", "ctxctl.importers.api:FORMAT", (), 85),

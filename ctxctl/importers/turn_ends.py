@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.database import MAGIC, rows
+from ctxctl.ingest.database import MAGIC, first_rows
 from ctxctl.ingest.parts import listed
 from ctxctl.trace.source import Source
 
@@ -51,7 +51,7 @@ _NEWEST: Final = (
 def is_over(name: str, source: Source) -> bool:
     """Whether the last turn of a session is over, as far as the format `name` tells; else False."""
     if name == "opencode" and source.read(0, len(MAGIC)) == MAGIC:
-        return _opencode(rows(source, _NEWEST, 1))
+        return _opencode(first_rows(source, _NEWEST, 1))
     told = _TOLD.get(name)
     if told is None:
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Block, Json, Maker, Place, Window
-from ctxctl.ingest.item_identity import Standing, aligned
+from ctxctl.ingest.item_identity import PlacedItem, aligned_identities
 from ctxctl.ingest.parts import Part
 from ctxctl.listdiff import Splice, joined, trimmed
 from ctxctl.model import vocab
@@ -161,7 +161,7 @@ class Conversation:
         taken = {row[0].item for row in self.rows[:at]}
         before = [self._standing(row) for row in self.rows[at:] if row[0].item not in taken]
         after = [_asked(part, fresh) for part in parts] + [self._standing(row) for row in kept]
-        found = aligned(before, after, afresh=fresh)
+        found = aligned_identities(before, after, afresh=fresh)
         taken.update(found.values())
         again: dict[str, int] = {}
         for index, part in enumerate(parts):
@@ -422,10 +422,10 @@ class Conversation:
         self._made += 1
         return f"{part.kind}-{self._made}{self.mark}"
 
-    def _standing(self, row: _Row) -> Standing:
+    def _standing(self, row: _Row) -> PlacedItem:
         block, kind = row
         mark, name = block.ref[len(block.item) + 1 :], self._names.get(block.item, block.item)
-        return Standing(block.role, kind, mark, name, block.item)
+        return PlacedItem(block.role, kind, mark, name, block.item)
 
     def _tell_answer(self) -> None:
         """What the last request answered is told behind its bill, so that the two can be held against each
@@ -459,12 +459,12 @@ class Conversation:
             part.text = None
 
 
-def _asked(part: Part, fresh: bool) -> Standing:
+def _asked(part: Part, fresh: bool) -> PlacedItem:
     """`fresh`: the history was rewritten, so that places in it name nothing any more."""
     name = part.item
     if not name:
         name = part.source or "" if part.place is None else "" if fresh else part.place
-    return Standing(part.role, part.kind, part.mark, name)
+    return PlacedItem(part.role, part.kind, part.mark, name)
 
 
 def _is_answer(part: Part) -> bool:

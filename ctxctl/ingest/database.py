@@ -39,7 +39,7 @@ _BROKEN: Final = (sqlite3.Error, OverflowError, IndexError, ValueError)
 Reader = Callable[[Run, sqlite3.Connection], Iterator[Json]]
 
 
-def read(run: Run, source: Source, reader: Reader, *, steps: int | None = None) -> Iterator[Json]:
+def read_database(run: Run, source: Source, reader: Reader, *, steps: int | None = None) -> Iterator[Json]:
     """What `reader` makes of a database; rows are `sqlite3.Row`s.  Closes the run.
 
     What a write-ahead log beside the file holds is read with it, so that a database in use is shown as its
@@ -49,40 +49,30 @@ def read(run: Run, source: Source, reader: Reader, *, steps: int | None = None) 
     if len(data) > MAX_DATABASE:
         run.problem("document-too-large", f"a database of more than {MAX_DATABASE >> 20} MiB; not read")
         return
-    # A copy in memory has no write-ahead log beside it; bytes 18 and 19 would ask for one.
-    data = data[:18] + _LEGACY + data[20:]
     with closing(sqlite3.connect(":memory:")) as database:
         try:
-            database.deserialize(data)
             database.row_factory = sqlite3.Row
-            database.execute("PRAGMA trusted_schema = OFF")
-            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
-            database.set_progress_handler(lambda: 1, steps or STEPS)
-            _without_views(database)
+            _load(database, data, steps or STEPS)
             yield from reader(run, database)
         except _BROKEN as error:
             run.problem("bad-database", f"the database cannot be read: {error}")
     yield from run.finish()
 
 
-def rows(source: Source, query: str, most: int) -> list[tuple[Any, ...]]:
+def first_rows(source: Source, query: str, most: int) -> list[tuple[Any, ...]]:
     """The first rows of a query that is ours; none where the database cannot be read."""
     data = _with_log(source, source.read(0, MAX_DATABASE + 1))
     if len(data) > MAX_DATABASE:
         return []
     with closing(sqlite3.connect(":memory:")) as database:
         try:
-            database.deserialize(data[:18] + _LEGACY + data[20:])
-            database.execute("PRAGMA trusted_schema = OFF")
-            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
-            database.set_progress_handler(lambda: 1, STEPS)
-            _without_views(database)
+            _load(database, data)
             return database.execute(query).fetchmany(most)
         except _BROKEN:
             return []
 
 
-def tables(source: Source, most: int) -> Generator[tuple[str, int, Json], None, None]:
+def rows_of_tables(source: Source, most: int) -> Generator[tuple[str, int, Json], None, None]:
     """The first rows of each table, with the table's name and the row's number in it, columns by name.
 
     Nothing where the database cannot be read; close it to be done sooner.
@@ -92,11 +82,7 @@ def tables(source: Source, most: int) -> Generator[tuple[str, int, Json], None, 
         return
     with closing(sqlite3.connect(":memory:")) as opened:
         try:
-            opened.deserialize(data[:18] + _LEGACY + data[20:])
-            opened.execute("PRAGMA trusted_schema = OFF")
-            opened.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
-            opened.set_progress_handler(lambda: 1, STEPS)
-            _without_views(opened)
+            _load(opened, data)
             names = opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             for (name,) in names:
                 quoted = str(name).replace('"', '""')
@@ -106,6 +92,16 @@ def tables(source: Source, most: int) -> Generator[tuple[str, int, Json], None, 
                     yield str(name), number, dict(zip(columns, row, strict=False))
         except _BROKEN:
             return
+
+
+def _load(database: sqlite3.Connection, data: bytes, steps: int = STEPS) -> None:
+    """Fill an empty database in memory; no code in the file runs, and queries end at `steps`."""
+    # A copy in memory has no write-ahead log beside it; bytes 18 and 19 would ask for one.
+    database.deserialize(data[:18] + _LEGACY + data[20:])
+    database.execute("PRAGMA trusted_schema = OFF")
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+    database.set_progress_handler(lambda: 1, steps)
+    _without_views(database)
 
 
 def _with_log(source: Source, data: bytes) -> bytes:
@@ -142,7 +138,7 @@ def schemas(path: Path | None, data: Callable[[], bytes]) -> Iterator[bytes]:
         yield second
 
 
-def defined(head: bytes) -> set[str]:
+def table_names(head: bytes) -> set[str]:
     """The names of the tables whose definitions stand in the bytes."""
     return {found[1].decode("ascii", "replace") for found in _DEFINED.finditer(head)}
 

@@ -1,23 +1,27 @@
-"""Captures that are one JSON document, whatever its layout.
+"""Reads captures that are one JSON document of any layout, damaged ones as far as they can be told.
 
-Reads on where a JSON document is damaged: cut off, or with a line lost, doubled or cut in the middle.
-
-In an indented document the indentation says what belongs where, so damage stays where it is.  Otherwise what
-is sound is decoded as it stands, and only the containers around the damage are gone through member by member;
-a container whose end is lost ends where something follows that cannot belong to it.
+A document may be cut off, or have lines lost, doubled or cut in the middle.  In an indented document the
+indentation says what belongs where, so damage stays where it is.  Otherwise what is sound is decoded as it
+stands, and only the containers around the damage are gone through member by member; a container whose end is
+lost ends where something follows that cannot belong to it.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from ctxctl.errors import CtxctlError
 from ctxctl.ingest.lines import Report
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
+
+if TYPE_CHECKING:
+    from ctxctl.ingest.folder import Folder
+    from ctxctl.ingest.run import Run
 
 MAX_DOCUMENT: Final = 512 << 20
 """Bytes of the largest document that is read; it has to be in memory whole."""
@@ -43,13 +47,24 @@ def document(source: Source, report: Report) -> Any:
         return _repaired(data, error, report)
 
 
+def document_of_file(run: Run, folder: Folder, name: str) -> Any:
+    """The value of a file of a directory, which events and problems name from here on; None if unreadable."""
+    run.make.file = name
+    try:
+        with folder.open(name) as source:
+            return document(source, run.report)
+    except CtxctlError as error:
+        run.problem(error.slug, error.message)
+        return None
+
+
 def _repaired(data: bytes, error: orjson.JSONDecodeError, report: Report) -> Any:
     line = error.lineno or 1
     at = len(error.doc[: error.pos].encode("utf-8", "replace")) if isinstance(error.doc, str) else 0
     if len(data) > _MAX_REPAIR:
         report(Problem(line, at, "bad-json", f"not valid JSON ({error.msg}); too large to repair"))
         return None
-    value = mended(data.decode("utf-8", "replace"))
+    value = mended_document(data.decode("utf-8", "replace"))
     if not isinstance(value, dict | list) or not value:
         report(Problem(line, at, "bad-json", f"not valid JSON ({error.msg}); not read"))
         return None
@@ -73,7 +88,7 @@ _MAX_FAULTS: Final = 200
 _MAX_DEPTH: Final = 60
 
 
-def mended(text: str) -> Any:
+def mended_document(text: str) -> Any:
     """The value of a damaged document as far as it can be told; None if nothing can."""
     lines = text.split("\n")
     if len(lines) > 3 and sum(line[:1] in " \t" for line in lines[1:-1]) > len(lines) // 2:

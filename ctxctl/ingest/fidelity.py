@@ -8,13 +8,12 @@ Where the capture has something that looks like the fact, and the importer did n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
 from ctxctl.ingest.about import FACT_NAMES, IN_USAGE, About, Level
+from ctxctl.ingest.build import Json
 from ctxctl.ingest.understood import Understood
 from ctxctl.model import vocab
-
-Json = dict[str, Any]
 
 _OF_KIND: Final = {
     "system_prompt": "system_prompt",

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.ingest.build import Maker, Place
 from ctxctl.ingest.lines import Report
-from ctxctl.ingest.understood import of
+from ctxctl.ingest.understood import account_of
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source, open_source
@@ -52,7 +52,9 @@ class Importer(Protocol):
         ...
 
 
-def several(folder: Folder, captures: list[tuple[str, Importer]], report: Report) -> Iterator[dict[str, Any]]:
+def read_several(
+    folder: Folder, captures: list[tuple[str, Importer]], report: Report
+) -> Iterator[dict[str, Any]]:
     """The events of a directory's captures, one after the other; ids and sessions are told apart.
 
     Problems name the file.  A session that an earlier file told of already becomes a session of its own.
@@ -95,7 +97,7 @@ class _Named:
     """Passes problems on with the name of their file."""
 
     def __init__(self, report: Report, name: str) -> None:
-        self.understood = of(report)
+        self.understood = account_of(report)
         self._report = report
         self._name = name
 

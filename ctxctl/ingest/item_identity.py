@@ -24,7 +24,7 @@ text in a message, and may change when more is known of it (a prompt that turns 
 _Key = tuple[str, ...]
 
 
-class Standing(NamedTuple):
+class PlacedItem(NamedTuple):
     """What is at one place of a window, as far as it tells identity."""
 
     role: str
@@ -37,7 +37,9 @@ class Standing(NamedTuple):
     """Its identity; empty where that is asked for."""
 
 
-def aligned(before: Sequence[Standing], after: Sequence[Standing], *, afresh: bool) -> dict[int, str]:
+def aligned_identities(
+    before: Sequence[PlacedItem], after: Sequence[PlacedItem], *, afresh: bool
+) -> dict[int, str]:
     """The identities of what is in `after`, by its index, as far as they are those of `before`; each once.
 
     Work is bounded (`ctxctl.listdiff`); in histories too long for it fewer pieces may be known again.
@@ -61,7 +63,7 @@ def aligned(before: Sequence[Standing], after: Sequence[Standing], *, afresh: bo
 
 
 def _in_turn(
-    before: Sequence[Standing],
+    before: Sequence[PlacedItem],
     held: Iterable[_Key | None],
     wanted: Iterable[_Key | None],
     found: dict[int, str],
@@ -81,7 +83,7 @@ def _in_turn(
                 found[at] = item
 
 
-def _standing(before: Sequence[Standing], after: Sequence[Standing], shared: set[str]) -> dict[int, str]:
+def _standing(before: Sequence[PlacedItem], after: Sequence[PlacedItem], shared: set[str]) -> dict[int, str]:
     """What stands verbatim, in order."""
     old: list[Hashable] = [_key(one, shared) or f"<{at}" for at, one in enumerate(before)]
     new: list[Hashable] = [
@@ -101,7 +103,7 @@ def _standing(before: Sequence[Standing], after: Sequence[Standing], shared: set
     return found
 
 
-def _key(one: Standing, shared: set[str]) -> _Key | None:
+def _key(one: PlacedItem, shared: set[str]) -> _Key | None:
     """What is compared; None for what is like nothing else, as its content is not known.
 
     What has a name that both sides have is only like what has that name too.

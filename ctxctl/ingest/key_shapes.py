@@ -126,7 +126,7 @@ _SPOKEN: Final = ("content", "text", "parts", "thinking", "reasoning", "summary"
 """Where a message keeps what was said: text there is never opened as JSON."""
 
 
-class Found(NamedTuple):
+class FoundFact(NamedTuple):
     """Something that looks like a fact."""
 
     fact: str
@@ -154,19 +154,19 @@ class _Node(NamedTuple):
     nested: bool = False
     """Whether it stands in a string."""
 
-    def found(self, fact: str, fields: dict[str, Any], key: str) -> Found:
+    def found(self, fact: str, fields: dict[str, Any], key: str) -> FoundFact:
         """A member of this object that looks like a fact."""
-        return Found(fact, (*self.keys, key), self.member if self.nested else (fields, key))
+        return FoundFact(fact, (*self.keys, key), self.member if self.nested else (fields, key))
 
 
-class Eye:
+class FactFinder:
     """Looks for facts in one value after the other, and stops after `MOST_NODES`."""
 
     def __init__(self, facts: tuple[str, ...]) -> None:
         self.left = MOST_NODES
         self._facts = frozenset(facts)
 
-    def find(self, value: Any) -> Iterator[Found]:
+    def find(self, value: Any) -> Iterator[FoundFact]:
         """What looks like one of the facts, in the order of the value."""
         waiting = [_Node(value, (), False, False)]
         while waiting and self.left > 0:
@@ -184,7 +184,7 @@ class Eye:
             elif isinstance(node.value, str) and not node.spoken:
                 waiting += reversed([node._replace(value=one, nested=True) for one in _nested(node.value)])
 
-    def _of_object(self, fields: dict[str, Any], node: _Node) -> Iterator[Found]:
+    def _of_object(self, fields: dict[str, Any], node: _Node) -> Iterator[FoundFact]:
         facts = self._facts
         if "system_prompt" in facts and _has_system_role(fields):
             yield node.found("system_prompt", fields, "role")
@@ -196,7 +196,7 @@ class Eye:
             elif isinstance(value, str):
                 fact = _named(key, value)
             elif isinstance(value, list | dict):
-                fact = "system_prompt" if value and _is_system(words(key)) and _says(value) else None
+                fact = "system_prompt" if value and _is_system(words_of_key(key)) and _says(value) else None
                 if fact is None and "tool_definitions" in facts and isinstance(value, dict):
                     fact = "tool_definitions" if _is_tool_table(value) else None
             else:
@@ -205,11 +205,11 @@ class Eye:
                 assert fact is not None
                 yield node.found(fact, fields, key)
 
-    def _of_list(self, values: list[Any], node: _Node) -> Iterator[Found]:
+    def _of_list(self, values: list[Any], node: _Node) -> Iterator[FoundFact]:
         if "tool_definitions" in self._facts and any(map(_is_tool, values[:3])):
-            yield Found("tool_definitions", node.keys, node.member)
+            yield FoundFact("tool_definitions", node.keys, node.member)
         if "messages" in self._facts and any(map(_is_message, values[:3])):
-            yield Found("messages", node.keys, node.member)
+            yield FoundFact("messages", node.keys, node.member)
 
 
 def occurrence(value: Any, member: tuple[dict[str, Any], str]) -> int:
@@ -231,7 +231,7 @@ def occurrence(value: Any, member: tuple[dict[str, Any], str]) -> int:
 
 
 @lru_cache(maxsize=8192)
-def words(key: str) -> tuple[str, ...]:
+def words_of_key(key: str) -> tuple[str, ...]:
     """The words of a key, in small letters."""
     return tuple(word.lower() for word in _WORD.findall(key[:_LONGEST_NAME]))
 
@@ -255,7 +255,7 @@ def _members(fields: dict[str, Any], node: _Node) -> Iterator[_Node]:
             if len(value) > 20 and not spoken:
                 yield _Node(value, (*node.keys, key), node.billed, False, member, node.nested)
             continue
-        billed = node.billed or not _BILLED.isdisjoint(words(key))
+        billed = node.billed or not _BILLED.isdisjoint(words_of_key(key))
         yield _Node(value, (*node.keys, key), billed, spoken, member, node.nested)
 
 
@@ -286,7 +286,7 @@ def _loaded(text: str) -> Any:
 @lru_cache(maxsize=8192)
 def _billed(key: str, within: bool) -> str | None:
     """Which count of a bill a key names."""
-    said = set(words(key))
+    said = set(words_of_key(key))
     read_back = bool(said & _CACHED and said & _READ)
     if not (within or read_back or said & _BILLED) or said & (_NO_BILL | _WRITTEN):
         return None
@@ -308,7 +308,7 @@ def _is_read(fact: str, fields: dict[str, Any]) -> bool:
 
 
 def _named(key: str, text: str) -> str | None:
-    said = words(key)
+    said = words_of_key(key)
     if said in _MODEL:
         # `<synthetic>` and the like stand where no model was asked.
         named = 0 < len(text) <= _LONGEST_NAME and " " not in text and text[0] != "<"

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ctxctl.ingest.understood import of
+from ctxctl.ingest.understood import account_of
 from ctxctl.model.problem import Problem
 from ctxctl.trace.lines import blocks
 from ctxctl.trace.salvage import FAULTS_PER_LINE, PIECES_PER_LINE, opened, repair
 from ctxctl.trace.source import Source
 
-Json = dict[str, Any]
 Report = Callable[[Problem], None]
 
 MAX_DOCUMENT = 16 * 1024 * 1024
@@ -101,7 +100,7 @@ def values(
                 continue
             found = salvage(line, report)
             if not found:
-                of(report).lost(len(data))
+                account_of(report).lost(len(data))
             if len(found) > 1:
                 # Each value would be looked for in the whole line again.
                 line = line._replace(data=b"")
@@ -176,7 +175,7 @@ def _document(source: Source) -> Any:
         return None
 
 
-def load(line: Line, report: Report) -> list[Any]:
+def values_of_line(line: Line, report: Report) -> list[Any]:
     """The JSON values of one line."""
     try:
         return [orjson.loads(line.data)]

@@ -1,7 +1,4 @@
-"""Ends an import: what it lacks is looked for in the file, and what was not understood is told.
-
-What a capture holds, in words: how many records, of which types and with which keys.
-"""
+"""Ends an import: looks in the file for facts that the import lacks, and tells what was not understood."""
 
 from __future__ import annotations
 
@@ -14,12 +11,13 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.ingest.about import FACTS, IN_USAGE
+from ctxctl.ingest.build import Json
 from ctxctl.ingest.fidelity import Meter
 from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.lines import lines
-from ctxctl.ingest.problem_limit import Enough
-from ctxctl.ingest.second_look import Hit, Look, look
-from ctxctl.ingest.understood import Json, Understood
+from ctxctl.ingest.problem_limit import ProblemLimit
+from ctxctl.ingest.second_look import SecondLook, Sighting, look_again
+from ctxctl.ingest.understood import Understood
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 
@@ -27,7 +25,7 @@ _ASKS: Final = {fact.name: fact.name.replace("_", " ") for fact in FACTS}
 
 
 def measure(
-    source: Source | Folder, meter: Meter, account: Understood, found: list[Problem], report: Enough
+    source: Source | Folder, meter: Meter, account: Understood, found: list[Problem], report: ProblemLimit
 ) -> Json:
     """Report what was not understood; the fields of the event that says what the capture held of each fact.
 
@@ -37,7 +35,7 @@ def measure(
     `newer-version`, and those.
     """
     missing = tuple(fact for fact in meter.missing() if fact not in account.explained)
-    seen = look(source, missing, meter.beside(missing)) if missing else Look({}, 0, 0)
+    seen = look_again(source, missing, meter.beside(missing)) if missing else SecondLook({}, 0, 0)
     told = [] if meter.empty and report.said_any else _together(seen)
     for problem in report.held():
         held_text = [problem.message, f"looked at {inventory(source)}"]
@@ -52,7 +50,9 @@ def measure(
     }
 
 
-def _account(source: Source | Folder, account: Understood, seen: Look, missing: tuple[str, ...]) -> Json:
+def _account(
+    source: Source | Folder, account: Understood, seen: SecondLook, missing: tuple[str, ...]
+) -> Json:
     held = account.held
     return {
         "bytes": _size(source),
@@ -68,16 +68,16 @@ def _account(source: Source | Folder, account: Understood, seen: Look, missing: 
     }
 
 
-def _together(seen: Look) -> list[list[Hit]]:
+def _together(seen: SecondLook) -> list[list[Sighting]]:
     """The hits by place: a bill that was not taken is one problem, and not one for each of its counts."""
-    by: dict[tuple[str | None, str], list[Hit]] = {}
+    by: dict[tuple[str | None, str], list[Sighting]] = {}
     for hit in sorted(seen.hits.values(), key=lambda hit: (hit.file or "", hit.line)):
         object_of = hit.key.rpartition(".")[0] if hit.fact in IN_USAGE else hit.key
         by.setdefault((hit.file, object_of), []).append(hit)
     return [*by.values()]
 
 
-def _not_understood(hits: list[Hit]) -> Problem:
+def _not_understood(hits: list[Sighting]) -> Problem:
     first = hits[0]
     named = ", ".join(map(_named, hits))
     file = f"{first.file}: " if first.file is not None else ""
@@ -85,7 +85,7 @@ def _not_understood(hits: list[Hit]) -> Problem:
     return Problem(first.line, first.byte, "not-understood", message)
 
 
-def _named(hit: Hit) -> str:
+def _named(hit: Sighting) -> str:
     return f"{_ASKS[hit.fact]} ({hit.key or 'the outermost list'}, line {hit.line:,})"
 
 

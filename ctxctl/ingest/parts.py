@@ -1,9 +1,4 @@
-"""An item as an importer sees it in a request, before it has an identity.
-
-Records that nest deeper than any reader or writer of ours goes.
-
-Times as captures write them down.
-"""
+"""What importers make of a request's pieces before these have an identity, and of native values and times."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ KEPT: Final = 10_000
 """Problems of one kind that are told one by one."""
 
 
-class Enough:
+class ProblemLimit:
     """Takes problems and passes the first ones of each kind on; `finish` tells how many more there were.
 
     It is the `report` that an importer gets, and carries the account of what it did not understand.

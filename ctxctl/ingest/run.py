@@ -37,7 +37,7 @@ class Run:
         self.session: str | None = None
         self.threads: dict[tuple[str | None, str | None], Conversation] = {}
         self._report = report
-        self.understood = understood.of(report)
+        self.understood = understood.account_of(report)
         """The account of what of the capture was not understood."""
 
     def problem(self, slug: str, message: str, line: Line | None = None) -> None:
@@ -91,6 +91,11 @@ class Run:
     def emit(self, event_type: str, data: Json, place: Place | None = None) -> None:
         """An event of the line that is being read."""
         self.out.append(self.make.event(event_type, data, place or Place(self.session), self.line.number))
+
+    def opened(self, **told: Any) -> None:
+        """Say that a source, or a session of it, begins here; of `told`, what is known (not None) is kept."""
+        known = {name: value for name, value in told.items() if value is not None}
+        self.emit(vocab.SOURCE_OPENED, {"format": self.name, **known})
 
     def drain(self) -> Iterator[Json]:
         """Hand on the events made so far."""

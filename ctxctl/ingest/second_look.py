@@ -18,7 +18,7 @@ import orjson
 from ctxctl.errors import CtxctlError
 from ctxctl.ingest import database
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.key_shapes import Eye, Found, occurrence
+from ctxctl.ingest.key_shapes import FactFinder, FoundFact, occurrence
 from ctxctl.ingest.lines import Line
 from ctxctl.trace.source import Source
 
@@ -63,7 +63,7 @@ _KEY: Final = re.compile(rb"[\w.]+")
 _BLOCK: Final = 1 << 20
 
 
-class Hit(NamedTuple):
+class Sighting(NamedTuple):
     """A place that looks as if it held a fact."""
 
     fact: str
@@ -81,10 +81,10 @@ class Hit(NamedTuple):
         return f"{self.key or '(the outermost list)'} on line {self.line:,}{where}"
 
 
-class Look(NamedTuple):
+class SecondLook(NamedTuple):
     """What was looked at, and found."""
 
-    hits: dict[str, Hit]
+    hits: dict[str, Sighting]
     """By fact, the first place."""
     looked: int
     """Bytes that were looked through."""
@@ -92,7 +92,9 @@ class Look(NamedTuple):
     """Bytes of the capture."""
 
 
-def look(source: Source | Folder, facts: tuple[str, ...], beside: Mapping[str, tuple[str, ...]]) -> Look:
+def look_again(
+    source: Source | Folder, facts: tuple[str, ...], beside: Mapping[str, tuple[str, ...]]
+) -> SecondLook:
     """Look for facts in a capture; nothing in it raises, and a bounded part of it is read.
 
     `beside`: by fact, keys that are known to be something else (`fidelity.Claim`).
@@ -100,7 +102,7 @@ def look(source: Source | Folder, facts: tuple[str, ...], beside: Mapping[str, t
     search = _Search(facts, beside)
     if isinstance(source, Source):
         search.file(source, None)
-        return Look(search.hits, min(search.looked, source.size), source.size)
+        return SecondLook(search.hits, min(search.looked, source.size), source.size)
     of = 0
     for name in source.files[:_MOST_FILES]:
         if not search.wanted:
@@ -111,17 +113,17 @@ def look(source: Source | Folder, facts: tuple[str, ...], beside: Mapping[str, t
                 search.file(opened, name)
         except (CtxctlError, OSError):
             continue
-    return Look(search.hits, min(search.looked, of), of)
+    return SecondLook(search.hits, min(search.looked, of), of)
 
 
 class _Search:
     """One look: what is still wanted, and how much has been read."""
 
     def __init__(self, facts: tuple[str, ...], beside: Mapping[str, tuple[str, ...]]) -> None:
-        self.hits: dict[str, Hit] = {}
+        self.hits: dict[str, Sighting] = {}
         self.looked = 0
         self._facts = facts
-        self._eye = Eye(facts)
+        self._eye = FactFinder(facts)
         self._beside = {fact: tuple(f"{key}." for key in keys) for fact, keys in beside.items() if keys}
         self._opened = 0
         self._needles = {fact: _NEEDLES[fact] for fact in facts if fact in _NEEDLES}
@@ -151,7 +153,7 @@ class _Search:
             if one.fact not in self.hits and not self._is_beside(one.fact, ".".join(one.keys)):
                 self._needles.pop(one.fact, None)
                 key = f"{lead}{one.path}"
-                self.hits[one.fact] = Hit(one.fact, key, *_place(value, one, line), file)
+                self.hits[one.fact] = Sighting(one.fact, key, *_place(value, one, line), file)
             if not self._needles:
                 return
 
@@ -223,13 +225,15 @@ class _Search:
                 if self._is_beside(fact, key):
                     continue
                 self._needles.pop(fact, None)
-                self.hits[fact] = Hit(fact, key, data.count(b"\n", 0, match.start()) + 1, match.start(), name)
+                self.hits[fact] = Sighting(
+                    fact, key, data.count(b"\n", 0, match.start()) + 1, match.start(), name
+                )
 
     def _database(self, source: Source, name: str | None) -> None:
         if source.size > DOCUMENT:
             return
         self.looked += source.size
-        with closing(database.tables(source, _ROWS)) as rows:
+        with closing(database.rows_of_tables(source, _ROWS)) as rows:
             for table, number, fields in rows:
                 self._take(fields, Line(number, 0, b""), name, f"{table}.")
                 if not self._needles or self._eye.left <= 0:
@@ -242,7 +246,7 @@ def _is_lines(head: bytes) -> bool:
     return bool(rest.strip()) and first.rstrip()[-1:] in (b"}", b"]")
 
 
-def _place(value: Any, found: Found, line: Line) -> tuple[int, int]:
+def _place(value: Any, found: FoundFact, line: Line) -> tuple[int, int]:
     """Line and byte of what was found; in a document of several lines by counting the keys of its name."""
     if found.member is None or not line.data:
         return line.number, line.offset

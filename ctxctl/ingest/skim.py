@@ -1,7 +1,4 @@
-"""What the head of a JSON document, or of JSON lines, tells of its layout, wherever it is cut.
-
-The first bytes of a file, for detection: what can be told of them, cut, damaged or indented.
-"""
+"""What the first bytes of a file tell of its layout, however they are cut, damaged or indented."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 _BLANK: Final = b"\0 \t\r\n"
 
 
-class Skim(NamedTuple):
+class Layout(NamedTuple):
     """The keys met, as paths: `info.model`, `messages[].role`, `[].task_id`; the root adds nothing."""
 
     paths: frozenset[str]
@@ -39,11 +36,11 @@ class Skim(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def skim(head: bytes) -> Skim:
+def layout_of_head(head: bytes) -> Layout:
     """The layout that the first bytes of a file show; nothing for what is not JSON."""
     body = _body(head)
     if body[:1] not in (b"{", b"["):
-        return Skim(frozenset(), {})
+        return Layout(frozenset(), {})
     lines = body.startswith(b"{")
     paths: set[str] = set()
     values: dict[str, str] = {}
@@ -83,7 +80,7 @@ def skim(head: bytes) -> Skim:
         elif stack:
             here = stack.pop()
             arrays.pop()
-    return Skim(frozenset(paths), values)
+    return Layout(frozenset(paths), values)
 
 
 def _body(head: bytes) -> bytes:
@@ -98,19 +95,19 @@ def _body(head: bytes) -> bytes:
 _LINES: Final = 20
 
 
-def body(head: bytes) -> bytes:
+def text_of_head(head: bytes) -> bytes:
     """The head without a byte-order mark and blank lines."""
     return head.removeprefix(_BOM).lstrip()
 
 
-def objects(head: bytes) -> list[dict[str, Any]]:
+def objects_of_head(head: bytes) -> list[dict[str, Any]]:
     """The JSON objects of the first lines, or the one object that a short document is."""
-    return [value for value in values(head) if isinstance(value, dict)]
+    return [value for value in values_of_head(head) if isinstance(value, dict)]
 
 
-def values(head: bytes) -> list[Any]:
+def values_of_head(head: bytes) -> list[Any]:
     """The JSON values of the first lines that are whole, or the one value that a short document is."""
-    text = body(head)
+    text = text_of_head(head)
     found: list[Any] = []
     for line in text.split(b"\n")[:_LINES]:
         if len(line) < 2:

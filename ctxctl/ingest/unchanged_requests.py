@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ctxctl.ingest.understood import Json
+from ctxctl.ingest.build import Json
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 
@@ -14,7 +14,7 @@ _THREADS: Final = 1000
 _ITEMS: Final = 10_000
 
 
-class Still:
+class UnchangedWindows:
     """Watches the events of one import until a window changes; constant work and memory an event."""
 
     def __init__(self) -> None:

@@ -13,8 +13,6 @@ from typing import Any, Final
 from ctxctl.ingest.about import HeldAgainst
 from ctxctl.model.problem import Problem
 
-Json = dict[str, Any]
-
 MAX_TYPES: Final = 50
 """Unknown types that are told apart; any more are told as one."""
 _LONGEST: Final = 80
@@ -131,7 +129,7 @@ class Understood:
             yield Problem(*self._newer_at, "newer-version", message)
 
 
-def of(report: Any) -> Understood:
+def account_of(report: Any) -> Understood:
     """The account that goes with an importer's `report`; one that nobody reads where there is none."""
     owner = getattr(report, "__self__", report)
     found = getattr(owner, "understood", None)

@@ -1,8 +1,7 @@
 """What a provider billed, in one shape: `input_tokens` is the whole context, cached tokens included.
 
-Usage as chat and responses APIs report it, and as routers (litellm, openrouter) pass it on.
-
-What Anthropic's usage and messages say of its prompt cache beside the counts that every provider has.
+It is read from usage as chat and responses APIs report it, as routers (litellm, openrouter) pass it on, and
+from what Anthropic says of its prompt cache beside the counts.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ctxctl.ingest.parts import Part
 from ctxctl.listdiff import same_start
 from ctxctl.model import vocab
 from ctxctl.providers.dialects import by_name, of_body, of_response
-from ctxctl.providers.dialects.base import Dialect, Names, Unit
+from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
 from ctxctl.providers.dialects.fingerprints import fingerprint
 from ctxctl.record import values
 from ctxctl.record.core import Core
@@ -140,7 +140,7 @@ class _Talk:
         self.place = place
         """Of the last request."""
         self.dialect: Dialect | None = None
-        self._names = Names()
+        self._names = CallTitles()
         self._prints: list[bytes] = []
         self._rows: list[int] = []
         """Items of each piece of the last body."""
@@ -279,7 +279,7 @@ def ends_with_prompt(body: Json, dialect: Dialect | None) -> bool:
     units = dialect.units(body)
     if not units or units[-1].head:
         return False
-    kinds = {part.kind for part in dialect.parts(units[-1], Names()).parts}
+    kinds = {part.kind for part in dialect.parts(units[-1], CallTitles()).parts}
     return bool(kinds & {"user_message", "image"}) and "tool_result" not in kinds
 
 

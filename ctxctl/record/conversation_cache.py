@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part
-from ctxctl.providers.dialects.base import Names
-from ctxctl.providers.dialects.threads import INJECTED, Chains, Thread, Threads
+from ctxctl.providers.dialects.base import CallTitles
+from ctxctl.providers.dialects.threads import INJECTED, SeenAnswers, Thread, Threads
 from ctxctl.record.place import Place
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Ended:
 
         `told`: it says that it stands for an earlier history.
         """
-        names = Names()
+        names = CallTitles()
         units = request.units[request.start :]
         parts = [part for unit in units for part in request.dialect.parts(unit, names).parts]
         own = {key for part in parts if part.kind not in INJECTED and (key := _row_key(part)) is not None}
@@ -240,7 +240,7 @@ class Remembered(Threads):
 
     # -- memory ---------------------------------------------------------------------------------------------
 
-    def sweep(self, busy: Mapping[int, Any], chains: Chains) -> list[Thread]:
+    def sweep(self, busy: Mapping[int, Any], chains: SeenAnswers) -> list[Thread]:
         """Forget what is too much; returns the threads that went."""
         chains.keep(_LINKS)
         if len(self._prompts) > _PROMPTS:

@@ -19,11 +19,11 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
-from ctxctl.providers.dialects.base import Dialect, Names, Unit
+from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
 from ctxctl.providers.dialects.exchanges import Exchange, Exchanges, asked_model
 from ctxctl.providers.dialects.fingerprints import Request
 from ctxctl.providers.dialects.slots import Slots
-from ctxctl.providers.dialects.threads import Thread, common
+from ctxctl.providers.dialects.threads import Thread, shared_messages
 from ctxctl.record import values
 from ctxctl.record.bodies import entries_of
 from ctxctl.record.conversation_cache import Agents, Ended, Remembered, is_aside
@@ -92,7 +92,7 @@ class Redacting(Dialect):
         cleaned: Json = redactor.value(value, raw, Found())
         return cleaned
 
-    def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
+    def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The dialect's of a unit of `units`; what the cut has put together is looked through once more."""
         slots = self._dialect.parts(unit, names, line)
         self._look_through(slots.parts)
@@ -329,7 +329,7 @@ class Conversations(Exchanges):
         family = self._branches.setdefault(id(thread), [thread])
         free = [one for one in family if not self._busy.get(id(one))]
         if free:
-            return max(free, key=lambda one: common(one, request))
+            return max(free, key=lambda one: shared_messages(one, request))
         name = self._kept.branch(thread.conversation.thread or vocab.MAIN_THREAD)
         made = Thread(self._live.thread(name), request)
         made.conversation.mark = self._kept.mark
@@ -340,7 +340,7 @@ class Conversations(Exchanges):
 
     def _said_by(self, family: list[Thread], request: Request, thread: Thread) -> Thread:
         """Of branches that began alike, the one whose answer the request sends back."""
-        names, session = Names(), self._live.session
+        names, session = CallTitles(), self._live.session
         first = max(request.start, min(len(one.prints) for one in family))
         parts = [part for unit in request.units[first:] for part in request.dialect.parts(unit, names).parts]
         found = self._kept.sayer(session, parts, family)

@@ -229,7 +229,7 @@ def imported(capture: Capture) -> Iterator[dict[str, Any]]:
 
     assert capture.format is not None
     # What is wrong with a capture is told by views of it; here it would come again at each import.
-    return registry.events(capture.format, capture.source, lambda problem: None)
+    return registry.capture_events(capture.format, capture.source, lambda problem: None)
 
 
 def at_end(source: Source | Folder) -> Callable[[], bool]:

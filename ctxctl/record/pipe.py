@@ -180,12 +180,12 @@ class _Lines:
         self._tell_losses()
 
     def _line(self, line: bytes) -> None:
-        from ctxctl.ingest.lines import Line, load
+        from ctxctl.ingest.lines import Line, values_of_line
 
         self._number += 1
         if line.isspace() or not line:
             return
-        values = load(Line(self._number, 0, line), self._tell)
+        values = values_of_line(Line(self._number, 0, line), self._tell)
         for value in values:
             if isinstance(value, dict) and isinstance(value.get("event_type"), str):
                 self._event(value)
@@ -297,7 +297,7 @@ class _Foreign:
             while True:
                 with self._copy.source() as source:
                     open_end = None if quiet else at_end(source)
-                    events = registry.events(self._importer, source, lambda problem: None)
+                    events = registry.capture_events(self._importer, source, lambda problem: None)
                     if mirror.update(events, sure=sure, open_end=open_end) != "again":
                         return
         except OSError as error:

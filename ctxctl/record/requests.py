@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.ingest.build import Json
-from ctxctl.providers.calls.purpose import MODEL, purpose, unread, without_query
+from ctxctl.providers.calls.purpose import MODEL, purpose, unread_dialect, without_query
 from ctxctl.providers.dialects import of_body
 from ctxctl.providers.dialects.base import Dialect
 from ctxctl.record import guard
@@ -70,7 +70,7 @@ def asked_model(method: str, url: str, headers: Mapping[str, str], body: bytes) 
     if isinstance(inner, dict) and "contents" in inner and "contents" not in given:
         # Google's Code Assist wraps the request.
         given = {**inner, "model": given.get("model")}
-    if unread(url, given) is not None:
+    if unread_dialect(url, given) is not None:
         return None
     dialect = of_body(given, without_query(url))
     return None if dialect is None else Model(given, dialect, *caller_of(headers, given))

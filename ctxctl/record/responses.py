@@ -72,19 +72,23 @@ def read(raw: RawAnswer, dialect: Dialect) -> ReadAnswer:
         return ReadAnswer(failure={"error": f"no answer: {_words(raw.how)}"})
     data, problem = _decoded(raw.body, raw.headers.get("content-encoding"))
     if raw.status >= 300 or raw.status < 200:
-        kind = error_type(encodings.opened(data))
+        kind = error_type(encodings.decoded_body(data))
         error = f"HTTP {raw.status}" + (f": {kind}" if kind else "")
         return ReadAnswer(failure={"error": error, "status": raw.status})
     text = data.decode("utf-8", "replace")
     streamed = encodings.is_stream(text) or "event-stream" in raw.headers.get("content-type", "")
-    response = stream.final(text, dialect) if streamed else answers.final(encodings.opened(data), dialect)
+    response = (
+        stream.streamed_response(text, dialect)
+        if streamed
+        else answers.final_response(encodings.decoded_body(data), dialect)
+    )
     why = _why(raw, problem)
     if streamed and _ended(text, dialect):
         # Clients stop reading where the stream says so, whatever follows.
         why = None
     elif streamed:
         why = why or "the stream stopped before its end"
-    elif isinstance(encodings.opened(data), dict):
+    elif isinstance(encodings.decoded_body(data), dict):
         why = None
     if response is None:
         why = why or ("an empty answer" if not data else "an answer that is not read")

@@ -56,16 +56,16 @@ class Stream:
     @guarded
     def close(self) -> None:
         """The answer is over: record it."""
-        from ctxctl.providers.dialects.stream import final
+        from ctxctl.providers.dialects.stream import streamed_response
 
         if self.closed:
             return
         self.closed = True
         text = b"".join(self._parts).decode("utf-8", "replace")
         self._parts = []
-        whole = final(text, self._dialect)
+        whole = streamed_response(text, self._dialect)
         if whole is None and self._dialect is not None:
-            whole = final(text)
+            whole = streamed_response(text)
         if whole is None and text:
             try:
                 whole = orjson.loads(text)  # it was no stream after all

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part
 from ctxctl.plugins.amplifier import parts as amplifier
-from ctxctl.plugins.amplifier.parts import Names as Known
+from ctxctl.plugins.amplifier.parts import KnownNames as Known
 from ctxctl.plugins.amplifier.parts import Piece
-from ctxctl.providers.dialects.base import Dialect, Names, Unit, unknown
+from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit, unknown_part
 from ctxctl.providers.dialects.slots import Slots
 
 
@@ -38,18 +38,18 @@ class Views(Dialect):
             found.append(Unit("messages", value, at, front))
         return found
 
-    def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
+    def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of a message."""
         slots = Slots(unit.section, line)
         if isinstance(unit.value, dict):
-            slots.parts = amplifier.message(unit.value, _no_origin, line)
+            slots.parts = amplifier.message_parts(unit.value, _no_origin, line)
         else:
-            unknown(slots, unit.value, "user")
+            unknown_part(slots, unit.value, "user")
         return slots
 
     def reply(self, response: Json) -> list[Part]:
         """The items of a message of the assistant."""
-        return amplifier.answer(response)
+        return amplifier.answer_parts(response)
 
 
 class Reading:
@@ -60,7 +60,7 @@ class Reading:
 
     def cut(self, parts: list[Part]) -> list[Part]:
         """The parts, with reminders and files cut out as parts of their own."""
-        return amplifier.spread(parts, _no_origin)
+        return amplifier.parts_with_reminders(parts, _no_origin)
 
     def give(self, parts: list[Part], held: Collection[str]) -> None:
         """Names of what earlier requests had; `held` stand in front."""

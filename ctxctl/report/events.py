@@ -18,7 +18,7 @@ from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.records import Assembly
-from ctxctl.plugins.agent_context import conform, kinds
+from ctxctl.plugins.agent_context import conform, records
 from ctxctl.report.content_policy import ContentPolicy
 from ctxctl.session import Inspector
 from ctxctl.trace.codec import parse_line
@@ -44,8 +44,8 @@ _IDS: Final = (
     "task_id", "run_id", "attempt_id", "step_id", "tool_call_id", "action_id", "evidence_id",
 )  # fmt: skip
 _ITEMS: Final = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED})
-_KIND_OF: Final = {kind.event_type: kind for kind in kinds.KINDS if kind.schema is not None} | {
-    other: kinds.BY_NAME[name]
+_KIND_OF: Final = {kind.event_type: kind for kind in records.KINDS if kind.schema is not None} | {
+    other: records.BY_NAME[name]
     for other, name in (
         (vocab.ITEM_UPDATED, "context_item"),
         (vocab.SURFACE_UPDATED, "context_surface"),
@@ -147,7 +147,7 @@ class _Strict:
         data["schema_version"] = vocab.SCHEMA_VERSION
         known = _KIND_OF.get(kind)
         if known is not None and kind in RECORD_SCHEMAS:
-            data = conform.conformed(known, data)[0]
+            data = conform.conformed_record(known, data)[0]
             if "created_at" not in data and kind not in _ITEMS:
                 data["created_at"] = event.time or self._time
             if kind in _ITEMS and not isinstance(data.get("content_mode"), str):

@@ -86,7 +86,7 @@ def write_native(
     from ctxctl.trace.writer import TraceWriter
 
     writer = TraceWriter(file, source=importer.name, report=problems.append)
-    events = registry.events(importer, source, problems.append)
+    events = registry.capture_events(importer, source, problems.append)
     for event in events if learned is None else learned.put_into(events):
         pause()
         writer.write(event)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ctxctl.model.results import Frame, Step
-from ctxctl.plugins.amplifier.compactions import Counters
+from ctxctl.plugins.amplifier.compactions import CompactionCounters
 from ctxctl.providers.dialects import of_body
 from ctxctl.session import Inspector
 from tests.unit.providers.wire_rebuild import compare, places, rebuilt
@@ -147,7 +147,7 @@ def test_counters_of_a_published_storm(corpus: Path) -> None:
     text = (samples() / "published-compaction-storm-445ac89c.head.tsv").read_text().removeprefix("# ")
     rows = list(csv.DictReader(text.splitlines(), delimiter="\t"))
     assert len(rows) == 11
-    counters = Counters()
+    counters = CompactionCounters()
     found = [
         counters.read({k: int(v) for k, v in row.items() if k != "timestamp"}, at)
         for at, row in enumerate(rows)

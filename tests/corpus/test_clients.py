@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ctxctl.importers.registry import detect, events
+from ctxctl.importers.registry import capture_events, detect
 from ctxctl.ingest.about import FACT_NAMES, Level
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
@@ -105,7 +105,7 @@ def lacks(path: Path) -> set[str]:
     with open_source(path) as source:
         form = detect(source)
         assert form is not None
-        *_, last = events(form, source, lambda _: None)
+        *_, last = capture_events(form, source, lambda _: None)
     held = last["data"]["facts"]
     return {
         fact

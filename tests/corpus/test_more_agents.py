@@ -38,7 +38,7 @@ def imported(path: Path) -> tuple[str | None, list[Json], list[Problem]]:
         found = registry.detect(source)
         if found is None:
             return None, [], problems
-        return found.name, list(registry.events(found, source, problems.append)), problems
+        return found.name, list(registry.capture_events(found, source, problems.append)), problems
 
 
 def billed(events: list[Json]) -> int:

@@ -31,7 +31,7 @@ def imported(path: Path, kind: str) -> tuple[list[Json], list[Problem]]:
         found = registry.detect(source)
         assert found is not None, path
         assert found.name == kind, path
-        return list(registry.events(found, source, problems.append)), problems
+        return list(registry.capture_events(found, source, problems.append)), problems
 
 
 def totals(events: list[Json]) -> tuple[int, int]:

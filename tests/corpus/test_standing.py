@@ -48,7 +48,7 @@ def compactions(path: Path) -> Iterator[Compacted]:
     with open_capture(str(path), None) as (opened, importer):
         if importer is None:
             return
-        for event in registry.events(importer, opened, lambda _: None):
+        for event in registry.capture_events(importer, opened, lambda _: None):
             data, key = event["data"], (event.get("session_id"), event.get("thread_id"))
             if event["event_type"] == vocab.COMPACTION_COMPLETED:
                 named.setdefault(key, set()).update(data["source_item_refs"])

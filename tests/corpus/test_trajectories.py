@@ -57,7 +57,7 @@ def imported(path: Path) -> tuple[list[Json], list[Problem]]:
     with open_source(path) as source:
         found = registry.detect(source)
         assert found is not None, path
-        return list(registry.events(found, source, problems.append)), problems
+        return list(registry.capture_events(found, source, problems.append)), problems
 
 
 def documents(path: Path) -> Any:

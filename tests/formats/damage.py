@@ -100,7 +100,7 @@ def imported(importer: Format, data: bytes, name: str = "capture") -> Imported:
     refused: list[Problem] = []
     writer = TraceWriter(io.BytesIO(), source=importer.name, report=refused.append)
     found = []
-    for event in registry.events(importer, Source.from_bytes(name, data), problems.append):
+    for event in registry.capture_events(importer, Source.from_bytes(name, data), problems.append):
         writer.write(event)
         found.append(event)
     assert not refused, refused[0].message

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from ctxctl.cli.main import app
 from ctxctl.errors import CtxctlError
 from ctxctl.importers import registry
-from ctxctl.importers.pi.messages import _BEGIN, _internal
+from ctxctl.importers.pi.parts import _BEGIN, _internal
 from ctxctl.ingest.build import Maker
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.declaration import Format
@@ -146,7 +146,7 @@ def _nothing(problem: Problem) -> None:
 
 
 def _read(name: str, data: bytes) -> None:
-    for _ in registry.events(registry.by_name(name), Source.from_bytes("x", data), _nothing):
+    for _ in registry.capture_events(registry.by_name(name), Source.from_bytes("x", data), _nothing):
         pass
 
 
@@ -236,7 +236,9 @@ def test_a_wrong_file_is_not_told_of_line_by_line_for_ever() -> None:
     problems: list[Problem] = []
     many = 2 * KEPT
     data = b"1\n" * many
-    for _ in registry.events(registry.by_name("goose"), Source.from_bytes("x", data), problems.append):
+    for _ in registry.capture_events(
+        registry.by_name("goose"), Source.from_bytes("x", data), problems.append
+    ):
         pass
     told = [problem for problem in problems if problem.slug == "not-a-record"]
     assert len(told) == KEPT + 1
@@ -324,7 +326,7 @@ def test_files_that_vanish_while_a_directory_is_read_are_told(name: str, tmp_pat
         assert capture.format is not None
         shutil.rmtree(folder)
         problems: list[Problem] = []
-        list(registry.events(capture.format, capture.source, problems.append))
+        list(registry.capture_events(capture.format, capture.source, problems.append))
     assert "no-such-file" in {problem.slug for problem in problems}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctxctl.ingest.build import Maker
 from ctxctl.ingest.conversation import Conversation
-from ctxctl.ingest.item_identity import Standing, aligned
+from ctxctl.ingest.item_identity import PlacedItem, aligned_identities
 from ctxctl.ingest.parts import Part
 from ctxctl.model import vocab
 from ctxctl.model.results import Step
@@ -129,9 +129,9 @@ def test_only_what_changed_enters_and_leaves(first: list[Piece], second: list[Pi
 
 
 def test_a_huge_history_costs_bounded_work_and_keeps_its_ends() -> None:
-    before = [Standing("user", "user_message", f"{n % 7}", f"i{n}", f"i{n}") for n in range(60_000)]
+    before = [PlacedItem("user", "user_message", f"{n % 7}", f"i{n}", f"i{n}") for n in range(60_000)]
     after = [one._replace(name="", item="") for one in before[:2_000] + before[-30_000:]]
-    found = aligned(before, after, afresh=True)
+    found = aligned_identities(before, after, afresh=True)
     assert [found[at] for at in range(2_000)] == [one.item for one in before[:2_000]]
     assert len(set(found.values())) == len(found) >= 30_000
     rows = [int(found[at][1:]) for at in sorted(found)]

@@ -15,7 +15,6 @@ from ctxctl.ingest.lines import Report
 from ctxctl.ingest.lines import lines as lines_of
 from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 _MARK: Final = re.compile(r"(TO LLM|LLM RESPONSE) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\s*\Z")
@@ -49,7 +48,7 @@ class Log:
 
     def events(self, source: Source) -> Iterator[Json]:
         """The log's steps, as its lines come."""
-        self._run.emit(vocab.SOURCE_OPENED, {"format": self._run.name})
+        self._run.opened()
         for line in lines_of(source, self._run.report):
             self._run.line = line
             text = line.data.decode("utf-8", "replace")

@@ -1,6 +1,6 @@
 """The chat history: what was typed, what the model answered, and what the program printed.
 
-What aider makes of its own chat history when it restores it (`--restore-chat-history`).
+With `--restore-chat-history` aider makes messages of it again, by rules of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from ctxctl.ingest.lines import Report
 from ctxctl.ingest.lines import lines as lines_of
 from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
 
@@ -51,7 +50,7 @@ class History:
 
     def events(self, source: Source) -> Iterator[Json]:
         """The sessions' steps, as their lines come."""
-        self._run.emit(vocab.SOURCE_OPENED, {"format": self._run.name})
+        self._run.opened()
         last = 0
         for line in lines_of(source, self._run.report):
             for _ in range(min(line.number - last - 1, _BLANKS)):

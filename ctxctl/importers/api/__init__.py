@@ -6,11 +6,11 @@ from typing import Final
 
 from ctxctl.importers.api import detection
 from ctxctl.importers.api.detection import RESPONSES
+from ctxctl.importers.claims import BODY_CLAIMS, BODY_DIALECTS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.outline import OUTLINED, outline
-from ctxctl.providers.calls.about import BODIES, DIALECTS, LIMITS, TURNS
 
 _HEADS: Final = 8
 _HEAD: Final = 1 << 16
@@ -18,7 +18,7 @@ _HEAD: Final = 1 << 16
 
 ABOUT: Final = About(
     reads=(
-        f"Bodies of requests to models ({DIALECTS}) and of the answers: one in a file, JSON lines of "
+        f"Bodies of requests to models ({BODY_DIALECTS}) and of the answers: one in a file, JSON lines of "
         "requests, of requests and answers in turn or by id, or of pairs, an event stream, or a directory"
         " of such files that are paired by their names.  Batches of OpenAI, Anthropic, Gemini and "
         "Bedrock: what was sent, what came back, or both in one file or directory, paired by their ids.  "
@@ -29,14 +29,14 @@ ABOUT: Final = About(
         "whatever a proxy, a client's debug log or a script wrote down",
         "the files that a batch is made of and that it gives back",
     ),
-    turns=TURNS,
+    turns=BODY_TURNS,
     claims={
-        **BODIES,
+        **BODY_CLAIMS,
         # The model that an answer names is the one that answered, and not what was asked for.
         "model": native(beside=(*RESPONSES, "message", "model", "modelVersion", "model_version")),
     },
     limits=(
-        *LIMITS,
+        *BODY_LIMITS,
         "an answer without its request shows what was answered and billed, and no window",
         "a request that waits for its answer behind more than 64 MiB of others is read without it",
     ),
@@ -46,7 +46,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the first bytes are a body, a pair of bodies, or an event stream."""
-    return detection.body(head)
+    return detection.body_score(head)
 
 
 def detect_folder(folder: Folder) -> int:
@@ -62,7 +62,7 @@ def detect_folder(folder: Folder) -> int:
 
 def _told(folder: Folder, name: str) -> int:
     head = folder.head(name, _HEAD)
-    score = detect(head) or detection.frames(head)
+    score = detect(head) or detection.frame_score(head)
     if score or len(head) < _HEAD:
         return score
     return detect(outline(folder.head(name, OUTLINED)))
@@ -83,5 +83,5 @@ FORMAT: Final = Format(
     reader="ctxctl.importers.api.reader:read",
     about=ABOUT,
     detect_folder=detect_folder,
-    folder_reader="ctxctl.importers.api.directory:read_folder",
+    folder_reader="ctxctl.importers.api.folder:read_folder",
 )

@@ -1,9 +1,4 @@
-"""Tells bodies, pairs of them, batches and event streams from other documents, by the first bytes.
-
-Names of the fields that bodies have, for telling a body from another document with messages in it.
-
-Names of the fields that records of calls keep their bodies, ids and addresses in.
-"""
+"""Tells bodies, pairs of them, batches and event streams from other documents, by the names of fields."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ import zlib
 from itertools import islice
 from typing import Final
 
-from ctxctl.ingest.skim import Skim, skim
+from ctxctl.ingest.skim import Layout, layout_of_head
 from ctxctl.providers.calls.envelopes import FIELDS
 
 REQUESTS: Final = ("request", "req", "request_body", "requestBody", "raw_request", "body", "input", "payload",
@@ -84,12 +79,12 @@ _TRIED: Final = 40
 _INFLATED: Final = 1 << 14
 
 
-def body(head: bytes) -> int:
+def body_score(head: bytes) -> int:
     """How sure the first bytes are a body, a pair of bodies, or an event stream: 0 to 100."""
     stream = _SSE.match(head)
     if stream is not None:
         return STREAM if _EVENT.search(stream.group(1)) else 0
-    shown = skim(head)
+    shown = layout_of_head(head)
     for prefix in ("", "[]."):
         score = _bare(shown, prefix) or _held(shown, prefix)
         if score:
@@ -98,15 +93,15 @@ def body(head: bytes) -> int:
         return WRAPPED
     if _in_strings(head):
         return WRAPPED
-    return PLAIN if frames(head) else 0
+    return PLAIN if frame_score(head) else 0
 
 
-def frames(head: bytes) -> int:
+def frame_score(head: bytes) -> int:
     """How sure the first bytes are an answer as it came over a socket."""
     return STREAM if _FRAME.match(head) else 0
 
 
-def _held(shown: Skim, prefix: str) -> int:
+def _held(shown: Layout, prefix: str) -> int:
     """How sure the objects at a prefix hold bodies in fields of theirs."""
     answered = any(_is_answer(shown, f"{prefix}{path}") for path in _ANSWERED)
     if answered and _says_no_more(shown, prefix, frozenset(RESPONSES)):
@@ -128,7 +123,7 @@ def _held(shown: Skim, prefix: str) -> int:
     return PLAIN if alone and not _fields(shown, prefix) - BESIDE else 0
 
 
-def _deeper(shown: Skim, prefix: str) -> set[str]:
+def _deeper(shown: Layout, prefix: str) -> set[str]:
     """Where messages are in envelopes inside of each other: the paths in front of them."""
     found = set()
     for path in shown.paths:
@@ -141,7 +136,7 @@ def _deeper(shown: Skim, prefix: str) -> set[str]:
     return found
 
 
-def _batch(shown: Skim, prefix: str) -> bool:
+def _batch(shown: Layout, prefix: str) -> bool:
     """Whether the objects at a prefix are requests or results of a batch."""
     if shown.has(f"{prefix}custom_id") and _fields(shown, prefix) <= BESIDE | set(REQUESTS):
         held = (f"{prefix}{name}." for name in ("params", "body"))
@@ -167,7 +162,7 @@ def _decoded(text: bytes) -> bytes:
         return b""
 
 
-def _fields(shown: Skim, prefix: str) -> set[str]:
+def _fields(shown: Layout, prefix: str) -> set[str]:
     """Names of the fields of the object at a prefix."""
     found = set()
     for path in shown.paths:
@@ -178,7 +173,7 @@ def _fields(shown: Skim, prefix: str) -> set[str]:
     return found
 
 
-def _bare(shown: Skim, prefix: str) -> int:
+def _bare(shown: Layout, prefix: str) -> int:
     """How sure the objects at a prefix are bodies, requests or answers, and nothing else."""
     if not shown.paths:
         return 0
@@ -190,13 +185,13 @@ def _bare(shown: Skim, prefix: str) -> int:
     return ANSWER if _is_answer(shown, prefix) and not fields - RESPONSE - REQUEST else 0
 
 
-def _says_no_more(shown: Skim, prefix: str, beside: frozenset[str] = frozenset()) -> bool:
+def _says_no_more(shown: Layout, prefix: str, beside: frozenset[str] = frozenset()) -> bool:
     """Whether the objects at a prefix have a model, messages and nothing that no request has."""
     whole = shown.has(f"{prefix}model", f"{prefix}messages[].role")
     return whole and not _fields(shown, prefix) - REQUEST - beside
 
 
-def _is_answer(shown: Skim, prefix: str) -> bool:
+def _is_answer(shown: Layout, prefix: str) -> bool:
     return (
         shown.has(f"{prefix}content[].type", f"{prefix}usage.output_tokens", f"{prefix}role")
         or shown.has(f"{prefix}choices[].message.role", f"{prefix}object")
@@ -207,7 +202,7 @@ def _is_answer(shown: Skim, prefix: str) -> bool:
     )
 
 
-def _is_request(shown: Skim, prefix: str, *, named: bool = False) -> bool:
+def _is_request(shown: Layout, prefix: str, *, named: bool = False) -> bool:
     """Whether the objects at a prefix are requests; `named`: what stands around them names the model."""
     if shown.any(f"{prefix}contents[].parts[].text", f"{prefix}contents[].parts.text") or shown.any(
         f"{prefix}contents[].parts[].functionCall", f"{prefix}contents[].parts[].functionResponse",
@@ -229,7 +224,7 @@ def _is_request(shown: Skim, prefix: str, *, named: bool = False) -> bool:
     return named and asked and not shown.any(f"{prefix}encoding_format", f"{prefix}voice", f"{prefix}output")
 
 
-def _configured(shown: Skim, prefix: str) -> bool:
+def _configured(shown: Layout, prefix: str) -> bool:
     """Whether google-genai was called with a text and a config, as its callers write it."""
     names = ("systemInstruction", "system_instruction", "tools", "temperature", "maxOutputTokens",
              "max_output_tokens", "responseMimeType", "response_mime_type", "thinkingConfig",

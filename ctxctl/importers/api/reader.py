@@ -1,7 +1,4 @@
-"""A file of bodies: its requests with their answers, as calls.
-
-Requests that wait for their answers, which may come in any order, lines or files later.
-"""
+"""A file of bodies as calls; a request's answer may come in any order, lines or files later."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.importers.api import detection
-from ctxctl.importers.api.shapes import Shape, requests_of, shape
+from ctxctl.importers.api.records import BodyRecord, body_record, requests_of
 from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.run import Run
@@ -41,21 +38,21 @@ class Log:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.calls = Calls(run)
-        self._waiting = Waiting()
+        self._waiting = PendingCalls()
         self.lone = 0
         """Answers without a request so far."""
 
     def take(self, record: Any, line: Line) -> Iterator[Json]:
         """The next record of a log; gives the events of what need not wait any longer."""
         for one in requests_of(record):
-            found = shape(one)
+            found = body_record(one)
             if found is None:
                 self.run.problem("unknown-record", "no body of a request or of an answer; skipped", line)
                 continue
             self._take(found, line)
             yield from self._hand_on()
 
-    def _take(self, found: Shape, line: Line) -> None:
+    def _take(self, found: BodyRecord, line: Line) -> None:
         if found.request is None:
             if not self._waiting.answer(found, line.number, self.run.make.file):
                 self.answer(found, line.number)
@@ -82,7 +79,7 @@ class Log:
         """Hand on the requests that no answer came for."""
         yield from self._hand_on(all_of_them=True)
 
-    def _call(self, asked: Asked) -> None:
+    def _call(self, asked: PendingCall) -> None:
         """A request with what is known of it."""
         found = asked.shape
         self.calls.take(
@@ -104,7 +101,7 @@ class Log:
             )
         )
 
-    def answer(self, found: Shape, line: int) -> None:
+    def answer(self, found: BodyRecord, line: int) -> None:
         """An answer without its request: what was said, outside any window."""
         failed = found.failure()
         if failed is not None:
@@ -123,7 +120,7 @@ class Log:
         if name is None:
             return
         dialect = dialects.by_name(name)
-        body = answers.final(found.response, dialect)
+        body = answers.final_response(found.response, dialect)
         if body is None:
             return
         parts = dialect.reply(body)
@@ -156,19 +153,19 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events."""
     run = Run(NAME, report)
     log = Log(run)
-    yield from feed(log, source)
+    yield from take_records(log, source)
     yield from log.finish()
 
 
-def framed(source: Source, run: Run) -> list[Any] | None:
+def framed_events(source: Source, run: Run) -> list[Any] | None:
     """The events of one answer as it came over a socket, one a line; None for any other file."""
-    if not detection.frames(source.read(0, 1 << 10)):
+    if not detection.frame_score(source.read(0, 1 << 10)):
         return None
     found = [record for _, record in islice(values(source, run.report), MAX_EVENTS)]
     return found if len(found) > 1 and is_answer(found) else None
 
 
-def feed(log: Log, source: Source) -> Iterator[Json]:
+def take_records(log: Log, source: Source) -> Iterator[Json]:
     """Take every record of a file."""
     head = source.read(0, 1 << 10)
     if encodings.is_stream(head.decode("utf-8", "replace")):
@@ -177,7 +174,7 @@ def feed(log: Log, source: Source) -> Iterator[Json]:
         return
     run = log.run
     found: list[Problem] = []
-    answer = framed(source, Run(NAME, found.append))
+    answer = framed_events(source, Run(NAME, found.append))
     if answer is not None:
         for problem in found:
             run.report(problem)
@@ -196,10 +193,10 @@ _ODD: Final = 1 << 16
 """What a record counts for that cannot be packed."""
 
 
-class Asked(NamedTuple):
+class PendingCall(NamedTuple):
     """A request, and its answer where it has come."""
 
-    shape: Shape
+    shape: BodyRecord
     line: int
     answer_line: int = 0
     answer_file: str | None = None
@@ -220,21 +217,21 @@ class _Held:
         "size",
     )
 
-    def __init__(self, shape: Shape, line: int, file: str | None) -> None:
+    def __init__(self, shape: BodyRecord, line: int, file: str | None) -> None:
         self.line = line
         self.file = file
         self.answer_line = 0
         self.answer_file: str | None = None
         self.id = shape.id
         self.answered = False
-        self._request: bytes | Shape = _packed(shape)
-        self._answer: bytes | Shape | None = None
+        self._request: bytes | BodyRecord = _packed(shape)
+        self._answer: bytes | BodyRecord | None = None
         self.size = _size(self._request)
 
-    def shape(self) -> Shape:
+    def shape(self) -> BodyRecord:
         return _unpacked(self._request)
 
-    def answer(self, shape: Shape, line: int, file: str | None) -> int:
+    def answer(self, shape: BodyRecord, line: int, file: str | None) -> int:
         """Take the answer; the bytes that it adds."""
         self._answer, self.answered = _packed(shape), True
         self.answer_line, self.answer_file = line, file
@@ -242,16 +239,16 @@ class _Held:
         self.size += added
         return added
 
-    def asked(self) -> Asked:
+    def asked(self) -> PendingCall:
         shape = _unpacked(self._request)
         if self._answer is not None:
             answer = _unpacked(self._answer)
             status = shape.status if shape.status is not None else answer.status
             shape = shape._replace(response=answer.response, status=status, error=shape.error or answer.error)
-        return Asked(shape, self.line, self.answer_line, self.answer_file)
+        return PendingCall(shape, self.line, self.answer_line, self.answer_file)
 
 
-class Waiting:
+class PendingCalls:
     """Requests in their order, each handed on once it is answered or given up."""
 
     def __init__(self) -> None:
@@ -266,7 +263,7 @@ class Waiting:
         self.dropped = 0
         """Requests that were handed on without an answer because too much waited."""
 
-    def ask(self, shape: Shape, line: int, file: str | None = None) -> None:
+    def ask(self, shape: BodyRecord, line: int, file: str | None = None) -> None:
         """A request; one without an id before it is given up."""
         key, held = self._put(shape, line, file)
         early = self._early.pop(shape.id or "", None)
@@ -277,11 +274,11 @@ class Waiting:
         if shape.id is not None:
             self._named.setdefault(shape.id, deque()).append(key)
 
-    def pair(self, shape: Shape, line: int, file: str | None = None) -> None:
+    def pair(self, shape: BodyRecord, line: int, file: str | None = None) -> None:
         """A request that has its answer already; its turn comes behind those that wait."""
         self._put(shape, line, file)[1].answered = True
 
-    def answer(self, shape: Shape, line: int, file: str | None = None) -> bool:
+    def answer(self, shape: BodyRecord, line: int, file: str | None = None) -> bool:
         """An answer; False if no request waits for it, nor may come yet."""
         key = self._named[shape.id][0] if shape.id in self._named else self._last
         held = self._queue.get(key) if key is not None else None
@@ -295,7 +292,7 @@ class Waiting:
         self._size += early.size
         return True
 
-    def _put(self, shape: Shape, line: int, file: str | None) -> tuple[int, _Held]:
+    def _put(self, shape: BodyRecord, line: int, file: str | None) -> tuple[int, _Held]:
         last = self._queue.get(self._last) if self._last is not None else None
         if last is not None and last.id is None:
             last.answered = True
@@ -304,14 +301,14 @@ class Waiting:
         self._size += held.size
         return key, held
 
-    def alone(self) -> Iterator[tuple[Shape, int, str | None]]:
+    def alone(self) -> Iterator[tuple[BodyRecord, int, str | None]]:
         """The answers of batches whose requests never came, with their lines and files."""
         while self._early:
             _, early = self._early.popitem(last=False)
             self._size -= early.size
             yield early.shape(), early.line, early.file
 
-    def ready(self, *, all_of_them: bool = False) -> Iterator[tuple[Asked, str | None]]:
+    def ready(self, *, all_of_them: bool = False) -> Iterator[tuple[PendingCall, str | None]]:
         """Hand on what need not wait any longer, in the order asked, with the file that each is from."""
         while self._queue:
             key, held = next(iter(self._queue.items()))
@@ -335,7 +332,7 @@ class Waiting:
                 del self._named[held.id]
 
 
-def _packed(shape: Shape) -> bytes | Shape:
+def _packed(shape: BodyRecord) -> bytes | BodyRecord:
     try:
         # A copy: the bytes that it gives have room for many more behind them, which is kept with them.
         return memoryview(orjson.dumps(shape._asdict())).tobytes()
@@ -344,9 +341,9 @@ def _packed(shape: Shape) -> bytes | Shape:
         return shape
 
 
-def _unpacked(held: bytes | Shape) -> Shape:
-    return held if isinstance(held, Shape) else Shape(**orjson.loads(held))
+def _unpacked(held: bytes | BodyRecord) -> BodyRecord:
+    return held if isinstance(held, BodyRecord) else BodyRecord(**orjson.loads(held))
 
 
-def _size(held: bytes | Shape) -> int:
+def _size(held: bytes | BodyRecord) -> int:
     return len(held) if isinstance(held, bytes) else _ODD

@@ -11,7 +11,7 @@ from typing import Final
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 _SURE = 97
 _LIKELY = 85
@@ -53,7 +53,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head names the format's version, or shows its steps."""
-    seen = skim(head)
+    seen = layout_of_head(head)
     if seen.values.get("schema_version", "").upper().startswith("ATIF"):
         return _SURE
     steps = seen.has("steps[].step_id", "steps[].source", "steps[].message")

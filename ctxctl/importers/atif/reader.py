@@ -1,7 +1,4 @@
-"""Trajectories, alone or linked with each other by the names of their files.
-
-From a trajectory's steps to the windows of its requests.
-"""
+"""Trajectories, alone or linked by the names of their files; their steps become the windows of requests."""
 
 from __future__ import annotations
 
@@ -9,11 +6,10 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.errors import CtxctlError
 from ctxctl.ingest.build import Block, Json
 from ctxctl.ingest.chat import Chat, texts, thoughts, tools
 from ctxctl.ingest.conversation import Conversation
-from ctxctl.ingest.document import document
+from ctxctl.ingest.document import document, document_of_file
 from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.parts import Part, call_title, mapping, string
 from ctxctl.ingest.run import Run
@@ -63,13 +59,7 @@ class Capture(Run):
             yield from self._whole(self._documents[name], name)
 
     def _load(self, folder: Folder, name: str) -> None:
-        self.make.file = name
-        try:
-            with folder.open(name) as source:
-                value = document(source, self.report)
-        except CtxctlError as error:
-            self.problem(error.slug, error.message)
-            return
+        value = document_of_file(self, folder, name)
         if isinstance(value, dict) and isinstance(value.get("steps"), list):
             self._documents[name] = value
 

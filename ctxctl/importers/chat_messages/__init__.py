@@ -6,7 +6,7 @@ from typing import Final
 
 from ctxctl.ingest.about import About, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import Skim, skim
+from ctxctl.ingest.skim import Layout, layout_of_head
 
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _FIRST: Final = frozenset({"system", "developer", "user"})
@@ -60,7 +60,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """Unsure at best: other formats that hold such lists claim them first."""
-    layout = skim(head)
+    layout = layout_of_head(head)
     if layout.has("[].role", "[].content") and not layout.any(*(f"[].{name}" for name in _OTHERS)):
         return _PERHAPS if layout.values.get("[].role") in _FIRST else 0
     if _is_line(layout):
@@ -68,7 +68,7 @@ def detect(head: bytes) -> int:
     return _ONLY if any(_is_conversation(layout, prefix) for prefix in ("", "[].")) else 0
 
 
-def _is_line(layout: Skim) -> bool:
+def _is_line(layout: Layout) -> bool:
     """Whether the first records are messages."""
     if not layout.has("role", "content") or layout.values.get("role") not in _ROLES:
         return False
@@ -76,7 +76,7 @@ def _is_line(layout: Skim) -> bool:
     return outer <= _MESSAGE
 
 
-def _is_conversation(layout: Skim, prefix: str) -> bool:
+def _is_conversation(layout: Layout, prefix: str) -> bool:
     """Whether the objects at a prefix hold messages of one conversation each."""
     for name in ("messages", "conversations", "conversation"):
         at = f"{prefix}{name}[]."

@@ -1,6 +1,6 @@
 """Chat messages as requests: each answer was given to the messages before it.
 
-Messages of ShareGPT (`from`, `value`) as Chat Completions has them.
+Messages of ShareGPT (`from`, `value`) are read as those of Chat Completions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.parts import Part, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers.dialects import by_name
-from ctxctl.providers.dialects.base import Dialect, Names
+from ctxctl.providers.dialects.base import CallTitles, Dialect
 from ctxctl.trace.source import Source
 
 NAME: Final = "chat-messages"
@@ -38,7 +38,7 @@ class _Talk:
         self._run = run
         self._session = run.session = session
         self._window = run.thread(None)
-        self._names = Names()
+        self._names = CallTitles()
         self._before: str | None = None
         self._prompts = 0
         self._position = 0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, HeldAgainst, derived, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.skim import objects
-from ctxctl.providers.calls.about import BODIES, LIMITS, TURNS
+from ctxctl.ingest.skim import objects_of_head
 
 INDEX: Final = "index.jsonl"
 REQUEST: Final = ".request.json"
@@ -38,14 +38,14 @@ ABOUT: Final = About(
         "DIR/index.jsonl",
         "log records `claude_code.api_request_body` in a collector's file (OTEL_LOGS_EXPORTER=otlp)",
     ),
-    turns=f"{TURNS} With the transcript beside it, a turn is what one prompt id of it set off.",
+    turns=f"{BODY_TURNS} With the transcript beside it, a turn is what one prompt id of it set off.",
     claims={
-        **BODIES,
+        **BODY_CLAIMS,
         "turns": derived("from the prompts in the bodies; native with the transcript beside them"),
         "times": native("of the answer, in the index"),
     },
     limits=(
-        *LIMITS,
+        *BODY_LIMITS,
         "without an index, order and pairs are told by what later requests repeat; an answer that none"
         " repeats is paired only where one request of its model is left",
         "bodies that a log record holds only in part (the client cuts them at 60 KB) are left out",
@@ -59,7 +59,7 @@ def detect(head: bytes) -> int:
     """How sure the lines look like the index of a dump, or an export of log records with bodies in it."""
     if is_export(head):
         return _SURE
-    for value in objects(head):
+    for value in objects_of_head(head):
         if isinstance(value.get("request_file"), str) and "response_file" in value:
             return _SURE
     return _LIKELY if _CUT.search(head) else 0

@@ -1,10 +1,8 @@
-"""A dump's exchanges in order, session by session.
+"""Reads a dump's exchanges in order, session by session.
 
-What a dump's index says: which files are one exchange, of which session, and in which order.
-
-The session's own transcript beside its bodies: which prompt set each request off.
-
-Order and pairs of bodies that no index names, told by what later requests repeat.
+The dump's index says which files are one exchange, of which session, and in which order.  Where no index
+names them, order and pairs are told by what later requests repeat.  A transcript of the session beside the
+bodies tells which prompt set each request off.
 """
 
 from __future__ import annotations
@@ -50,11 +48,11 @@ def read_index(source: Source, report: Report) -> Iterator[Json]:
 def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
     """The directory's events; problems and events name the file they are from."""
     run = Run(NAME, report)
-    files = listed(folder, run)
+    files = exchanges_of_indexes(folder, run)
     run.make.file = None
-    asked = turns(folder)
+    asked = turns_of_transcript(folder)
     entries = _placed(folder, files, run) if files.requests or files.responses else files.entries
-    sessions: dict[str | None, list[Entry]] = {}
+    sessions: dict[str | None, list[DumpedExchange]] = {}
     for entry in entries:
         sessions.setdefault(entry.session, []).append(entry)
     calls: Calls | None = None
@@ -73,7 +71,7 @@ def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
     yield from run.finish()
 
 
-def _take(folder: Folder, entry: Entry, calls: Calls, asked: dict[str, str]) -> None:
+def _take(folder: Folder, entry: DumpedExchange, calls: Calls, asked: dict[str, str]) -> None:
     run = calls.run
     response = _body(folder, entry.response, run) if entry.response is not None else None
     request = _body(folder, entry.request, run) if entry.request is not None else None
@@ -112,35 +110,39 @@ def _body(folder: Folder, name: str, run: Run) -> Any:
 # -- without an index -------------------------------------------------------------------------------------
 
 
-def _placed(folder: Folder, files: Files, run: Run) -> list[Entry]:
+def _placed(folder: Folder, files: DumpFiles, run: Run) -> list[DumpedExchange]:
     """All exchanges: those of the index, and what it does not name at the place that it tells itself."""
     naming = Calls(run)
-    strays: list[Asked] = []
+    strays: list[RequestSigns] = []
     for name in files.requests:
         body = _body(folder, name, run)
         if isinstance(body, dict):
-            strays.append(asked_of(name, body, naming.session_of(body)))
+            strays.append(signs_of_request(name, body, naming.session_of(body)))
     answers = [(name, body) for name in files.responses if isinstance(body := _body(folder, name, run), dict)]
     run.make.file = None
-    paired, alone = pairs(strays, answers)
+    paired, alone = paired_answers(strays, answers)
     if alone:
         message = f"{len(alone)} answers ({alone[0]} …) belong to no request that is known; left out"
         run.problem("unpaired-answers", message, _WHOLE)
-    made = [_stray(one, paired) for one in ordered(strays)]
+    made = [_stray(one, paired) for one in ordered_requests(strays)]
     if not files.entries:
         return made
     return _merged(folder, files.entries, made, {one.file: one for one in strays}, run)
 
 
-def _stray(one: Asked, paired: dict[str, str]) -> Entry:
+def _stray(one: RequestSigns, paired: dict[str, str]) -> DumpedExchange:
     response = paired.get(one.file)
     name = response.rpartition("/")[2].partition(".")[0] if response is not None else None
-    return Entry(one.file, response, one.session, request_id=name)
+    return DumpedExchange(one.file, response, one.session, request_id=name)
 
 
 def _merged(
-    folder: Folder, indexed: list[Entry], strays: list[Entry], asked: dict[str, Asked], run: Run
-) -> list[Entry]:
+    folder: Folder,
+    indexed: list[DumpedExchange],
+    strays: list[DumpedExchange],
+    asked: dict[str, RequestSigns],
+    run: Run,
+) -> list[DumpedExchange]:
     """Put each stray in front of the first indexed request of its conversation that is as long or longer."""
     naming = Calls(run)
     places: dict[tuple[str | None, str], list[tuple[int, int]]] = {}
@@ -148,22 +150,22 @@ def _merged(
     for n, entry in enumerate(indexed):
         body = _body(folder, entry.request, run) if entry.request is not None else None
         if isinstance(body, dict):
-            one = asked_of(entry.request or "", body, naming.session_of(body))
+            one = signs_of_request(entry.request or "", body, naming.session_of(body))
             places.setdefault((one.session, one.head), []).append((one.messages, n))
     run.make.file = None
-    at: dict[int, list[Entry]] = {}
+    at: dict[int, list[DumpedExchange]] = {}
     for stray in strays:
         own = asked[stray.request or ""]
         known = places.get((own.session, own.head), [])
         later = (n for messages, n in known if messages >= own.messages)
         at.setdefault(next(later, len(indexed)), []).append(stray)
-    made: list[Entry] = []
+    made: list[DumpedExchange] = []
     for n, entry in enumerate(indexed):
         made += [*at.get(n, ()), entry]
     return made + at.get(len(indexed), [])
 
 
-class Entry(NamedTuple):
+class DumpedExchange(NamedTuple):
     """One exchange; file names are relative to the folder."""
 
     request: str | None
@@ -175,32 +177,32 @@ class Entry(NamedTuple):
     message_id: str | None = None
 
 
-class Files(NamedTuple):
+class DumpFiles(NamedTuple):
     """What a folder holds of dumps."""
 
-    entries: list[Entry]
+    entries: list[DumpedExchange]
     """As the indexes say, in their order."""
     requests: list[str]
     """Bodies of requests that no index names (no answer came, or the client is too old to write one)."""
     responses: list[str]
 
 
-def listed(folder: Folder, run: Run) -> Files:
+def exchanges_of_indexes(folder: Folder, run: Run) -> DumpFiles:
     """The exchanges that the folder's indexes name, and what is left over."""
-    entries: list[Entry] = []
+    entries: list[DumpedExchange] = []
     for name in folder.files:
         if name.rpartition("/")[2] == INDEX:
             entries += _indexed(folder, name, run)
     named = {name for entry in entries for name in (entry.request, entry.response)}
     rest = [name for name in folder.files if name not in named]
-    return Files(
+    return DumpFiles(
         entries,
         [name for name in rest if name.endswith(REQUEST)],
         [name for name in rest if name.endswith(RESPONSE)],
     )
 
 
-def _indexed(folder: Folder, index: str, run: Run) -> Iterator[Entry]:
+def _indexed(folder: Folder, index: str, run: Run) -> Iterator[DumpedExchange]:
     prefix = index.removesuffix(INDEX)
     run.make.file = index
     try:
@@ -211,7 +213,7 @@ def _indexed(folder: Folder, index: str, run: Run) -> Iterator[Entry]:
     seen: set[str] = set()
     with source:
         for record in run.records(source):
-            made = entry(record, prefix)
+            made = exchange_of_line(record, prefix)
             if made is None:
                 run.problem("unknown-record", "names no body of a request; skipped")
             elif made.request is not None and made.request in seen:
@@ -221,12 +223,12 @@ def _indexed(folder: Folder, index: str, run: Run) -> Iterator[Entry]:
                 yield made
 
 
-def entry(record: Json, prefix: str = "") -> Entry | None:
+def exchange_of_line(record: Json, prefix: str = "") -> DumpedExchange | None:
     """A line of an index; None for what names no file.  A name never leads out of the directory."""
     request, response = _file(record, "request_file", prefix), _file(record, "response_file", prefix)
     if request is None:
         return None
-    return Entry(
+    return DumpedExchange(
         request,
         response,
         string(record.get("session_id")),
@@ -244,7 +246,7 @@ def _file(record: Json, field: str, prefix: str) -> str | None:
     return f"{prefix}{base}" if base else None
 
 
-def turns(folder: Folder) -> dict[str, str]:
+def turns_of_transcript(folder: Folder) -> dict[str, str]:
     """By request id and by message id: the prompt id of the transcript's turn.
 
     Damage of a transcript is not reported here: it is read for its ids only.
@@ -288,7 +290,7 @@ def _take_beside(record: Json, prompts: dict[str, str], found: dict[str, str]) -
             found.setdefault(key, prompt)
 
 
-class Asked(NamedTuple):
+class RequestSigns(NamedTuple):
     """What a request tells of its place."""
 
     file: str
@@ -304,7 +306,7 @@ class Asked(NamedTuple):
     model: str | None
 
 
-def asked_of(file: str, body: Json, session: str | None) -> Asked:
+def signs_of_request(file: str, body: Json, session: str | None) -> RequestSigns:
     """The place of a request's body."""
     tools = body.get("tools")
     tools = tools if isinstance(tools, list) else []
@@ -313,11 +315,11 @@ def asked_of(file: str, body: Json, session: str | None) -> Asked:
     said = []
     for at, message in enumerate(messages):
         if isinstance(message, dict) and message.get("role") == "assistant":
-            made = mark(message)
+            made = mark_of_answer(message)
             if made is not None:
                 said.append((at, made))
     names = [tool.get("name") if isinstance(tool, dict) else None for tool in tools]
-    return Asked(
+    return RequestSigns(
         file,
         session,
         digest_of(canonical([names, body.get("model")])),
@@ -329,7 +331,7 @@ def asked_of(file: str, body: Json, session: str | None) -> Asked:
     )
 
 
-def mark(message: Json) -> str | None:
+def mark_of_answer(message: Json) -> str | None:
     """What tells an answer from others: the ids of its calls, else its text; None where it has neither."""
     content = message.get("content")
     if isinstance(content, str):
@@ -342,7 +344,7 @@ def mark(message: Json) -> str | None:
     return "\n".join(texts) or None
 
 
-def ordered(found: Iterable[Asked]) -> list[Asked]:
+def ordered_requests(found: Iterable[RequestSigns]) -> list[RequestSigns]:
     """Conversations one after the other, those with the most tools first; each by its length.
 
     The order between conversations is not recorded: a sub-agent's requests stand behind those of its parent.
@@ -350,7 +352,9 @@ def ordered(found: Iterable[Asked]) -> list[Asked]:
     return sorted(found, key=lambda a: (a.session or "", -a.tools, a.head, a.first, a.messages, a.file))
 
 
-def pairs(found: Iterable[Asked], answers: Iterable[tuple[str, Json]]) -> tuple[dict[str, str], list[str]]:
+def paired_answers(
+    found: Iterable[RequestSigns], answers: Iterable[tuple[str, Json]]
+) -> tuple[dict[str, str], list[str]]:
     """By a request's file, that of its answer; and the answers that cannot be paired.
 
     An answer is that of the longest request which is a beginning of one that repeats the answer.
@@ -364,7 +368,7 @@ def pairs(found: Iterable[Asked], answers: Iterable[tuple[str, Json]]) -> tuple[
     made_pairs: dict[str, str] = {}
     left: list[tuple[str, Json]] = []
     for file, body in answers:
-        places = repeated.get(mark(body) or "", set())
+        places = repeated.get(mark_of_answer(body) or "", set())
         asking = [by_place[place] for place in places if place in by_place]
         if len(asking) == 1 and asking[0] not in made_pairs:
             made_pairs[asking[0]] = file
@@ -375,7 +379,7 @@ def pairs(found: Iterable[Asked], answers: Iterable[tuple[str, Json]]) -> tuple[
     return made_pairs, [file for file, _ in left if file not in paired]
 
 
-def _last(requests: list[Asked], left: list[tuple[str, Json]], made_pairs: dict[str, str]) -> None:
+def _last(requests: list[RequestSigns], left: list[tuple[str, Json]], made_pairs: dict[str, str]) -> None:
     """Pair what is left where one request and one answer of a model are."""
     waiting: dict[str | None, list[str]] = {}
     for one in requests:

@@ -193,5 +193,5 @@ FORMAT: Final = Format(
     about=ABOUT,
     detect_folder=detect_folder,
     folder_reader="ctxctl.importers.claude_code.reader:read_folder",
-    beside="ctxctl.importers.claude_code.reader:beside",
+    beside="ctxctl.importers.claude_code.reader:readers_beside",
 )

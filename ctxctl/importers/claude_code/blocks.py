@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ctxctl.importers.claude_code import prompts
+from ctxctl.importers.claude_code import texts
 from ctxctl.ingest import build
-from ctxctl.ingest.lines import Json
+from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import mapping, string
 from ctxctl.model import vocab
 
@@ -98,7 +98,7 @@ BLANK: Final = "[Tool result cleared by microcompact]"
 BLANK_VERSION: Final = build.digest_of(BLANK)[: build.VERSION_DIGITS]
 
 
-def blanked(entry: Entry) -> Json:
+def microcompacted(entry: Entry) -> Json:
     """The record of a tool result as a microcompaction left it."""
     meta: Json = {"ctxctl": {"truncated": True, "derived": True}, "native": {"type": "microcompact"}}
     return build.text_item(entry.item, entry.kind, BLANK, title=entry.title, metadata=meta)
@@ -109,7 +109,7 @@ def native(kind: str, **fields: Any) -> Json:
     return {"native": {"type": kind, **{k: v for k, v in fields.items() if v is not None}}}
 
 
-def part(base: str, index: int) -> str:
+def block_id(base: str, index: int) -> str:
     """Identity of the `index`-th block of a line or result: the first has the native id itself."""
     return base if index == 0 else f"{base}/{index}"
 
@@ -150,14 +150,14 @@ def _text(item: str, kind: str, text: str, title: str | None = None, metadata: J
     return made
 
 
-def assistant(content: Any, uuid: str, line: int) -> list[Entry]:
+def assistant_items(content: Any, uuid: str, line: int) -> list[Entry]:
     """The items of an assistant line: text, reasoning and tool calls."""
     made: list[Entry] = []
     for index, block in enumerate(content if isinstance(content, list) else blocks_of(content)):
         if isinstance(block, str):
             block = {"type": "text", "text": block}
         if isinstance(block, dict):
-            entry = _assistant(block, uuid if index == 0 else part(uuid, index), line)
+            entry = _assistant(block, uuid if index == 0 else block_id(uuid, index), line)
             if entry is not None:
                 entry.native = uuid
                 made.append(entry)
@@ -222,7 +222,7 @@ def _media(block: Json, item: str, line: int) -> Entry:
     return Entry(item, kind, "user", build.opaque_item(item, kind, version, **fields), line)
 
 
-def user(block: Any, item: str, line: int, reading: prompts.Reading | None) -> Entry | None:
+def user_item(block: Any, item: str, line: int, reading: texts.TextReading | None) -> Entry | None:
     """The item of one block of a user line that is not a tool result; `reading` overrides the text's own."""
     if isinstance(block, str):
         block = {"type": "text", "text": block}
@@ -236,12 +236,12 @@ def user(block: Any, item: str, line: int, reading: prompts.Reading | None) -> E
     text = block.get("text")
     if not isinstance(text, str) or not text:
         return None
-    found = reading or prompts.read(text)
+    found = reading or texts.reading_of(text)
     meta = None if found.native == "prompt" else native(found.native)
     return Entry(item, found.kind, "user", _text(item, found.kind, text, None, meta), line)
 
 
-def result(block: Json, uuid: str, line: int, title: str | None) -> list[Entry]:
+def result_items(block: Json, uuid: str, line: int, title: str | None) -> list[Entry]:
     """The items of a tool result: its text, and one more for each further text or image in it."""
     tool = string(block.get("tool_use_id"))
     base = f"{tool}/result" if tool is not None else uuid
@@ -249,7 +249,7 @@ def result(block: Json, uuid: str, line: int, title: str | None) -> list[Entry]:
     made: list[Entry] = []
     error = True if block.get("is_error") is True else None
     for index, inner in enumerate(blocks_of(content) or [{"type": "text", "text": ""}]):
-        item = part(base, index)
+        item = block_id(base, index)
         if isinstance(inner, str):
             inner = {"type": "text", "text": inner}
         if not isinstance(inner, dict):

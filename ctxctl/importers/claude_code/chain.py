@@ -15,7 +15,7 @@ from ctxctl.ingest.build import Block
 from ctxctl.listdiff import Splice, joined, trimmed
 
 
-class Unit:
+class ChainUnit:
     """What enters and leaves a request together: a message with its results, or a single line."""
 
     __slots__ = ("head", "key", "tail")
@@ -53,16 +53,16 @@ class Compaction:
         """Refs by item of what no request had carried yet when it happened."""
         self.anchor: str | None = None
         """Uuid of the line that the preserved messages come after."""
-        self.preserved: list[Node] = []
+        self.preserved: list[ChainNode] = []
         """Lines from before the boundary that stay in the context."""
 
 
-class Node:
+class ChainNode:
     """A line of the parent chain that a request can contain, or a boundary."""
 
     __slots__ = ("blanks", "compaction", "parent", "results", "turn", "unit", "uuid", "wanted")
 
-    def __init__(self, uuid: str, parent: Node | None, unit: Unit | None = None) -> None:
+    def __init__(self, uuid: str, parent: ChainNode | None, unit: ChainUnit | None = None) -> None:
         self.uuid = uuid
         self.parent = parent
         self.unit = unit
@@ -82,13 +82,13 @@ class _Placed:
 
     __slots__ = ("blocks", "start", "unit")
 
-    def __init__(self, unit: Unit, blocks: list[Block], start: int) -> None:
+    def __init__(self, unit: ChainUnit, blocks: list[Block], start: int) -> None:
         self.unit = unit
         self.blocks = blocks
         self.start = start
 
 
-class Advance(NamedTuple):
+class RequestChange(NamedTuple):
     """What a request differs in from the one before in its thread."""
 
     edits: list[Splice[Block]]
@@ -102,37 +102,39 @@ class Advance(NamedTuple):
     """The compaction that the path newly begins with."""
 
 
-class Path:
+class ChainPath:
     """The path of a thread's last request, and the window it gave."""
 
-    def __init__(self, lookup: Callable[[str], Node | None], holder: Callable[[str], Unit | None]) -> None:
+    def __init__(
+        self, lookup: Callable[[str], ChainNode | None], holder: Callable[[str], ChainUnit | None]
+    ) -> None:
         self._lookup = lookup
         self._holder = holder
-        self._nodes: list[Node] = []
-        self._position: dict[Node, int] = {}
+        self._nodes: list[ChainNode] = []
+        self._position: dict[ChainNode, int] = {}
         self._upto: list[int] = []
         """Units on the path up to and with each node."""
         self._placed: list[_Placed] = []
-        self._index: dict[Unit, int] = {}
+        self._index: dict[ChainUnit, int] = {}
         self._size = 0
         self._micro: list[tuple[int, tuple[str, ...]]] = []
         """Microcompactions on the path: position and the tool use ids they blank."""
         self._blanked: set[str] = set()
         self._announced: set[Entry] = set()
         """Entries whose blanked version was given out."""
-        self._dirty: set[Unit] = set()
+        self._dirty: set[ChainUnit] = set()
         self._compaction: Compaction | None = None
 
     def blocks(self) -> list[Block]:
         """Placements of the last request."""
         return [block for placed in self._placed for block in placed.blocks]
 
-    def touch(self, unit: Unit) -> None:
+    def touch(self, unit: ChainUnit) -> None:
         """Say that a unit changed since the last request."""
         if unit in self._index:
             self._dirty.add(unit)
 
-    def advance(self, leaf: Node | None) -> Advance:
+    def advance(self, leaf: ChainNode | None) -> RequestChange:
         """Move to the path that ends in `leaf`, the parent of a new request."""
         fresh_nodes, keep = self._climb(leaf)
         if keep == len(self._nodes) and not self._dirty:
@@ -159,7 +161,7 @@ class Path:
         self._restart(moved)
         inserted = {block.item for e in edits for block in e.inserted}
         fresh = [entry for unit in [*fresh_units, *self._take_dirty()] for entry in unit.entries()]
-        return Advance(
+        return RequestChange(
             joined(edits),
             [block for block in removed if block.item not in inserted],
             fresh,
@@ -167,7 +169,7 @@ class Path:
             self._new_compaction(),
         )
 
-    def _append(self, nodes: list[Node]) -> Advance:
+    def _append(self, nodes: list[ChainNode]) -> RequestChange:
         """The path goes on from where the last request left it, as it nearly always does."""
         start = at = self._size
         blanked, placed = self._blanked, self._placed
@@ -182,12 +184,12 @@ class Path:
             fresh += entries
         self._size = at
         edits = [Splice(start, 0, new)] if new else []
-        return Advance(edits, [], fresh, self._newly_blank(fresh), self._new_compaction())
+        return RequestChange(edits, [], fresh, self._newly_blank(fresh), self._new_compaction())
 
-    def _climb(self, leaf: Node | None) -> tuple[list[Node], int]:
+    def _climb(self, leaf: ChainNode | None) -> tuple[list[ChainNode], int]:
         """The nodes to append (root first), and how many of the present path stay."""
-        fresh: list[Node] = []
-        seen: set[Node] = set()
+        fresh: list[ChainNode] = []
+        seen: set[ChainNode] = set()
         position = self._position
         node = leaf
         while node is not None and node not in seen:
@@ -223,9 +225,9 @@ class Path:
             if unit is not None:
                 self.touch(unit)
 
-    def _extend(self, nodes: list[Node], count: int) -> list[Unit]:
+    def _extend(self, nodes: list[ChainNode], count: int) -> list[ChainUnit]:
         """Append nodes; gives the units that come with them."""
-        units: list[Unit] = []
+        units: list[ChainUnit] = []
         path, position, index, upto = self._nodes, self._position, self._index, self._upto
         for node in nodes:
             if node.blanks:
@@ -261,7 +263,7 @@ class Path:
                 moved = min(moved, index + 1)
         return edits, removed, moved
 
-    def _place(self, units: list[Unit]) -> list[Block]:
+    def _place(self, units: list[ChainUnit]) -> list[Block]:
         new: list[Block] = []
         for unit in units:
             blocks = unit.blocks(self._blanked)
@@ -277,7 +279,7 @@ class Path:
             at += len(placed.blocks)
         self._size = at
 
-    def _take_dirty(self) -> list[Unit]:
+    def _take_dirty(self) -> list[ChainUnit]:
         dirty = [unit for unit in self._dirty if unit in self._index]
         self._dirty.clear()
         return sorted(dirty, key=self._index.__getitem__)

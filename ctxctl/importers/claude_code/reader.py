@@ -5,47 +5,55 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ctxctl.importers.claude_code import blocks, main_transcripts, prompts
+from ctxctl.importers.claude_code import blocks, main_transcripts
 from ctxctl.importers.claude_code.blocks import Entry
-from ctxctl.importers.claude_code.carried import Carried, carried
-from ctxctl.importers.claude_code.chain import Node, Unit
-from ctxctl.importers.claude_code.requests import RECORDED, WORDED, Requests, is_since
-from ctxctl.importers.claude_code.routing import Agents, Compactions, Graph, Progress, Routing, impossible
-from ctxctl.importers.claude_code.sent import attachment
-from ctxctl.importers.claude_code.steps import Steps
-from ctxctl.importers.claude_code.threads import Origin, Thread
-from ctxctl.ingest.build import Maker, Place
-from ctxctl.ingest.folder import Folder, Importer, several
-from ctxctl.ingest.lines import Json, Line, Report, values
+from ctxctl.importers.claude_code.chain import ChainNode, ChainUnit
+from ctxctl.importers.claude_code.lineage import (
+    Compactions,
+    ParentChain,
+    ProgressLines,
+    SubAgentFiles,
+    ThreadRouting,
+    impossible_parent_line,
+)
+from ctxctl.importers.claude_code.requests import RECORDED, WORDED, RequestRecords, is_since
+from ctxctl.importers.claude_code.sent_texts import attachment
+from ctxctl.importers.claude_code.shared_calls import SharedCalls, shared_calls
+from ctxctl.importers.claude_code.steps import StepWriter
+from ctxctl.importers.claude_code.texts import META, TextReading
+from ctxctl.importers.claude_code.thread import Origin, Thread
+from ctxctl.ingest.build import Json, Maker, Place
+from ctxctl.ingest.folder import Folder, Importer, read_several
+from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.parts import string
-from ctxctl.ingest.understood import of
+from ctxctl.ingest.understood import account_of
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.trace.source import Source
 
 NAME: Final = "claude-code"
-_NOTHING: Final = Carried()
-_SUMMARY = prompts.Reading("thread_summary", "compact-summary", False)
+_NOTHING: Final = SharedCalls()
+_SUMMARY = TextReading("thread_summary", "compact-summary", False)
 
 
 class Session:
     """One import: the opened file, and the files of the sub-agents that it started."""
 
-    def __init__(self, report: Report, carried: Carried = _NOTHING) -> None:
+    def __init__(self, report: Report, carried: SharedCalls = _NOTHING) -> None:
         self._send = report
-        self._account = of(report)
+        self._account = account_of(report)
         self._carried = carried.calls
         """Ids of messages that another transcript bills: history that this one was given."""
         self._natives: dict[str, Line] = {}
         """Sessions that API calls name, by the first line that does."""
         self._out: list[Json] = []
         self._make = Maker(NAME, "cc-")
-        self._steps = Steps(self._make, self._out)
-        self._graph = Graph(self._report)
-        self._routing = Routing(self._graph, carried.session)
+        self._steps = StepWriter(self._make, self._out)
+        self._graph = ParentChain(self._report)
+        self._routing = ThreadRouting(self._graph, carried.session)
         self._compactions = Compactions(self._graph, self._make)
-        self._agents = Agents(self._report)
-        self._progress = Progress(self._graph, self._make)
+        self._agents = SubAgentFiles(self._report)
+        self._progress = ProgressLines(self._graph, self._make)
         self._line = Line(0, 0, b"")
         self._handlers: dict[str, Callable[[Json, str], None]] = {
             "user": self._user,
@@ -141,7 +149,7 @@ class Session:
 
     def _look(self, source: Source) -> None:
         """Say that the parents of a file cannot be right, and take its lines in order then."""
-        number = impossible(source)
+        number = impossible_parent_line(source)
         self._graph.is_ordered = number > 0
         if number:
             message = (
@@ -207,7 +215,7 @@ class Session:
         """The thread of a request's record, which says of a sub-agent's only whose it is."""
         return self._routing.thread({**value, "isSidechain": string(value.get("agentId")) is not None}, "")
 
-    def _log(self, value: Json) -> Requests:
+    def _log(self, value: Json) -> RequestRecords:
         return self._asking(value).records()
 
     def _request(self, value: Json) -> None:
@@ -266,11 +274,11 @@ class Session:
         fresh = self._fresh(uuid, results + others)
         if fresh is None:
             return
-        node = Node(fresh, self._graph.parent(value, thread))
+        node = ChainNode(fresh, self._graph.parent(value, thread))
         if results:
             self._results(value, thread, node, results, others)
         elif others:
-            node.unit = self._beside(value, thread, node) or Unit(fresh)
+            node.unit = self._beside(value, thread, node) or ChainUnit(fresh)
             thread.add(node.unit, others, self._make.time, tail=True)
             if _sets_off(value, others):
                 node.turn = fresh
@@ -280,23 +288,23 @@ class Session:
         self, value: Json, uuid: str, thread: Thread, content: Any
     ) -> tuple[list[Entry], list[Entry]]:
         """The items of a user line: tool results, and everything else."""
-        reading = prompts.META if value.get("isMeta") is True else None
+        reading = META if value.get("isMeta") is True else None
         results: list[Entry] = []
         others: list[Entry] = []
         line = self._line.number
         for index, block in enumerate(content if isinstance(content, list) else blocks.blocks_of(content)):
-            item = uuid if index == 0 else blocks.part(uuid, index)
+            item = uuid if index == 0 else blocks.block_id(uuid, index)
             made: list[Entry] = []
             if isinstance(block, dict) and block.get("type") == "tool_result":
                 tool = block.get("tool_use_id")
                 title = thread.titles.get(tool) if isinstance(tool, str) else None
-                for entry in blocks.result(block, item, line, title):
+                for entry in blocks.result_items(block, item, line, title):
                     entry.native = uuid
                     results.append(entry)
                     made.append(entry)
                 self._made.append(made)
                 continue
-            other = blocks.user(block, item, line, reading)
+            other = blocks.user_item(block, item, line, reading)
             if other is not None:
                 other.native = uuid
                 others.append(other)
@@ -305,14 +313,14 @@ class Session:
         return results, others
 
     def _results(
-        self, value: Json, thread: Thread, node: Node, results: list[Entry], others: list[Entry]
+        self, value: Json, thread: Thread, node: ChainNode, results: list[Entry], others: list[Entry]
     ) -> None:
         """Tool results go with the message that made the calls; what came along goes with them."""
-        own: Unit | None = None
+        own: ChainUnit | None = None
         for entry in results:
             unit = thread.tools.get(entry.tool) if entry.tool is not None else None
             if unit is None:
-                unit = own = own or Unit(node.uuid)
+                unit = own = own or ChainUnit(node.uuid)
                 if entry.tool is not None:
                     self._graph.holds(thread, entry.tool, unit)
             thread.add(unit, [entry], self._make.time, tail=True)
@@ -336,7 +344,7 @@ class Session:
             kind = string(native.get("agentType")) or (task.agent if task is not None else None)
             self._agents.wanted.append((agent, Origin(thread.name, tool, kind)))
 
-    def _beside(self, value: Json, thread: Thread, node: Node) -> Unit | None:
+    def _beside(self, value: Json, thread: Thread, node: ChainNode) -> ChainUnit | None:
         """The unit that a reminder belongs to which came along with a tool result."""
         parent = node.parent
         if parent is None or not parent.results or self._graph.owner[parent] is not thread:
@@ -351,7 +359,7 @@ class Session:
         entries = [
             entry
             for index, block in enumerate(blocks.blocks_of(content))
-            if (entry := blocks.user(block, blocks.part(uuid, index), self._line.number, _SUMMARY))
+            if (entry := blocks.user_item(block, blocks.block_id(uuid, index), self._line.number, _SUMMARY))
         ]
         fresh = self._fresh(uuid, entries)
         if fresh is None:
@@ -369,7 +377,7 @@ class Session:
             self._failed(value, uuid)
             return
         thread = self._thread(value, uuid)
-        entries = blocks.assistant(message.get("content"), uuid, self._line.number)
+        entries = blocks.assistant_items(message.get("content"), uuid, self._line.number)
         fresh = self._fresh(uuid, entries)
         if fresh is None:
             return
@@ -385,16 +393,18 @@ class Session:
                 graph.holds(thread, entry.item, unit)
                 thread.titles[entry.item] = entry.title
                 self._routing.note_task(thread, entry.item, message["content"])
-        graph.add(value, thread, Node(fresh, parent, unit))
+        graph.add(value, thread, ChainNode(fresh, parent, unit))
 
-    def _message(self, value: Json, message: Json, thread: Thread, uuid: str, parent: Node | None) -> Unit:
+    def _message(
+        self, value: Json, message: Json, thread: Thread, uuid: str, parent: ChainNode | None
+    ) -> ChainUnit:
         """The unit of an assistant line; a new one is a new API call, unless it was made up locally."""
         key = message.get("id")
         if not isinstance(key, str) or not key:
             key = string(value.get("requestId")) or uuid
         unit = thread.messages.get(key)
         if unit is None:
-            unit = thread.messages[key] = Unit(key)
+            unit = thread.messages[key] = ChainUnit(key)
             if key in self._carried:
                 thread.carried = True
             elif message.get("model") != "<synthetic>":
@@ -425,16 +435,16 @@ class Session:
         fresh = self._fresh(uuid, entries)
         if fresh is None:
             return
-        node = Node(fresh, self._graph.parent(value, thread))
+        node = ChainNode(fresh, self._graph.parent(value, thread))
         beside = self._beside(value, thread, node)
         prompt = self._prompted(thread, node, entries) if beside is None else None
-        node.unit = beside or prompt or Unit(fresh)
+        node.unit = beside or prompt or ChainUnit(fresh)
         # What is worded as the user's stands in front of the prompt that it came with.
         is_tail = prompt is None or entries[0].role != "user"
         thread.add(node.unit, entries, self._make.time, tail=is_tail)
         self._graph.add(value, thread, node)
 
-    def _prompted(self, thread: Thread, node: Node, entries: list[Entry]) -> Unit | None:
+    def _prompted(self, thread: Thread, node: ChainNode, entries: list[Entry]) -> ChainUnit | None:
         """The unit of the prompt that worded attachments came with."""
         parent = node.parent
         if parent is None or parent.unit is None or parent.results or not entries[0].is_rendered:
@@ -467,7 +477,7 @@ class Session:
             self._compactions.micro(value, self._routing.thread(value, uuid), uuid)
         elif subtype == "local_command" and isinstance(value.get("content"), str):
             # The only notices that requests carry: what a local command was and what it printed.
-            entry = blocks.user(value["content"], uuid, self._line.number, None)
+            entry = blocks.user_item(value["content"], uuid, self._line.number, None)
             if entry is None:
                 self._pass(value, uuid)
                 return
@@ -499,20 +509,20 @@ def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
     An API call that stands in several of them is one request, of the file that has it first.
     """
     mains = main_transcripts(folder)
-    readers = beside(folder, mains, report)
-    yield from several(folder, [(name, readers[name]) for name in mains], report)
+    readers = readers_beside(folder, mains, report)
+    yield from read_several(folder, [(name, readers[name]) for name in mains], report)
 
 
-def beside(folder: Folder, names: list[str], report: Report) -> dict[str, Importer]:
+def readers_beside(folder: Folder, names: list[str], report: Report) -> dict[str, Importer]:
     """By file, what reads it as one of these: none bills what another one does."""
-    elsewhere = carried(folder, names, report)
+    elsewhere = shared_calls(folder, names, report)
     return {name: _Beside(elsewhere.get(name, _NOTHING)) for name in names}
 
 
 class _Beside:
     """Reads one of several transcripts, without requests for what another file bills."""
 
-    def __init__(self, copied: Carried) -> None:
+    def __init__(self, copied: SharedCalls) -> None:
         self._copied = copied
 
     def events(self, source: Source, report: Report) -> Iterator[Json]:

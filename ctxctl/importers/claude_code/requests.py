@@ -23,12 +23,12 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.importers.claude_code.blocks import Entry, blocks_of
-from ctxctl.importers.claude_code.sent import Sent
-from ctxctl.importers.claude_code.view import Body, Message
+from ctxctl.importers.claude_code.last_request import Message, RecordedBody
+from ctxctl.importers.claude_code.sent_texts import SentTexts
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part, listed, string
 from ctxctl.providers.dialects.anthropic import Anthropic
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.slots import without_cache
 
 _CHAINS: Final = 16
@@ -53,14 +53,14 @@ def is_since(version: str | None, first: tuple[int, int, int]) -> bool:
     return found is not None and tuple(int(digits) for digits in found.groups()) >= first
 
 
-class Asked:
+class RecordedRequest:
     """A request as its record tells it."""
 
     __slots__ = (
         "body", "error", "id", "is_answered", "line", "markers", "model", "rows", "settings", "time", "turn",
     )  # fmt: skip
 
-    def __init__(self, native: str, line: int, time: str, turn: str | None, body: Body) -> None:
+    def __init__(self, native: str, line: int, time: str, turn: str | None, body: RecordedBody) -> None:
         self.id = native
         self.line = line
         self.time = time
@@ -77,7 +77,7 @@ class Asked:
         """Why it got no answer, as a later line says."""
 
 
-class Shape:
+class RequestShape:
     """A system prompt and tools."""
 
     __slots__ = ("message", "rows")
@@ -97,25 +97,25 @@ class _Chain(NamedTuple):
     """None: not all of them could be told."""
 
 
-class Requests:
+class RequestRecords:
     """The records of one thread's requests."""
 
     def __init__(self, home: object, pending: list[Entry]) -> None:
-        self.runs = Runs()
-        self.sent = Sent(home, pending)
-        self.open: list[Asked] = []
+        self.runs = ThreadMessages()
+        self.sent = SentTexts(home, pending)
+        self.open: list[RecordedRequest] = []
         """Requests that no answer is known of, in the order in which they were sent."""
         self.unread = 0
         """Requests whose messages could not all be told."""
         self.changed = 0
         """Messages that are not what they were when a request's record was written."""
-        self._shapes: dict[str, Shape] = {}
+        self._shapes: dict[str, RequestShape] = {}
         self._tools: dict[tuple[str, str | None], Entry] = {}
         self._messages: dict[str, Message] = {}
         self._places: dict[int, int] = {}
         """By `id` of a message, the last run that is in it."""
         self._chains: dict[str, _Chain] = {}
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, RecordedRequest] = {}
         self._snapshot: Json = {}
         self._standing: Message | None = None
 
@@ -126,7 +126,7 @@ class Requests:
         name, shape = string(value.get("shapeHash")), value.get("shape")
         if name is None or not isinstance(shape, dict) or name in self._shapes:
             return
-        self._shapes[name] = Shape(*self._cut(shape, line))
+        self._shapes[name] = RequestShape(*self._cut(shape, line))
 
     def snapshot(self, value: Json) -> None:
         """A `prompt_snapshot`: the system prompt in parts and, once a request was made, the rest of the head.
@@ -137,7 +137,7 @@ class Requests:
         self._snapshot = self._snapshot | told
         self._standing = None
 
-    def head(self, line: int) -> Body | None:
+    def head(self, line: int) -> RecordedBody | None:
         """The head of a request that has no record of its own, by the last snapshot; None without one."""
         if not self._snapshot:
             return None
@@ -151,7 +151,7 @@ class Requests:
             body = {"system": [{"type": "text", "text": text} for text in texts], "tools": tools}
             # The prefix stands first once it is known: the prompt is the second all along.
             self._standing = self._cut(body, line, derived=True, first=0 if prefix else 1)[0]
-        return Body(self._standing, None)
+        return RecordedBody(self._standing, None)
 
     def blob(self, value: Json, line: int) -> None:
         """Take an `api-request-blob` record."""
@@ -160,7 +160,7 @@ class Requests:
             made = self._messages[name] = self.sent.message(message, f"sent-{name[:12]}", line)
             self._bind(made, [entry.run for entry in made.entries if entry.run is not None])
 
-    def request(self, value: Json, line: int, time: str, turn: str | None) -> Asked | None:
+    def request(self, value: Json, line: int, time: str, turn: str | None) -> RecordedRequest | None:
         """An `api-request`; None where it has no id."""
         native = string(value.get("id"))
         if native is None:
@@ -176,7 +176,7 @@ class Requests:
         if messages is None:
             self.unread += 1
         head = shape.message if shape is not None else Message("system", [], [], [])
-        asked = Asked(native, line, time, turn, Body(head, messages))
+        asked = RecordedRequest(native, line, time, turn, RecordedBody(head, messages))
         params = value.get("params")
         if isinstance(params, dict):
             asked.model = string(params.get("model"))
@@ -193,7 +193,7 @@ class Requests:
         del self.open[:-_CHAINS]
         return asked
 
-    def answered(self, native: Any) -> Asked | None:
+    def answered(self, native: Any) -> RecordedRequest | None:
         """The request that an answer names."""
         asked = self._asked.get(native) if isinstance(native, str) else None
         if asked is not None:
@@ -210,7 +210,7 @@ class Requests:
             told = next((b.get("text") for b in listed(message.get("content")) if isinstance(b, dict)), None)
         self.open[-1].error = told[:_ERROR] if isinstance(told, str) and told else self.open[-1].error
 
-    def unanswered(self, before: Asked | None = None) -> list[Asked]:
+    def unanswered(self, before: RecordedRequest | None = None) -> list[RecordedRequest]:
         """Requests that got no answer: those sent before one that did, or all at the end; each once."""
         end = len(self.open)
         if before is not None:
@@ -261,27 +261,27 @@ class Requests:
         made = self._messages[name] = self._of_run(*named)
         return made
 
-    def _of_run(self, run: Run, count: int) -> Message:
+    def _of_run(self, run: MessageLines, count: int) -> Message:
         ends = run.ends[:count]
         entries = [entry for entry in run.entries[: ends[-1] if ends else 0] if entry.home is not None]
         made = Message(run.role, entries, [entry.block(set()) for entry in entries], ends)
         self._bind(made, [run])
         return made
 
-    def _bind(self, message: Message, runs: list[Run]) -> None:
+    def _bind(self, message: Message, runs: list[MessageLines]) -> None:
         for run in runs:
             run.is_bound = True
         if runs:
             self._places[id(message)] = max(run.index for run in runs)
 
-    def _aligned(self, found: list[Message | None], at: int) -> list[tuple[int, Run]]:
+    def _aligned(self, found: list[Message | None], at: int) -> list[tuple[int, MessageLines]]:
         """Which runs the messages without a known digest are, by their place among the others.
 
         A file whose texts were changed after it was written (paths blanked, secrets taken out) has the
         digests of what they were.  Between two messages that are known there must be as many runs left over
         as are looked for, and in the same order of roles.
         """
-        made: list[tuple[int, Run]] = []
+        made: list[tuple[int, MessageLines]] = []
         gap: list[int] = []
         for index, message in enumerate([*found, None]):
             if message is None and index < len(found):
@@ -296,7 +296,7 @@ class Requests:
             at = max(at, end)
         return made
 
-    def _gap(self, gap: list[int], at: int, end: int) -> list[tuple[int, Run]]:
+    def _gap(self, gap: list[int], at: int, end: int) -> list[tuple[int, MessageLines]]:
         free = [run for run in self.runs.all[max(at + 1, self.runs.first) : end] if not run.is_bound]
         alternate = all(one.role != two.role for one, two in pairwise(free))
         return list(zip(gap, free, strict=True)) if len(free) == len(gap) and alternate else []
@@ -314,7 +314,7 @@ class Requests:
         """
         made = Message("system", [], [], [])
         rows: dict[tuple[str, int], int] = {}
-        names = Names()
+        names = CallTitles()
         for unit in _DIALECT.units({name: body[name] for name in ("system", "tools") if name in body}):
             at = unit.at + first if unit.section == "system" else unit.at
             for part in _DIALECT.parts(unit._replace(at=at), names, line).parts:
@@ -341,7 +341,7 @@ _MARK: Final = b'"cache_control":'
 _ENDS: Final = {"user": b'],"role":"user"}', "assistant": b'],"role":"assistant"}'}
 
 
-class Run:
+class MessageLines:
     """Lines of one message, as far as they were read."""
 
     __slots__ = ("blocks", "ends", "entries", "index", "is_bound", "message", "role", "sha")
@@ -366,15 +366,15 @@ class Run:
         return self.role == role and (role == "user" or (message is not None and message == self.message))
 
 
-class Runs:
+class ThreadMessages:
     """The messages of one thread."""
 
     def __init__(self) -> None:
-        self.all: list[Run] = []
+        self.all: list[MessageLines] = []
         self.first = 0
         """The first one behind the last compaction."""
-        self._by_digest: dict[bytes, tuple[Run, int]] = {}
-        self._last: Run | None = None
+        self._by_digest: dict[bytes, tuple[MessageLines, int]] = {}
+        self._last: MessageLines | None = None
 
     def note(self, message: Json, made: list[list[Entry]]) -> None:
         """Take a line's message into account; `made`: the items of each of its blocks."""
@@ -386,7 +386,7 @@ class Runs:
         native = native if isinstance(native, str) else None
         run = self._last
         if run is None or not run.goes_on(role, native):
-            run = self._last = Run(role, native, len(self.all))
+            run = self._last = MessageLines(role, native, len(self.all))
             self.all.append(run)
         for entries in made:
             for entry in entries:
@@ -395,7 +395,7 @@ class Runs:
             run.ends.append(len(run.entries))
         self._digest(run, blocks_of(content))
 
-    def _digest(self, run: Run, blocks: list[Any]) -> None:
+    def _digest(self, run: MessageLines, blocks: list[Any]) -> None:
         if run.sha is None:
             return
         try:
@@ -412,7 +412,7 @@ class Runs:
         sha.update(_ENDS[run.role])
         self._by_digest[sha.digest()] = run, len(run.ends)
 
-    def find(self, digest: str) -> tuple[Run, int] | None:
+    def find(self, digest: str) -> tuple[MessageLines, int] | None:
         """The run with a digest, and how many of its blocks make it; the digest in hex."""
         try:
             return self._by_digest.get(bytes.fromhex(digest))

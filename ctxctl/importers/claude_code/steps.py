@@ -7,19 +7,18 @@ from typing import Final
 
 from ctxctl.importers.claude_code import blocks
 from ctxctl.importers.claude_code.blocks import Entry
-from ctxctl.importers.claude_code.chain import Advance, Compaction, Node, Unit
-from ctxctl.importers.claude_code.requests import Asked
-from ctxctl.importers.claude_code.threads import Call, Thread
+from ctxctl.importers.claude_code.chain import ChainNode, ChainUnit, Compaction, RequestChange
+from ctxctl.importers.claude_code.requests import RecordedRequest
+from ctxctl.importers.claude_code.thread import Call, Thread
 from ctxctl.ingest import build
-from ctxctl.ingest.build import Maker, Place
-from ctxctl.ingest.lines import Json
+from ctxctl.ingest.build import Json, Maker, Place
 from ctxctl.model import vocab
 
-_NOTHING: Final = Advance([], [], [], [], None)
+_NOTHING: Final = RequestChange([], [], [], [], None)
 _TRIGGERS = {"auto": "token_pressure", "manual": "manual"}
 
 
-class Steps:
+class StepWriter:
     """Writes the steps of one import."""
 
     def __init__(self, make: Maker, out: list[Json]) -> None:
@@ -30,12 +29,12 @@ class Steps:
     def open(
         self,
         thread: Thread,
-        unit: Unit,
-        parent: Node | None,
+        unit: ChainUnit,
+        parent: ChainNode | None,
         message: Json,
         native: str | None,
         line: int,
-        asked: Asked | None = None,
+        asked: RecordedRequest | None = None,
     ) -> None:
         """A new API call whose request ended in `parent`: everything but its usage, which is still coming.
 
@@ -58,14 +57,14 @@ class Steps:
                 thread.foreign.add(entry)
                 self._emit(vocab.ITEM_ADDED, entry.again(), place, entry.line, entry.time)
         for entry in advance.blanked:
-            self._emit(vocab.ITEM_UPDATED, blocks.blanked(entry), place, entry.line)
+            self._emit(vocab.ITEM_UPDATED, blocks.microcompacted(entry), place, entry.line)
         cause = self._cause(advance, retracted, place)
         call = Call(unit, place, line, self._make.time)
         call.merge(message)
         self._assemble(thread, advance, call, cause, native, asked)
         thread.call = call
 
-    def _unanswered(self, thread: Thread, before: Asked | None = None) -> None:
+    def _unanswered(self, thread: Thread, before: RecordedRequest | None = None) -> None:
         """Steps for the requests that got no answer: those sent before one that did, or all at the end."""
         for asked in thread.requests.unanswered(before) if thread.requests is not None else ():
             if asked.body.messages is None:
@@ -76,7 +75,7 @@ class Steps:
             advance = thread.view.advance(_NOTHING, lines, asked.body)
             for entry in advance.fresh:
                 self._tell(entry, place)
-            unit = Unit(asked.id)
+            unit = ChainUnit(asked.id)
             call = Call(unit, place, asked.line, asked.time)
             self._assemble(thread, advance, call, None, None, asked)
             failure = {"error": asked.error or "no answer to this request is recorded"}
@@ -103,7 +102,7 @@ class Steps:
     def _emit(self, event_type: str, data: Json, place: Place, line: int, time: str | None = None) -> None:
         self._out.append(self._make.event(event_type, data, place, line, time=time))
 
-    def _cause(self, advance: Advance, retracted: Container[str], place: Place) -> str | None:
+    def _cause(self, advance: RequestChange, retracted: Container[str], place: Place) -> str | None:
         """Why the window shrank: tells of a new compaction, or gives the assembly's cause."""
         compaction = advance.compaction
         if compaction is not None and compaction not in self._reported:
@@ -114,7 +113,7 @@ class Steps:
             return None
         return "branched" if any(block.item not in retracted for block in advance.removed) else None
 
-    def _compacted(self, compaction: Compaction, advance: Advance, place: Place) -> None:
+    def _compacted(self, compaction: Compaction, advance: RequestChange, place: Place) -> None:
         inserted = {block.item for edit in advance.edits for block in edit.inserted}
         left = [block.ref for block in advance.removed]
         known = {block.item for block in advance.removed}
@@ -139,11 +138,11 @@ class Steps:
     def _assemble(
         self,
         thread: Thread,
-        advance: Advance,
+        advance: RequestChange,
         call: Call,
         cause: str | None,
         native: str | None,
-        asked: Asked | None = None,
+        asked: RecordedRequest | None = None,
     ) -> None:
         make, place, line = self._make, call.place, call.line
         name = f"asm-{thread.name}-{call.unit.key}"
@@ -178,7 +177,7 @@ class Steps:
             self._emit(vocab.USAGE_REPORTED, record, call.place, call.line, call.time)
         self._answered(thread, call.unit)
 
-    def _answered(self, thread: Thread, unit: Unit) -> None:
+    def _answered(self, thread: Thread, unit: ChainUnit) -> None:
         """What a call answered stands behind its bill, so that the two can be held against each other; it
         enters the next request's window."""
         own = {id(entry) for entry in unit.head if entry.kind in vocab.ANSWERS}
@@ -206,7 +205,7 @@ class Steps:
         self._announce(thread, thread.place())
 
 
-def _points(thread: Thread, asked: Asked) -> Json:
+def _points(thread: Thread, asked: RecordedRequest) -> Json:
     """Placements that carry the request's cache markers."""
     found: list[int] = []
     for marker in asked.markers:

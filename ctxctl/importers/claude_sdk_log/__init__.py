@@ -8,7 +8,7 @@ from typing import Final
 from ctxctl.importers.claude_stream import HELD
 from ctxctl.ingest.about import About, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import body, objects
+from ctxctl.ingest.skim import objects_of_head, text_of_head
 
 _HEAD: Final = re.compile(
     rb'"messages"\s*:\s*\[\s*\{\s*"direction"\s*:\s*"(?:send|recv)"\s*,\s*"message"\s*:\s*\{'
@@ -58,12 +58,12 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head looks like such a log's."""
-    start = body(head)
+    start = text_of_head(head)
     if start[:1] != b"{":
         return 0
     if _HEAD.search(start[:8192]):
         return _SURE
-    found = [v for v in objects(head)[:5] if v.get("direction") in ("send", "recv")]
+    found = [v for v in objects_of_head(head)[:5] if v.get("direction") in ("send", "recv")]
     return _SURE if found and all(isinstance(v.get("message"), dict) for v in found) else 0
 
 

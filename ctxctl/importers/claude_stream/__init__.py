@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import body, values
+from ctxctl.ingest.skim import text_of_head, values_of_head
 
 _SURE: Final = 94
 _LIKELY: Final = 70
@@ -85,12 +85,12 @@ ABOUT: Final = About(
 def detect(head: bytes) -> int:
     """How sure the head looks like such a stream's."""
     best = 0
-    for value in values(head):
+    for value in values_of_head(head):
         for one in value[:5] if isinstance(value, list) else (value,):
             best = max(best, _sure(one) if isinstance(one, dict) else 0)
         if best == _SURE:
             return best
-    torn = body(head)
+    torn = text_of_head(head)
     if best == 0 and torn[:1] in (b"{", b"[") and _TORN.search(torn[:8192]):
         return 0 if any(f'"{key}"'.encode() in torn[:8192] for key in _FOREIGN) else _SURE
     return best

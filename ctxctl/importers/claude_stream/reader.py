@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.importers.claude_code import blocks, prompts
-from ctxctl.importers.claude_stream.lane import Boundary, Lane, of_entries, user_entries
+from ctxctl.importers.claude_code import blocks
+from ctxctl.importers.claude_code.texts import META, TextReading
+from ctxctl.importers.claude_stream.thread import OpenCompaction, StreamThread, of_entries, user_entries
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Report
@@ -17,7 +18,7 @@ from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 NAME: Final = "claude-stream-json"
-_SUMMARY: Final = prompts.Reading("thread_summary", "compact-summary", False)
+_SUMMARY: Final = TextReading("thread_summary", "compact-summary", False)
 _SESSION: Final = re.compile(rb'"session_id"\s*:\s*"([0-9A-Za-z_-]{1,128})"')
 _WINDOW: Final = re.compile(rb'"([^"\\\s]{1,128})"\s*:\s*\{[^{}]*"contextWindow"\s*:\s*(\d{1,12})')
 _HEAD: Final = 64 * 1024
@@ -65,7 +66,7 @@ class Stream:
         self._repeats = repeats
         self.windows: dict[str, int] = {}
         """Size of the context window, by model."""
-        self._lanes: dict[tuple[str | None, str | None], Lane] = {}
+        self._lanes: dict[tuple[str | None, str | None], StreamThread] = {}
         self._kinds: dict[str, str | None] = {}
         """Type of the sub-agent that a call began."""
         self._seen: dict[str, list[str | None]] = {}
@@ -132,7 +133,7 @@ class Stream:
         base = uuid or ""
         lane.flush()
         content = message.get("content")
-        reading = prompts.META if value.get("isSynthetic") is True or value.get("isMeta") is True else None
+        reading = META if value.get("isSynthetic") is True or value.get("isMeta") is True else None
         if lane.boundary is not None and not _has_results(content):
             _, others = user_entries(content, base, line, {}, _SUMMARY)
             lane.compact(of_entries(others, keyed=uuid is not None))
@@ -178,7 +179,7 @@ class Stream:
                 kind = given.get("subagent_type") if isinstance(given, dict) else None
                 self._kinds[block["id"]] = string(kind)
 
-    def _answering(self, value: Json) -> Lane:
+    def _answering(self, value: Json) -> StreamThread:
         """The thread of an answer, in the turn that it belongs to."""
         if self._turn is None:
             self.turn(None)
@@ -192,14 +193,16 @@ class Stream:
         if subtype == "init":
             self._run.make.by(value.get("claude_code_version"))
             told = {name: shallow(value[name]) for name in _TOLD if value.get(name) is not None}
-            self._run.emit(vocab.SOURCE_OPENED, {"format": self._run.name, **told})
+            self._run.opened(**told)
             self.turn(string(value.get("uuid")))
         elif subtype == "compact_boundary":
             lane = self._lane(value)
             lane.close()
             meta = value.get("compact_metadata")
             uuid = string(value.get("uuid"))
-            lane.boundary = Boundary(uuid, meta if isinstance(meta, dict) else {}, self._run.line.number)
+            lane.boundary = OpenCompaction(
+                uuid, meta if isinstance(meta, dict) else {}, self._run.line.number
+            )
         uuids = value.get("retracted_message_uuids")
         if isinstance(uuids, list):
             self._lane(value).retract(uuids)
@@ -221,7 +224,7 @@ class Stream:
             self._error = self._error or string(value.get("result")) or string(value.get("subtype"))
         self._turn, self._fresh = None, False
 
-    def _lane(self, value: Json) -> Lane:
+    def _lane(self, value: Json) -> StreamThread:
         """The main thread, or that of the sub-agent which a call began."""
         call = string(value.get("parent_tool_use_id"))
         key = self._run.session, call
@@ -235,7 +238,7 @@ class Stream:
                 if kind is not None:
                     origin["agent_type"] = kind
                 conversation = self._run.thread(f"agent-{call}", origin=origin)
-            lane = self._lanes[key] = Lane(conversation, self.windows)
+            lane = self._lanes[key] = StreamThread(conversation, self.windows)
         return lane
 
 

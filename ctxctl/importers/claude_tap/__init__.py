@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, HeldAgainst
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import objects
-from ctxctl.providers.calls.about import BODIES, LIMITS, TURNS
+from ctxctl.ingest.skim import objects_of_head
 
 _CUT: Final = re.compile(
     rb'^\{\s*"timestamp"\s*:\s*"[^"]{10,40}"\s*,\s*"request_id"\s*:\s*"[^"]*"\s*,\s*"turn"\s*:', re.M
@@ -23,9 +23,9 @@ ABOUT: Final = About(
         "Codex over WebSocket request by request; and compact bundles (.ctap.json)."
     ),
     places=(".traces/trace_*.jsonl", "claude-tap export --format compact"),
-    turns=TURNS,
-    claims=BODIES,
-    limits=(*LIMITS, "the times are those of the answers' ends", "its SQLite store is not read"),
+    turns=BODY_TURNS,
+    claims=BODY_CLAIMS,
+    limits=(*BODY_LIMITS, "the times are those of the answers' ends", "its SQLite store is not read"),
     held_against=HeldAgainst("claude-tap", "0.1", "0.1"),
     origin="liaohch3/claude-tap 0.1",
 )
@@ -35,7 +35,7 @@ def detect(head: bytes) -> int:
     """How sure the lines look like a proxy's records."""
     if _BUNDLE in head[:4096]:
         return _SURE
-    for value in objects(head):
+    for value in objects_of_head(head):
         request = value.get("request")
         if not isinstance(request, dict) or "method" not in request or "path" not in request:
             continue

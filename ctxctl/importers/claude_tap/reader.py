@@ -54,7 +54,7 @@ def _calls(record: Json, run: Run, calls: Calls) -> Iterator[Call]:
         error=string(answer.get("error")) or (None if answer else "no response recorded"),
     )
     if record.get("transport") == "websocket" or request.get("method") == "WEBSOCKET":
-        yield from websockets.calls(call, request.get("ws_events"), answer.get("ws_events"))
+        yield from websockets.calls_of_messages(call, request.get("ws_events"), answer.get("ws_events"))
     else:
         yield call
 
@@ -100,7 +100,7 @@ def _whole(record: Json, blobs: Json, run: Run) -> Json:
     made = dict(record)
     for side in ("request", "response"):
         part = made.get(side)
-        body = encodings.opened(part.get("body")) if isinstance(part, dict) else None
+        body = encodings.decoded_body(part.get("body")) if isinstance(part, dict) else None
         if isinstance(part, dict) and isinstance(body, dict):
             made[side] = {**part, "body": {key: _resolved(value, blobs, run) for key, value in body.items()}}
     return made

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, HeldAgainst
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import objects
-from ctxctl.providers.calls.about import BODIES, LIMITS, TURNS
+from ctxctl.ingest.skim import objects_of_head
 
 _CUT: Final = re.compile(rb'^\{\s*"request"\s*:\s*\{\s*"timestamp"\s*:\s*[\d.]+\s*,\s*"method"\s*:', re.M)
 _SURE: Final = 96
@@ -18,9 +18,9 @@ _LIKELY: Final = 88
 ABOUT: Final = About(
     reads="JSON lines of request/response pairs as claude-trace 1.0 writes them, streams included.",
     places=(".claude-trace/log-*.jsonl of the working directory",),
-    turns=TURNS,
-    claims=BODIES,
-    limits=LIMITS,
+    turns=BODY_TURNS,
+    claims=BODY_CLAIMS,
+    limits=BODY_LIMITS,
     held_against=HeldAgainst("claude-trace", "1.0", "1.0"),
     origin="badlogic/lemmy, apps/claude-trace",
 )
@@ -28,7 +28,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the lines look like pairs with times and headers."""
-    for value in objects(head):
+    for value in objects_of_head(head):
         request = value.get("request")
         if not isinstance(request, dict) or "response" not in value or not {"url", "headers"} <= set(request):
             continue

@@ -1,22 +1,18 @@
-"""How much of a forked rollout is a copy of its parent's: history that this thread's requests carry, but
-requests and counts that are not its own.
+"""How much of a forked rollout is a copy of its parent's, and which of the parent's lines it begins with.
 
-From about 0.15 the session's record tells: `subagent_history_start_ordinal` is the line that the own part
-begins with, and `history_base` (`codex.bases`) a stretch of the parent's rollout that is not copied at all.
+A copy is history that this thread's requests carry, but requests and counts in it are not the thread's own.
+
+From about 0.15 the session's record tells.  `subagent_history_start_ordinal` is the line that the own part
+begins with.  `history_base` names a stretch of the parent's rollout that is not copied at all: the parent's
+thread, how many of its lines count (`end_ordinal_exclusive`) and where they end (`end_byte_offset`).
+
 Before, where the parent's rollout still lies beside it, what both hold is the copy; what two forks of one
-parent hold is a copy at least (`codex.parents`).  Else: Codex writes a copied line anew, with the time of the
-fork.  Turn ids are UUIDs of version 7 and hold their time: a turn from before the session id is the parent's.
-Where there are no such ids, what was written in one burst with the first line is the copy.
+parent hold is a copy at least.  A fork's own requests have running totals and ids of calls, answers and
+sealed reasoning that its parent has not, and a copied line keeps those, whatever else is written anew.
 
-The history that a forked rollout begins with where it is not copied: the first lines of its parent's file.
-
-From about 0.15 a fork's session record names them: `history_base` with the parent's thread, how many of its
-lines count (`end_ordinal_exclusive`) and where they end (`end_byte_offset`).
-
-The rollout that a forked one was copied from, where it still lies beside it: what both hold is the copy.
-
-A fork's own requests have running totals and ids of calls, answers and sealed reasoning that its parent has
-not; a copied line keeps them, whatever else is written anew.
+Without the parent, times tell: Codex writes a copied line anew, with the time of the fork.  Turn ids are
+UUIDs of version 7 and hold their time, so a turn from before the session id is the parent's.  Where there
+are no such ids, what was written in one burst with the first line is the copy.
 """
 
 from __future__ import annotations
@@ -48,12 +44,14 @@ _TICK: Final = 1.0
 class Fork:
     """Follows the lines of a forked rollout and says where its own part begins."""
 
-    def __init__(self, session: str | None, told: Copied | None = None, *, until: int | None = None) -> None:
+    def __init__(
+        self, session: str | None, told: CopiedPart | None = None, *, until: int | None = None
+    ) -> None:
         self._told = told
         """What the parent's file, or another fork of it, tells."""
         self._until = until
         """Ordinal of the first line that is this thread's own, where the session's record names it."""
-        self._born = born(session)
+        self._born = uuid_time(session)
         self._ids = False
         """A turn id has told that the copy goes on."""
         self._first: float | None = None
@@ -87,14 +85,14 @@ class Fork:
     def turn(self, turn: str) -> None:
         """Note that a turn begins."""
         exact = self._until is not None or (self._told is not None and self._told.exact)
-        made = None if exact else born(turn)
+        made = None if exact else uuid_time(turn)
         if not self.copying or made is None or self._born is None:
             return
         self._ids = made < self._born
         self.copying = self._ids
 
 
-def born(name: str | None) -> int | None:
+def uuid_time(name: str | None) -> int | None:
     """Milliseconds since the epoch that a UUID of version 7 was made at; None for other ids."""
     match = _UUID7.match(name) if name is not None else None
     return int(match.group(1) + match.group(2), 16) if match is not None else None
@@ -113,7 +111,7 @@ _DEPTH: Final = 16
 """Forks of forks that are followed."""
 
 
-class Base(NamedTuple):
+class ForkBase(NamedTuple):
     """Where a fork's history begins."""
 
     thread: str
@@ -124,14 +122,14 @@ class Base(NamedTuple):
     """Byte that they end before."""
 
 
-def base_of(meta: Json) -> Base | None:
+def base_of(meta: Json) -> ForkBase | None:
     """What the session's record names; None where the rollout holds its whole history itself."""
     told = meta.get("history_base")
     thread = string(told.get("thread_id")) if isinstance(told, dict) else None
     if not isinstance(told, dict) or thread is None:
         return None
     ordinals, end = count(told.get("end_ordinal_exclusive")), count(told.get("end_byte_offset"))
-    return Base(thread, ordinals, end) if ordinals is not None or end is not None else None
+    return ForkBase(thread, ordinals, end) if ordinals is not None or end is not None else None
 
 
 class Inherited(NamedTuple):
@@ -143,7 +141,7 @@ class Inherited(NamedTuple):
     record: Json
 
 
-def inherited(path: Path | None, base: Base, report: Report) -> Iterator[Inherited]:
+def inherited(path: Path | None, base: ForkBase, report: Report) -> Iterator[Inherited]:
     """The lines of a fork's first history, oldest first, those of the parent's own parent before them.
 
     Args:
@@ -154,8 +152,8 @@ def inherited(path: Path | None, base: Base, report: Report) -> Iterator[Inherit
     Raises:
         LookupError: One of the rollouts is not to be found; what came before is part of the history only.
     """
-    chain: list[tuple[Path, Base]] = []
-    wanted: Base | None = base
+    chain: list[tuple[Path, ForkBase]] = []
+    wanted: ForkBase | None = base
     while wanted is not None and len(chain) < _DEPTH:
         found = rollout_of(path, wanted.thread) if path is not None else None
         if found is None or any(found == known for known, _ in chain):
@@ -166,7 +164,7 @@ def inherited(path: Path | None, base: Base, report: Report) -> Iterator[Inherit
         yield from _stretch(found, stretch, report)
 
 
-def _stretch(path: Path, base: Base, report: Report) -> Iterator[Inherited]:
+def _stretch(path: Path, base: ForkBase, report: Report) -> Iterator[Inherited]:
     try:
         with open_source(path) as source:
             for line, record in values(source, report):
@@ -192,7 +190,7 @@ _SIBLINGS: Final = 8
 _LISTED: Final = 50_000
 
 
-class Copied(NamedTuple):
+class CopiedPart(NamedTuple):
     """How far a forked rollout is a copy."""
 
     until: int
@@ -201,7 +199,7 @@ class Copied(NamedTuple):
     """The other one is the parent.  Else it is another fork of it: the copy goes at least so far."""
 
 
-def copied(source: Source, parent: str | None) -> Copied | None:
+def copied_part(source: Source, parent: str | None) -> CopiedPart | None:
     """What the parent's rollout, or another fork of the same parent, tells of a fork; None: nothing."""
     if source.path is None or parent is None:
         return None
@@ -219,10 +217,10 @@ def copied(source: Source, parent: str | None) -> Copied | None:
     for number, marks in _marked(source):
         if any(mark in known for mark in marks):
             last = number
-    return Copied(last, found.parent is not None) if last else None
+    return CopiedPart(last, found.parent is not None) if last else None
 
 
-def plans(source: Source) -> bool:
+def calls_plan_tool(source: Source) -> bool:
     """Whether the model called Codex' tool for plans, which is the only sign in a rollout that it was on."""
     return any(b'"update_plan"' in line.data and b'_call"' in line.data for line in lines(source, _unheard))
 

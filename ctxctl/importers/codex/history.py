@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ctxctl.importers.codex.items import Items, Read
+from ctxctl.importers.codex.parts import ItemReader, ReadItem
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, string
@@ -42,7 +42,7 @@ class History:
             self.conversation.splice(0, len(self._head), parts)
         self._head = parts
 
-    def add(self, read: Read) -> None:
+    def add(self, read: ReadItem) -> None:
         """Add one item of the log to the history."""
         if not read.parts:
             return
@@ -53,7 +53,7 @@ class History:
         if read.prompt:
             self._prompts.append(_prompt_of(read.parts).item)
 
-    def _make_room(self, read: Read) -> None:
+    def _make_room(self, read: ReadItem) -> None:
         """A real output takes the place of the one that stood for it."""
         if self._filled:
             late = {part.item for part in read.parts} & self._filled
@@ -82,7 +82,7 @@ class History:
 
     # -- compaction -----------------------------------------------------------------------------------------
 
-    def compact(self, payload: Json, items: Items, line: int, *, tell: bool) -> None:
+    def compact(self, payload: Json, items: ItemReader, line: int, *, tell: bool) -> None:
         """A `compacted` record; `tell` False where the parent thread did it, before it was forked."""
         message = string(payload.get("message"))
         given = payload.get("replacement_history")
@@ -93,7 +93,9 @@ class History:
         else:
             self._shorten(message, payload, line, tell)
 
-    def _replace(self, reads: list[Read], message: str | None, payload: Json, line: int, tell: bool) -> None:
+    def _replace(
+        self, reads: list[ReadItem], message: str | None, payload: Json, line: int, tell: bool
+    ) -> None:
         """The record holds the whole new history."""
         parts = [part for read in reads for part in read.parts]
         sealed = [part for part in parts if part.kind == "thread_summary"]

@@ -1,13 +1,10 @@
-"""Reads a rollout line by line into one thread's requests.
+"""Reads a rollout line by line into one thread's requests, and tells what each was billed.
 
 A request ends where the model's answer begins: everything before it was sent.  What the model made until the
 next tool output, message or count of tokens is that answer.  A `token_count` whose total grew without any
-answer logged (older versions log it first; a compaction logs none) is a request too.
-
-Which `token_count` events are evidence of a request, and what that request was billed.
-
-Codex repeats the event (after rate-limit news, at the start of a turn, after a compaction, on resume): only
-one whose running total changed stands for a request.
+answer logged (older versions log it first; a compaction logs none) is a request too.  Codex repeats the
+event (after rate-limit news, at the start of a turn, after a compaction, on resume), so only one whose
+running total changed stands for a request.
 """
 
 from __future__ import annotations
@@ -17,9 +14,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.importers.codex import texts
-from ctxctl.importers.codex.forks import Base, Fork, base_of, copied, inherited, plans
+from ctxctl.importers.codex.forks import Fork, ForkBase, base_of, calls_plan_tool, copied_part, inherited
 from ctxctl.importers.codex.history import History
-from ctxctl.importers.codex.items import Items, Read, tools
+from ctxctl.importers.codex.parts import ItemReader, ReadItem, tools
 from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, string
@@ -50,7 +47,7 @@ class Rollout(Run):
 
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
-        self._items = Items()
+        self._items = ItemReader()
         self._counts = Counts()
         self._fork: Fork | None = None
         self._source: Source | None = None
@@ -188,11 +185,11 @@ class Rollout(Run):
     def _begin_copy(self, parent: str | None, meta: Json) -> None:
         """What follows is the parent's history, up to where the two part."""
         until = count(meta.get("subagent_history_start_ordinal"))
-        told = copied(self._source, parent) if self._source is not None and until is None else None
+        told = copied_part(self._source, parent) if self._source is not None and until is None else None
         self._fork = Fork(self.session, told, until=until)
         self._fork.line(meta.get("timestamp"), self.line.number, 0)
 
-    def _inherit(self, base: Base) -> None:
+    def _inherit(self, base: ForkBase) -> None:
         """The history that this rollout begins with is another's, and stands there only."""
         own, make = self.line, self.make
         self._inheriting = True
@@ -236,7 +233,7 @@ class Rollout(Run):
 
     def _plans_on(self) -> bool:
         if self._plans is None:
-            self._plans = self._source is not None and plans(self._source)
+            self._plans = self._source is not None and calls_plan_tool(self._source)
         return self._plans
 
     def _set_head(self) -> None:
@@ -310,7 +307,7 @@ class Rollout(Run):
         self._logged = True
         self._take(self._items.mail(mail, self.line.number))
 
-    def _take(self, read: Read) -> None:
+    def _take(self, read: ReadItem) -> None:
         if read.answer:
             self._take_shown()
         if self._copying:
@@ -329,7 +326,7 @@ class Rollout(Run):
         self._history.add(read)
         self._see_head()
 
-    def _settle(self, read: Read) -> None:
+    def _settle(self, read: ReadItem) -> None:
         """Instructions that a message carries need not be taken from metadata."""
         if self._aside and not self._asked:
             for part in read.parts:
@@ -404,7 +401,7 @@ class Rollout(Run):
         if self._copying or string(payload.get("thread_id")) not in (None, self.session):
             return
         self._recorded = True
-        record = told(payload, self._model, self._provider)
+        record = recorded_usage(payload, self._model, self._provider)
         if record is not None:
             self._counts.unlogged = None
             self._billed(record)
@@ -437,7 +434,7 @@ class Rollout(Run):
             self._shown.append((part, self.make.time))
         else:
             made = "assistant_message" if kind == "agent_message" else "reasoning"
-            self._take(Read([Part(made, text, "assistant", line=line, derived=True)], True))
+            self._take(ReadItem([Part(made, text, "assistant", line=line, derived=True)], True))
 
     def _take_shown(self) -> None:
         """The prompts that were only displayed, as they stand in the request: behind its context."""
@@ -445,7 +442,7 @@ class Rollout(Run):
         now = self.make.time
         for part, time in shown:
             self.make.at(time)
-            self._take(Read([part], False, part.kind == "user_message"))
+            self._take(ReadItem([part], False, part.kind == "user_message"))
         self.make.at(now)
 
     def _compacted(self, payload: Json) -> None:
@@ -516,7 +513,7 @@ class Counts:
         return _record(last, model, provider)
 
 
-def told(payload: Json, model: str | None, provider: str | None) -> Json | None:
+def recorded_usage(payload: Json, model: str | None, provider: str | None) -> Json | None:
     """The usage record of a `token_usage_record` (from about 0.15), which is of one request; None where it
     has no counts."""
     usage = _numbers(payload.get("usage"))

@@ -1,9 +1,8 @@
 """The types of records that the importers of Codex know, by what is done with each.
 
-From the programs themselves, 0.42 to 0.169, and from rollouts.  `event_msg` and `response_item` name their
-own type inside: it is written behind a slash.  What is in no table is told as not understood.
-
-The events of ``codex exec --json``, by themselves or wrapped by what keeps them.
+They are from the programs themselves, 0.42 to 0.169, and from rollouts.  `event_msg` and `response_item`
+name their own type inside, which is written behind a slash here.  The events of ``codex exec --json`` stand
+by themselves or are wrapped by what keeps them.  What is in no table is reported as not understood.
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import orjson
+
+from ctxctl.ingest.build import Json
 
 NEWEST: Final = "0.169.0"
 OLDEST: Final = "0.42.0"
@@ -147,8 +148,6 @@ EXEC: Final = (
     | {f"item/{name}" for name in EXEC_ITEMS}
 )  # fmt: skip
 
-
-Json = dict[str, Any]
 
 _DEPTH: Final = 3
 """Envelopes that are opened around an event."""

@@ -9,7 +9,7 @@ import re
 from typing import Final, NamedTuple
 
 
-class Reading(NamedTuple):
+class TextReading(NamedTuple):
     """How one text of a message is to be read."""
 
     kind: str
@@ -47,48 +47,48 @@ _IMAGE: Final = re.compile(r"</?image(?: name=[^>]*)?>\Z")
 AGENTS_MD: Final = "AGENTS.md"
 _AGENTS_START: Final = "# AGENTS.md instructions"
 _OPENING: Final = re.compile(r"<([A-Za-z][A-Za-z0-9_-]*)(?: instructions)?[ >]")
-_PROMPT: Final = Reading("user_message", None)
+_PROMPT: Final = TextReading("user_message", None)
 INSTRUCTIONS: Final = "model.base_instructions"
 """Codex' name for the instructions that a session begins with, where they are a message of the history."""
 _TYPED: Final = "user.text"
 _UNNAMED: Final = "unknown"
 
 
-def of_user(text: str, told: str | None = None) -> Reading:
+def of_user(text: str, told: str | None = None) -> TextReading:
     """A text in a message of the user role; `told`: Codex' own name for its kind, where it gives one."""
     if told == _TYPED:
         return _PROMPT
     found = _by_markers(text)
     if found is _PROMPT and told is not None and told != _UNNAMED and not told.startswith("user."):
-        return Reading("policy_note", told)
+        return TextReading("policy_note", told)
     return found
 
 
-def _by_markers(text: str) -> Reading:
+def _by_markers(text: str) -> TextReading:
     body = text.lstrip()
     if body.startswith(_WARNINGS):
-        return Reading("policy_note", "warning")
+        return TextReading("policy_note", "warning")
     if not body.startswith(("<", "#")):
         return _PROMPT
     if _IMAGE.match(body.rstrip()):
-        return Reading("policy_note", "image")
+        return TextReading("policy_note", "image")
     if body.startswith(_AGENTS_START):
-        return Reading("durable_memory", AGENTS_MD)
+        return TextReading("durable_memory", AGENTS_MD)
     match = _OPENING.match(body)
     if match is None:
         return _PROMPT
     tag = match.group(1).lower()
     kind = _USER.get(tag) or ("external_resource" if tag.startswith(_EXTERNAL) else None)
     closed = body.rstrip().lower().endswith(f"</{tag}>")
-    return Reading(kind, tag) if kind is not None and closed else _PROMPT
+    return TextReading(kind, tag) if kind is not None and closed else _PROMPT
 
 
-def of_developer(text: str, told: str | None = None) -> Reading:
+def of_developer(text: str, told: str | None = None) -> TextReading:
     """A text in a message of the developer role; `told`: as in `of_user`."""
     if told == INSTRUCTIONS:
-        return Reading("system_prompt", "base_instructions")
+        return TextReading("system_prompt", "base_instructions")
     match = _OPENING.match(text.lstrip())
-    return Reading("developer_instruction", match.group(1) if match is not None else None)
+    return TextReading("developer_instruction", match.group(1) if match is not None else None)
 
 
 _PLANS: Final = re.compile(

@@ -1,6 +1,6 @@
 """Reads VS Code chat exports and stored chats (`requests[]`): what the chat panel keeps of a conversation.
 
-VS Code's own store of a chat: a snapshot on the first line, then a change of it on each (since 1.109).
+A stored chat (since 1.109) is a snapshot on the first line, then a change of it on each line.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ctxctl.importers.copilot_chat import elements, is_log
+from ctxctl.importers.copilot_chat import is_log, texts
 from ctxctl.ingest.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.document import document
@@ -111,7 +111,7 @@ def _asked(request: Json, metadata: Json, name: str) -> list[Part]:
             text = block.get("text") if isinstance(block, dict) else block
             if not isinstance(text, str):
                 continue
-            for piece in elements.pieces(text):
+            for piece in texts.pieces(text):
                 key = f"{name}/{place}-{len(made) + 1}" if piece.tag != "userRequest" else name
                 made.append(Part(piece.kind, piece.text, "user", key=key, title=piece.tag))
     message = request.get("message")
@@ -148,7 +148,7 @@ def _result(result: Any, call: Part) -> list[Part]:
         if isinstance(value, str):
             made.append(Part("tool_result", value, "tool", key=key, title=call.title))
         elif isinstance(value, dict) and "node" in value:
-            text = elements.rendered(value)
+            text = texts.rendered(value)
             made.append(Part("tool_result", text, "tool", key=key, title=call.title, derived=True))
         elif block.get("data") is not None:
             data = canonical(block["data"])

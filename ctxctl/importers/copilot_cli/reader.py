@@ -6,8 +6,17 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ctxctl.importers.copilot_cli import blocks
-from ctxctl.importers.copilot_cli.lane import Lane, usage_of
+from ctxctl.importers.copilot_cli.parts import (
+    UniqueKeys,
+    assistant_parts,
+    call_part,
+    is_injected,
+    is_left_behind,
+    is_reply,
+    result_parts,
+    user_parts,
+)
+from ctxctl.importers.copilot_cli.thread import SessionThread, usage_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, shallow, string
@@ -42,7 +51,7 @@ class Session(Run):
 
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
-        self._lanes: dict[str | None, Lane] = {}
+        self._lanes: dict[str | None, SessionThread] = {}
         self._agents: dict[str, Json] = {}
         """What `subagent.started` told, by the tool call that started it."""
         self._titles: dict[str, str] = {}
@@ -51,11 +60,11 @@ class Session(Run):
         """The prompts that calls gave to sub-agents."""
         self._calls: dict[str, str] = {}
         """The call that started a sub-agent, by the agent's id: events name either."""
-        self._owed: dict[Lane, Part] = {}
+        self._owed: dict[SessionThread, Part] = {}
         """Prompts of sub-agents that no event of theirs has told so far."""
         self._failed: dict[str, Part] = {}
         """Results of calls that failed, as a client sends them that goes on from the log; by item."""
-        self._compacting: dict[Lane, set[str]] = {}
+        self._compacting: dict[SessionThread, set[str]] = {}
         """Items that a summary which is being written will stand for."""
         self._behind: set[str] = set()
         """Reasoning that such a client does not send."""
@@ -63,7 +72,7 @@ class Session(Run):
         self._version: tuple[int, ...] = ()
         self._named = False
         """An answer was told whose request or model is named: one that names neither is the client's own."""
-        self._keys = blocks.Keys()
+        self._keys = UniqueKeys()
         self._ordinal: dict[str, int] = {}
         self._made_at: dict[str, int] = {}
         """By item: how many events had been read when it came."""
@@ -121,20 +130,20 @@ class Session(Run):
             return
         handler(data, record)
 
-    def _lane(self, data: Json, record: Json) -> Lane:
+    def _lane(self, data: Json, record: Json) -> SessionThread:
         """The thread that an event belongs to."""
         agent = string(record.get("agentId"))
         name = string(data.get("parentToolCallId")) or self._calls.get(agent or "", agent)
         lane = self._lanes.get(name)
         if lane is None:
-            lane = self._lanes[name] = Lane(self.thread(name, origin=self._origin(name)))
+            lane = self._lanes[name] = SessionThread(self.thread(name, origin=self._origin(name)))
             if name is not None and name in self._prompts:
                 self._owed[lane] = Part(
                     "user_message", self._prompts.pop(name), "user", derived=True, line=self.line.number
                 )
         return lane
 
-    def _pay(self, lane: Lane) -> None:
+    def _pay(self, lane: SessionThread) -> None:
         """A sub-agent's first request begins: its prompt is the call's, where no event told it."""
         prompt = self._owed.pop(lane, None)
         if prompt is not None:
@@ -308,8 +317,8 @@ class Session(Run):
         lane = self._lane(data, record)
         self._owed.pop(lane, None)
         name = string(record.get("id"))
-        parts = blocks.user(data, name, self._keys, self.line.number)
-        if not blocks.injected(data):
+        parts = user_parts(data, name, self._keys, self.line.number)
+        if not is_injected(data):
             lane.conversation.turn = string(data.get("interactionId")) or name
         lane.take(self._placed(parts))
 
@@ -347,17 +356,17 @@ class Session(Run):
         call = ids[0] or ids[1]
         # Some call ids are sealed, and hundreds of characters long.
         step = next((found for found in ids if found is not None and len(found) <= _MAX_ID), None)
-        parts = blocks.assistant(
+        parts = assistant_parts(
             data, lane.reasoning, self._keys, self._titles, self._prompts, self.line.number
         )
         lane.reasoning = None
-        reply = blocks.is_reply(data)
+        reply = is_reply(data)
         self._named = self._named or reply
         if lane.between and self._named and not reply:
             lane.take(self._placed(parts))
             lane.called(_calls(data))
             return
-        if blocks.is_left_behind(data):
+        if is_left_behind(data):
             self._behind.update(part.item for part in parts if part.kind == "reasoning")
         if model is not None or lane.model is None:
             # The bill of the request before is reported with its own model.
@@ -380,7 +389,7 @@ class Session(Run):
         if call is None or call in self._titles or not lane.answering:
             return
         request = {"toolCallId": call, "name": data.get("toolName"), "arguments": data.get("arguments")}
-        part = blocks.called(request, self._keys, self._titles, self._prompts, self.line.number)
+        part = call_part(request, self._keys, self._titles, self._prompts, self.line.number)
         lane.more(self._placed([part]))
         lane.called([call])
 
@@ -388,7 +397,7 @@ class Session(Run):
         lane = self._lane(data, record)
         # The stream names no version; `rte` is of the same age.
         short = self._version >= _SHORT_ERRORS or (not self._version and "rte" in data)
-        parts = blocks.result(data, self._keys, self._titles, self.line.number, short=short)
+        parts = result_parts(data, self._keys, self._titles, self.line.number, short=short)
         lane.result(self._placed(parts), string(data.get("toolCallId")))
         first = parts[0]
         error = (first.native or {}).get("error")

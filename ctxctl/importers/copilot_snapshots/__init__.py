@@ -7,7 +7,7 @@ from typing import Final
 
 from ctxctl.ingest.about import About, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import body
+from ctxctl.ingest.skim import text_of_head
 
 _YAML: Final = re.compile(
     rb"^conversations[ ]*:[ ]*(?:\r?\n(?:[ ]*+(?:#[^\n]*+|\r?+)\n)*+[ ]*+-[ ]*messages[ ]*:|\[\])", re.M
@@ -43,7 +43,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head looks like a snapshot's."""
-    start = body(head)
+    start = text_of_head(head)
     return _SURE if start[:1] not in (b"{", b"[") and _YAML.search(start) else 0
 
 

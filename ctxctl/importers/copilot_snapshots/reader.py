@@ -13,9 +13,9 @@ from ctxctl.ingest.parts import Part, listed, string
 from ctxctl.ingest.run import Run
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.providers.calls import yaml_cassettes
-from ctxctl.providers.calls.encodings import opened
+from ctxctl.providers.calls.encodings import decoded_body
 from ctxctl.providers.dialects import by_name
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.trace.source import Source
 
 NAME: Final = "copilot-snapshots"
@@ -40,7 +40,7 @@ class _Stored(NamedTuple):
     """One per message: of it and of all before it."""
     ends: list[int]
     """Rows of the window after each message."""
-    names: Names
+    names: CallTitles
     """Titles of its calls."""
 
 
@@ -123,7 +123,7 @@ class _Snapshot:
             origin = self._tasks.get(first) if isinstance(first, str) else None
             name = f"conversation-{number + 1}" if number else None
             conversation = self._run.thread(name, origin=origin)
-            self._threads.append(_Stored(conversation, [], [], [], Names()))
+            self._threads.append(_Stored(conversation, [], [], [], CallTitles()))
         return self._threads[number]
 
     def _message(self, stored: _Stored, message: Json, mark: bytes, line: int) -> None:
@@ -145,7 +145,7 @@ class _Snapshot:
     def _note_tasks(self, message: Json, conversation: Conversation) -> None:
         for call in listed(message.get("tool_calls")):
             function = call.get("function") if isinstance(call, dict) else None
-            arguments = opened(function.get("arguments")) if isinstance(function, dict) else None
+            arguments = decoded_body(function.get("arguments")) if isinstance(function, dict) else None
             prompt = arguments.get("prompt") if isinstance(arguments, dict) else None
             if isinstance(prompt, str) and isinstance(arguments, dict):
                 self._tasks[prompt] = {

@@ -1,6 +1,6 @@
-"""A project's runs and their calls as steps.
+"""A project's runs and their calls as steps; ctxdiff's blocks become items.
 
-ctxdiff's blocks as items: texts as they are, everything else from the JSON that ctxdiff made of it.
+Texts are as they were; everything else comes from the JSON that ctxdiff made of it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ import orjson
 
 from ctxctl.ingest.build import VERSION_DIGITS, Json
 from ctxctl.ingest.conversation import Conversation
-from ctxctl.ingest.database import read, value
+from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
 from ctxctl.listdiff import same_start
-from ctxctl.model import vocab
 from ctxctl.providers.dialects import by_name
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.slots import structured
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
@@ -50,7 +49,7 @@ def events(source: Source, report: Report) -> Iterator[Json]:
     """The events of a database."""
     run = Run(NAME, report)
     run.line = Line(1, 0, b"")
-    return read(run, source, lambda run, database: _Reader(run, database).runs())
+    return read_database(run, source, lambda run, database: _Reader(run, database).runs())
 
 
 class _Thread:
@@ -58,7 +57,7 @@ class _Thread:
 
     def __init__(self, window: Conversation) -> None:
         self.window = window
-        self.names = Names()
+        self.names = CallTitles()
         self.held: list[str] = []
         """Digests of the blocks of its last call."""
 
@@ -96,8 +95,7 @@ class _Reader:
             run.problem(
                 "newer-version", f"schema {schema} of ctxdiff is newer than {SCHEMA}, the newest known"
             )
-        told = {"format": NAME, "session": native, "project": string(row.get("project")), "version": version}
-        run.emit(vocab.SOURCE_OPENED, {name: one for name, one in told.items() if one is not None})
+        run.opened(session=native, project=string(row.get("project")), version=version)
         threads: dict[str | None, _Thread] = {}
         for call in self._database.execute(_CALLS, (row.get("id"),)).fetchall():
             record = dict(call)
@@ -207,7 +205,7 @@ _RESULTS: Final = frozenset({"functionResponse", "function_response", "toolResul
 _GEMINI: Final = ("functionCall", "function_call", "functionResponse", "function_response", "executableCode")
 
 
-def part(block: Json, names: Names) -> Part:
+def part(block: Json, names: CallTitles) -> Part:
     """A block as an item; `names`: of the thread's tool calls so far."""
     role, text = string(block.get("role")) or "user", block.get("text")
     text = text if isinstance(text, str) else ""
@@ -243,7 +241,7 @@ def _tool(text: str, value: Any) -> Part:
     return Part("tool_definition", text, "system", key=key, title=name)
 
 
-def _piece(role: str, value: Json, names: Names) -> Part | None:
+def _piece(role: str, value: Json, names: CallTitles) -> Part | None:
     """One part of a message, as the dialect that has such parts reads it; None for what is in none."""
     kind = value.get("type")
     made: list[Part] = []
@@ -267,7 +265,7 @@ def _piece(role: str, value: Json, names: Names) -> Part | None:
     return made[0]
 
 
-def _converse(value: Json, names: Names) -> Part | None:
+def _converse(value: Json, names: CallTitles) -> Part | None:
     """A call or a result of Bedrock's Converse."""
     use, result = value.get("toolUse"), value.get("toolResult")
     if isinstance(use, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctxctl.importers.cursor.transcript import asked, call
+from ctxctl.importers.cursor.transcript import call, user_parts
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.conversation import Conversation
@@ -41,7 +41,7 @@ class Hooks:
 
     def events(self, source: Source) -> Iterator[Json]:
         """The log's steps, as its lines come."""
-        self._run.emit(vocab.SOURCE_OPENED, {"format": self._run.name})
+        self._run.opened()
         for record in self._run.records(source):
             payload = record.get("payload")
             self._run.make.at(record.get("ts"))
@@ -103,7 +103,7 @@ class Hooks:
         window = self._window(conversation)
         generation = string(payload.get("generation_id"))
         window.turn = generation
-        parts = asked(text, self._line) if (text := string(payload.get("prompt"))) is not None else []
+        parts = user_parts(text, self._line) if (text := string(payload.get("prompt"))) is not None else []
         for index, part in enumerate(parts):
             if part.source is None and generation is not None:
                 part.item = f"{generation}/prompt" + (f"/{index}" if index else "")

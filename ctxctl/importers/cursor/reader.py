@@ -15,9 +15,9 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events."""
     head = source.read(0, 1 << 16)
     if head.startswith(SQLITE):
-        from ctxctl.importers.cursor import databases  # slow to import
+        from ctxctl.importers.cursor import database  # slow to import
 
-        return databases.events(NAME, source, report)
+        return database.events(NAME, source, report)
     if is_hooks(head):
         from ctxctl.importers.cursor.hooks import Hooks
 

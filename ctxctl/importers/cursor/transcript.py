@@ -1,6 +1,7 @@
-"""Agent transcripts: a line is a message; no ids, no times, no results of tools, no bills.
+"""Agent transcripts: a line is a message; there are no ids, no times, no results of tools and no bills.
 
-What the editor puts around a person's words, and answers with redacted reasoning, as items.
+What the editor puts around a person's words is an item of its own, and so is redacted reasoning in an
+answer.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ctxctl.trace.source import Source
 def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """One transcript by itself."""
     run = Run(name, report)
-    run.emit(vocab.SOURCE_OPENED, {"format": name})
+    run.opened()
     yield from _read(run, run.thread(), source)
     yield from run.finish()
 
@@ -42,7 +43,7 @@ def folder_events(name: str, folder: Folder, report: Report) -> Iterator[Json]:
         if "subagents" in path.split("/"):
             thread, options = stem, {"origin": {"parent_thread": vocab.MAIN_THREAD}}
         run.make.file = path
-        run.emit(vocab.SOURCE_OPENED, {"format": name, "session": run.session})
+        run.opened(session=run.session)
         try:
             with folder.open(path) as source:
                 yield from _read(run, run.thread(thread, **options), source)
@@ -85,7 +86,7 @@ _TYPED: Final = re.compile(r"^<user_query>", re.MULTILINE)
 _FILES: Final = ("image_files", "attached_files", "open_and_recently_viewed_files", "uploaded_documents")
 
 
-def asked(text: str, line: int = 0) -> list[Part]:
+def user_parts(text: str, line: int = 0) -> list[Part]:
     """A message of the user: the blocks in front of what the person typed are items of their own.
 
     Where `<user_query>` says what was typed, lines between those blocks (`[Image]`, which stands for an
@@ -123,7 +124,7 @@ def _block_end(text: str, at: int) -> int | None:
     return end + len(text[end:]) - len(text[end:].lstrip(" \t\r\n"))
 
 
-def answered(text: str, line: int = 0) -> list[Part]:
+def answer_parts(text: str, line: int = 0) -> list[Part]:
     """An answer's text; reasoning that was redacted shows as a part without text."""
     own = text.removesuffix(_REDACTED)
     parts = [Part("assistant_message", own, "assistant", line=line)] if own.strip() else []
@@ -172,10 +173,10 @@ def _block(role: str, block: Json, line: int) -> list[Part]:
     if not isinstance(text, str):
         return [Part("custom", build.canonical(block), role, line=line)] if "text" not in block else []
     if role == "assistant":
-        return answered(text, line)
+        return answer_parts(text, line)
     if role == "system":
         return [Part("system_prompt", text, "system", line=line)]
-    return asked(text, line)
+    return user_parts(text, line)
 
 
 def _result(block: Json, line: int) -> Part:

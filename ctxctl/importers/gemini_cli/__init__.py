@@ -8,7 +8,7 @@ import orjson
 
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 _LINES: Final = 20
 _SAID: Final = ("user", "gemini", "info", "error", "warning")
@@ -97,7 +97,7 @@ def detect(head: bytes) -> int:
 
 def layout_score(head: bytes) -> int:
     """How sure one document is a chat or a saved history, by its keys."""
-    layout = skim(head)
+    layout = layout_of_head(head)
     if layout.has("sessionId", "projectHash"):
         return 92
     if layout.has("clientHistory", "toolCall") or layout.has("history[].role", "history[].parts", "authType"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxctl.importers.gemini_cli.contents import Cutter, bill, is_billed, is_blob, pieces
+from ctxctl.importers.gemini_cli.parts import PartCutter, bill, is_billed, is_blob, pieces
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run
@@ -17,7 +17,7 @@ class Chat:
         self._run = run
         origin = {"agent_type": "subagent"} if kind == "subagent" else None
         self._window = run.thread(origin=origin)
-        self._cutter = Cutter()
+        self._cutter = PartCutter()
         self._messages: list[tuple[str | None, int]] = []
         """The messages in the window, by id, and how many rows each has."""
         self._waiting = False
@@ -68,7 +68,7 @@ class Chat:
         """
         before = [native for native, _ in self._messages]
         self._messages.clear()
-        self._cutter = Cutter()
+        self._cutter = PartCutter()
         self._told.clear()
         self._waiting = False
         made: list[Part] = []

@@ -1,8 +1,7 @@
-"""Chats on disk, one document or JSON lines; saved histories; recorded replies; what was printed.
+"""Reads the files of Gemini CLI: chats, saved histories, recorded replies and printed output.
 
-Recorded replies (`*.responses`): what the model said, without what it was asked.
-
-What `gemini --output-format stream-json` prints.
+A chat is one document or JSON lines.  Recorded replies (`*.responses`) hold what the model said without what
+it was asked; printed output is that of `gemini --output-format stream-json`.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ from typing import Any, Final
 
 from ctxctl.importers.gemini_cli import is_lines, layout_score
 from ctxctl.importers.gemini_cli.chat import Chat, is_sent
-from ctxctl.importers.gemini_cli.contents import Cutter
+from ctxctl.importers.gemini_cli.parts import PartCutter
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
 
@@ -28,7 +26,7 @@ _GREETING: Final = "Got it. Thanks for the context!"
 """What the CLI lets the model say to the set-up; nobody was asked."""
 
 
-def whole(name: str, source: Source, report: Report) -> Iterator[Json]:
+def read_document(name: str, source: Source, report: Report) -> Iterator[Json]:
     """A document: a chat, or a saved history."""
     run = Run(name, report)
     run.line = Line(1, 0, b"")
@@ -63,14 +61,13 @@ def _chat(run: Run, head: Json, messages: list[Any]) -> Iterator[Json]:
 def _begin(run: Run, head: Json) -> Chat:
     run.session = string(head.get("sessionId"))
     run.make.at(head.get("startTime"))
-    told = {"format": run.name, "session": run.session, "kind": string(head.get("kind"))}
-    run.emit(vocab.SOURCE_OPENED, {name: value for name, value in told.items() if value is not None})
+    run.opened(session=run.session, kind=string(head.get("kind")))
     return Chat(run, kind=string(head.get("kind")))
 
 
 def _saved(run: Run, history: list[Any]) -> None:
     """A history as it would be sent again: each answer in it is one request's."""
-    window, cutter = run.thread(), Cutter()
+    window, cutter = run.thread(), PartCutter()
     turns = 0
     for content in history:
         if not isinstance(content, dict):
@@ -93,7 +90,7 @@ def _is_greeting(made: list[Part]) -> bool:
     return len(made) == 1 and made[0].text is not None and made[0].text.startswith(_GREETING)
 
 
-class Lines(Run):
+class LineReader(Run):
     """JSON lines: a chat of newer versions, recorded replies, or what was printed."""
 
     def __init__(self, name: str, report: Report) -> None:
@@ -102,17 +99,17 @@ class Lines(Run):
         self._held: tuple[Json, Line] | None = None
         """The last message, which may come again with more in it, and its line."""
         self._done: set[str] = set()
-        self._replies: Replies | None = None
-        self._printed: Printed | None = None
+        self._replies: RecordedReplies | None = None
+        self._printed: PrintedStream | None = None
 
     def events(self, source: Source) -> Iterator[Json]:
         """The events of the file."""
         for record in self.records(source):
             if isinstance(record.get("method"), str) and "response" in record:
-                self._replies = self._replies or Replies(self)
+                self._replies = self._replies or RecordedReplies(self)
                 self._replies.take(record)
             elif isinstance(record.get("type"), str) and "id" not in record:
-                self._printed = self._printed or Printed(self)
+                self._printed = self._printed or PrintedStream(self)
                 self._printed.take(record)
             else:
                 self._recorded(record)
@@ -176,7 +173,7 @@ class Lines(Run):
 _ASKED: Final = ("generateContent", "generateContentStream")
 
 
-class Replies:
+class RecordedReplies:
     """A line for each call: one request, of which nothing is known but the bill and the answer."""
 
     def __init__(self, run: Run) -> None:
@@ -220,7 +217,7 @@ def _answer(chunks: list[Json]) -> list[Part]:
         for one in made
         if one.get("thought") is True and isinstance(one.get("text"), str)
     ]
-    return [*thoughts, *Cutter().model(made, None)]
+    return [*thoughts, *PartCutter().model(made, None)]
 
 
 def _pieces(chunk: Json) -> list[Json]:
@@ -250,12 +247,12 @@ def _bill(chunks: list[Json], model: str | None) -> Json | None:
     return None
 
 
-class Printed:
+class PrintedStream:
     """Puts pieces of texts together; an answer begins where the model speaks after anything else."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._cutter = Cutter()
+        self._cutter = PartCutter()
         self._model: str | None = None
         self._answering = False
         self._turns = 0
@@ -271,8 +268,7 @@ class Printed:
         if kind == "init":
             self._run.session = string(record.get("session_id"))
             self._model = string(record.get("model"))
-            told = {"format": self._run.name, "session": self._run.session}
-            self._run.emit(vocab.SOURCE_OPENED, {name: value for name, value in told.items() if value})
+            self._run.opened(session=self._run.session)
         elif kind == "message":
             self._message(record)
         elif kind == "tool_use":
@@ -340,5 +336,5 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events: one document, or lines."""
     head = source.read(0, _HEAD)
     if layout_score(head) and not is_lines(head):
-        return whole(_NAME, source, report)
-    return Lines(_NAME, report).events(source)
+        return read_document(_NAME, source, report)
+    return LineReader(_NAME, report).events(source)

@@ -8,7 +8,7 @@ import orjson
 
 from ctxctl.ingest.about import About, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 NAME: Final = "goose"
 _LINES: Final = 20
@@ -57,7 +57,7 @@ def detect(head: bytes) -> int:
     """How sure the beginning looks like a session's."""
     if head.startswith(SQLITE):
         return 92 if all(mark in head for mark in (b"content_json", b"session_id", b"working_dir")) else 0
-    layout = skim(head)
+    layout = layout_of_head(head)
     if layout.has("working_dir", "conversation"):
         return 90
     best = 0

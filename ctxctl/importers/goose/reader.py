@@ -1,7 +1,4 @@
-"""goose's sessions: the messages as it stores them, as steps.
-
-goose's `sessions.db`.
-"""
+"""goose's sessions as steps: from its `sessions.db`, an export, or JSON lines."""
 
 from __future__ import annotations
 
@@ -12,14 +9,12 @@ from typing import Any, Final
 from ctxctl.importers.goose import NAME, SQLITE
 from ctxctl.importers.goose_recordings.reader import parts_of, tool_parts
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.database import read as read_database
-from ctxctl.ingest.database import value
+from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import Part, mapping, moment, string
 from ctxctl.ingest.run import Run
-from ctxctl.ingest.skim import skim
-from ctxctl.model import vocab
+from ctxctl.ingest.skim import layout_of_head
 from ctxctl.trace.source import Source
 
 _FOR_PEOPLE: Final = ("actionRequired", "systemNotification", "toolConfirmationRequest")
@@ -50,14 +45,7 @@ class Session:
         """Take the session's description."""
         model = head.get("model_config")
         self._model = string(model.get("model_name")) if isinstance(model, dict) else None
-        told = {
-            "format": self._run.name,
-            "session": self._run.session,
-            "cwd": string(head.get("working_dir")),
-        }
-        self._run.emit(
-            vocab.SOURCE_OPENED, {name: value for name, value in told.items() if value is not None}
-        )
+        self._run.opened(session=self._run.session, cwd=string(head.get("working_dir")))
         tools = tool_parts(head.get("tools"))
         for part in tools:
             part.line = self._run.line.number
@@ -190,7 +178,7 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     yield from run.finish()
 
 
-def exported(name: str, source: Source, report: Report) -> Iterator[Json]:
+def exported_events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of an exported session: one document."""
     run = Run(name, report)
     run.line = Line(1, 0, b"")
@@ -272,6 +260,6 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     head = source.read(0, 64 * 1024)
     if head.startswith(SQLITE):
         return database_events(NAME, source, report)
-    if skim(head).has("conversation"):
-        return exported(NAME, source, report)
+    if layout_of_head(head).has("conversation"):
+        return exported_events(NAME, source, report)
     return events(NAME, source, report)

@@ -7,7 +7,7 @@ from typing import Final
 
 from ctxctl.ingest.about import About, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import body
+from ctxctl.ingest.skim import text_of_head
 
 _HEAD: Final = re.compile(
     rb'\A\{\s*"[0-9a-f]{64}"\s*:\s*\{\s*"input"\s*:\s*\{\s*"(?:system|messages|tools|model\w*)"\s*:'
@@ -42,7 +42,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head looks like a recording's."""
-    return _SURE if _HEAD.match(body(head)) else 0
+    return _SURE if _HEAD.match(text_of_head(head)) else 0
 
 
 FORMAT: Final = Format(

@@ -1,7 +1,4 @@
-"""The calls of a goose provider recording: what goose gave its provider, and the answer.
-
-The content of goose's own messages as parts.
-"""
+"""The calls of a goose provider recording: what goose gave its provider, and the answer."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS
 from ctxctl.ingest.about import About, absent, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import body
-from ctxctl.providers.calls.about import BODIES, LIMITS
+from ctxctl.ingest.skim import text_of_head
 
 _REQUEST: Final = re.compile(rb'"ur[il]"\s*:\s*"(?:https?:)?\\?/')
 _BODY: Final = re.compile(
@@ -28,18 +28,18 @@ ABOUT: Final = About(
     places=("golden requests in a client library's tests", "request dumps"),
     turns="One step is one request.",
     claims={
-        **BODIES,
+        **BODY_CLAIMS,
         "threads": native("the name that a request stands by"),
         "times": absent(),
     },
-    limits=LIMITS,
+    limits=BODY_LIMITS,
     origin="cognesy/instructor-php driver-golden-requests.json",
 )
 
 
 def detect(head: bytes) -> int:
     """How sure the head looks like a list of requests; formats that hold requests claim them first."""
-    start = body(head)
+    start = text_of_head(head)
     if start[:1] not in (b"{", b"[") or _is_log(start):
         return 0
     if not _REQUEST.search(start) or b'"method"' not in start:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ctxctl.importers.claude_code import prompts
+from ctxctl.importers.claude_code import texts
 from ctxctl.importers.iflow import transcripts
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
-from ctxctl.ingest.folder import Folder, several
+from ctxctl.ingest.folder import Folder, read_several
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.dialects.anthropic import Anthropic
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.trace.source import Source
 
 _NAME = "iflow"
@@ -47,7 +46,7 @@ class Session:
 
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
-        self._names = Names()
+        self._names = CallTitles()
         self._calls: set[str] = set()
         """Ids of the tool calls met: later lines of an answer repeat those before."""
         self._answer: _Answer | None = None
@@ -73,7 +72,7 @@ class Session:
         for window in run.threads.values():
             self._billed(window)
         if not run.make.count:
-            run.emit(vocab.SOURCE_OPENED, {"format": run.name})
+            run.opened()
         yield from run.finish()
 
     def _said(self, window: Conversation, message: Json, uuid: str) -> None:
@@ -110,7 +109,7 @@ class Session:
         for part in parts:
             if part.kind == "user_message" and part.text is not None:
                 meta = record.get("isMeta") is True
-                part.kind = prompts.META.kind if meta else prompts.read(part.text).kind
+                part.kind = texts.META.kind if meta else texts.reading_of(part.text).kind
         if not results and any(part.kind in ("user_message", "image") for part in parts):
             window.turn = uuid
         window.append(*_named(parts, uuid))
@@ -155,4 +154,4 @@ class _Transcripts:
 
 def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
     """Each session in the order of the files' names."""
-    yield from several(folder, [(name, _Transcripts()) for name in transcripts(folder)], report)
+    yield from read_several(folder, [(name, _Transcripts()) for name in transcripts(folder)], report)

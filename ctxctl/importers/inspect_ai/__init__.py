@@ -10,7 +10,7 @@ from typing import Final
 
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 _SURE = 96
 _LIKELY = 80
@@ -67,7 +67,7 @@ def detect(head: bytes) -> int:
     """How sure the head is a log: an archive with its entries, or a document with an `eval`."""
     if head.startswith(_ZIP):
         return _archive(head)
-    seen = skim(head)
+    seen = layout_of_head(head)
     if seen.has("eval.run_id", "eval.task") or seen.has("eval.task_id", "eval.model", "eval.task"):
         return _SURE
     return _LIKELY if seen.has("eval.model", "eval.task", "version") else 0

@@ -1,8 +1,6 @@
-"""The samples of a log, from an archive or a document, one after the other.
+"""The samples of a log, one after the other, from a document or from an `.eval` archive.
 
-The entries of an `.eval` archive, within bounds; zstd entries need the extra `zstd`.
-
-A source as a seekable file, for readers of archives and databases.
+The entries of an archive are read within bounds; zstd entries need the extra `zstd`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A sample's requests: from its model events, or where a log holds none, from its messages.
 
-Puts back what a log took out of its events: long texts, and messages that several events share.
-
-Which conversation a model event belongs to: the spans that it stands in, and its first message.
+Long texts, and messages that several events share, are put back into the events that the log took them out
+of.  A model event belongs to a conversation by the spans that it stands in and by its first message.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Sample:
         self._run = run
         self._sample = sample
         self._model = model
-        self._pools = Pools(sample)
+        self._pools = SharedValues(sample)
         self._openings: dict[tuple[str | None, str], str | None] = {}
         """Thread by its spans' name and its first message."""
         self._homes: dict[str | None, int] = {}
@@ -50,16 +49,16 @@ class Sample:
             self._run.make.at(event.get("timestamp"))
             if kind == "model":
                 asked += 1
-                self._request(event, home(path, string(event.get("role"))), path)
+                self._request(event, thread_of_spans(path, string(event.get("role"))), path)
                 yield from self._run.drain()
             elif kind == "compaction":
-                self._compacted[home(path, string(event.get("role"))).name] = event
+                self._compacted[thread_of_spans(path, string(event.get("role"))).name] = event
         if not asked:
             yield from self._from_messages()
 
     # -- model events -------------------------------------------------------------------------------------
 
-    def _request(self, event: Json, where: Home, path: tuple[Span, ...]) -> None:
+    def _request(self, event: Json, where: ThreadOfSpans, path: tuple[Span, ...]) -> None:
         messages = [m for m in self._pools.input(event) if isinstance(m, dict)]
         compaction = self._compacted.pop(where.name, None)
         thread = self._thread(where, messages, path, compacted=compaction is not None)
@@ -87,7 +86,7 @@ class Sample:
         return response if isinstance(response, dict) else None
 
     def _thread(
-        self, where: Home, messages: list[Json], path: tuple[Span, ...], *, compacted: bool
+        self, where: ThreadOfSpans, messages: list[Json], path: tuple[Span, ...], *, compacted: bool
     ) -> Conversation:
         """The conversation of a request; one that begins with another message is one of its own."""
         opening = next((m for m in messages if m.get("role") not in ("system", "developer")), None)
@@ -136,7 +135,7 @@ def _generated(message: Json) -> bool:
     return message.get("role") == "assistant" and message.get("source") != "input"
 
 
-def _cut(body: Json | None, event: Json, messages: list[Json], pools: Pools) -> tuple[list[Part], Any]:
+def _cut(body: Json | None, event: Json, messages: list[Json], pools: SharedValues) -> tuple[list[Part], Any]:
     """The window of a model event, and the dialect of its body if there is one that is known."""
     if body is not None:
         from ctxctl.providers import dialects
@@ -245,7 +244,7 @@ _SCHEMES: Final = ("attachment://", "tc://")
 _MAX_DEPTH: Final = 100
 
 
-class Pools:
+class SharedValues:
     """What a sample holds apart from its events."""
 
     def __init__(self, sample: Json) -> None:
@@ -379,7 +378,7 @@ class Spans:
         return (*self._steps, *reversed(found))
 
 
-class Home(NamedTuple):
+class ThreadOfSpans(NamedTuple):
     """A conversation by its spans."""
 
     name: str | None
@@ -388,21 +387,23 @@ class Home(NamedTuple):
     """What sort of agent it is."""
 
 
-def home(path: tuple[Span, ...], role: str | None) -> Home:
+def thread_of_spans(path: tuple[Span, ...], role: str | None) -> ThreadOfSpans:
     """A scorer's conversation, a sub-agent's, a model role's, or the sample's."""
     for span in path:
         if span.kind in ("scorer", "scorers") and span.name != "scorers":
-            return Home(f"scorer-{_safe(span.name)}", "scorer")
+            return ThreadOfSpans(f"scorer-{_safe(span.name)}", "scorer")
     agents = [span for span in path if span.kind in _AGENTS]
     if any(span.kind == "scorers" for span in path):
-        return Home("scorers", "scorer")
+        return ThreadOfSpans("scorers", "scorer")
     # The agent that solves the sample is itself a span; those inside it are its sub-agents.
     inner = agents if agents and agents[0].kind != "agent" else agents[1:]
     if inner:
-        return Home(f"{_safe(inner[-1].name)}-{inner[-1].ident[:8]}", inner[-1].name or inner[-1].kind)
+        return ThreadOfSpans(
+            f"{_safe(inner[-1].name)}-{inner[-1].ident[:8]}", inner[-1].name or inner[-1].kind
+        )
     if role is not None:
-        return Home(f"role-{_safe(role)}", role)
-    return Home(None, None)
+        return ThreadOfSpans(f"role-{_safe(role)}", role)
+    return ThreadOfSpans(None, None)
 
 
 def _safe(name: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from ctxctl.importers.claims import SPAN_CLAIMS, SPAN_LIMITS
 from ctxctl.ingest.about import About
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
-from ctxctl.providers.spans.about import CLAIMS, LIMITS
+from ctxctl.ingest.skim import layout_of_head
 
 _SURE: Final = 96
 _LIKELY: Final = 80
@@ -23,9 +23,9 @@ ABOUT: Final = About(
     ),
     places=("GET /api/public/traces/ID", "Traces > Export", "GET /api/public/observations"),
     turns="One step is one observation of type GENERATION; a turn is a trace.",
-    claims=CLAIMS,
+    claims=SPAN_CLAIMS,
     limits=(
-        *LIMITS,
+        *SPAN_LIMITS,
         "a generation around another one repeats it and is not counted",
         "prompts that a framework wrote down as text are taken apart by their roles",
         "ChatML renderings tell neither the order of calls nor their kinds, times and tokens",
@@ -36,7 +36,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the first bytes are a trace or observations."""
-    shown = skim(head)
+    shown = layout_of_head(head)
     for prefix in ("observations[].", "[].observations[].", "[].", "", "data[].", "trace.observations[].",
                    "[].body.", "batch[].body.", "body."):  # fmt: skip
         own = sum(1 for name in _OWN if f"{prefix}{name}" in shown.paths)

@@ -10,11 +10,11 @@ from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import mapping, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers.spans import billing, chat_values, shapes, traces
-from ctxctl.providers.spans.chat_values import NOTHING, Talk
+from ctxctl.providers.spans.chat_values import NOTHING, ChatContent
 from ctxctl.providers.spans.content import content, definitions
 from ctxctl.providers.spans.inferences import Inferences, moment
 from ctxctl.providers.spans.reader import records
-from ctxctl.providers.spans.span import Given, Span
+from ctxctl.providers.spans.span import ReadBeside, Span
 from ctxctl.providers.spans.traces import Traces
 from ctxctl.trace.source import Source
 
@@ -134,9 +134,9 @@ class Log:
         if kind == "llm":
             model = string(value.get("model")) or string(value.get("internalModelId"))
             usage = bill(value, model)
-            asked, answer = said(value, around)
+            asked, answer = spoken_content(value, around)
         session = string(value.get("sessionId")) or self._sessions.get(span.trace or "")
-        span.given = Given(kind, asked, answer, usage, model, session or _session_of(value))
+        span.given = ReadBeside(kind, asked, answer, usage, model, session or _session_of(value))
         if value.get(_RENDERED) is True:
             span.given = span.given._replace(thread=name)
         return span
@@ -194,7 +194,7 @@ def bill(value: Json, model: str | None) -> Json | None:
     )
 
 
-def said(value: Json, around: Json) -> tuple[Talk, list[Json]]:
+def spoken_content(value: Json, around: Json) -> tuple[ChatContent, list[Json]]:
     """The request and the answer of a generation.
 
     `around`: the generation around it, if that is the same call; it may have more than prose.
@@ -202,13 +202,13 @@ def said(value: Json, around: Json) -> tuple[Talk, list[Json]]:
     metadata = mapping(chat_values.opened(value.get("metadata")))
     attributes = _attributes(value)
     given, made = value.get("input"), value.get("output")
-    asked, answer = chat_values.asked(given), chat_values.answered(made)
+    asked, answer = chat_values.request_content(given), chat_values.answer_messages(made)
     if not isinstance(chat_values.opened(given), dict | list) and isinstance(
         chat_values.opened(around.get("input")), dict | list
     ):
         asked, answer = (
-            chat_values.asked(around["input"]),
-            chat_values.answered(around.get("output")) or answer,
+            chat_values.request_content(around["input"]),
+            chat_values.answer_messages(around.get("output")) or answer,
         )
     kept = content(_spanned(attributes))
     if not asked.messages or any(shapes.JSON in one for one in asked.messages):
@@ -222,11 +222,11 @@ def said(value: Json, around: Json) -> tuple[Talk, list[Json]]:
     tools = tools or chat_values.definitions(value.get("toolDefinitions"))
     if isinstance(metadata.get("invocation_params"), dict):
         tools = tools or chat_values.definitions(metadata["invocation_params"].get("tools"))
-    echo = chat_values.echoed(made)
+    echo = chat_values.echoed_request(made)
     system = asked.system or kept.asked.system
     if not system and not any(one.get("role") in ("system", "developer") for one in asked.messages):
         system = echo.system
-    return Talk(tools or echo.tools, system, asked.messages), answer or kept.answer
+    return ChatContent(tools or echo.tools, system, asked.messages), answer or kept.answer
 
 
 def _spanned(attributes: Json) -> Span:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from ctxctl.importers.claims import SPAN_CLAIMS, SPAN_LIMITS
 from ctxctl.ingest.about import About
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
-from ctxctl.providers.spans.about import CLAIMS, LIMITS
+from ctxctl.ingest.skim import layout_of_head
 
 _SURE: Final = 95
 _LIKELY: Final = 85
@@ -21,9 +21,9 @@ ABOUT: Final = About(
     ),
     places=("run_ops_*.jsonl of a client", "Client().list_runs() or bulk exports as JSON lines"),
     turns="One step is one run of type llm; a turn is a trace.",
-    claims=CLAIMS,
+    claims=SPAN_CLAIMS,
     limits=(
-        *LIMITS,
+        *SPAN_LIMITS,
         "tokens are those of llm runs; the sums on other runs repeat them",
         "inputs without their runs tell of no request",
     ),
@@ -33,7 +33,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the first bytes are runs."""
-    shown = skim(head)
+    shown = layout_of_head(head)
     for prefix in ("", "[].", "post[].", "[].post[].", "runs[].", "patch[]."):
         if shown.any(f"{prefix}run_type") and shown.any(f"{prefix}dotted_order", f"{prefix}trace_id"):
             return _SURE

@@ -13,7 +13,7 @@ from ctxctl.providers.spans import billing, chat_values
 from ctxctl.providers.spans.chat_values import NOTHING
 from ctxctl.providers.spans.inferences import Inferences, moment
 from ctxctl.providers.spans.reader import records
-from ctxctl.providers.spans.span import Given, Span
+from ctxctl.providers.spans.span import ReadBeside, Span
 from ctxctl.providers.spans.traces import Traces
 from ctxctl.trace.source import Source
 
@@ -136,10 +136,10 @@ def _span(name: str, value: Json) -> Span:
     metadata, parameters = _extra(value, "metadata"), _extra(value, "invocation_params")
     session = next((s for n in _SESSIONS if (s := string(metadata.get(n))) is not None), None)
     if value.get("run_type") != "llm":
-        span.given = Given("other", NOTHING, [], None, None, session)
+        span.given = ReadBeside("other", NOTHING, [], None, None, session)
         return span
     inputs, outputs = chat_values.opened(value.get("inputs")), chat_values.opened(value.get("outputs"))
-    asked, answer = chat_values.asked(inputs), chat_values.answered(_output(outputs))
+    asked, answer = chat_values.request_content(inputs), chat_values.answer_messages(_output(outputs))
     tools = (
         asked.tools
         or chat_values.definitions(parameters.get("tools"))
@@ -151,7 +151,7 @@ def _span(name: str, value: Json) -> Span:
                      string(metadata.get("ls_model_name"))) if s is not None), None
     )  # fmt: skip
     native_id = string(held.get("id"))
-    span.given = Given(
+    span.given = ReadBeside(
         "llm", asked._replace(tools=tools), answer, bill(value, held, model), model, session, native_id
     )
     return span

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, HeldAgainst, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import body, objects
-from ctxctl.providers.calls.about import BODIES, LIMITS, TURNS
+from ctxctl.ingest.skim import objects_of_head, text_of_head
 
 _WRAPPED: Final = re.compile(rb'^\{\s*"lhar"\s*:\s*\{')
 _CUT: Final = re.compile(rb'^\{\s*"type"\s*:\s*"entry"\s*,\s*"id"\s*:\s*"[^"]*"\s*,\s*"trace_id"\s*:', re.M)
@@ -21,14 +21,14 @@ ABOUT: Final = About(
         "category of its composition, with the collector's token count and without text."
     ),
     places=("context-lens data/*.lhar", "its export, .lhar and .lhar.json"),
-    turns=TURNS,
+    turns=BODY_TURNS,
     claims={
-        **BODIES,
+        **BODY_CLAIMS,
         "limit": native("the window as the collector knew it"),
         "threads": native("sessions by trace_id; sub-agents by agent_role"),
     },
     limits=(
-        *LIMITS,
+        *BODY_LIMITS,
         "token counts of categories are the collector's, scaled by it to the provider's total",
         "without bodies, what a compaction cut is not recorded",
     ),
@@ -39,9 +39,9 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head looks like an archive's."""
-    if _WRAPPED.match(body(head)):
+    if _WRAPPED.match(text_of_head(head)):
         return _SURE
-    for value in objects(head):
+    for value in objects_of_head(head):
         kind = value.get("type")
         if kind == "session" and "trace_id" in value and "started_at" in value:
             return _SURE

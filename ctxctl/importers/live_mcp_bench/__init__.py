@@ -6,7 +6,7 @@ from typing import Final
 
 from ctxctl.ingest.about import About, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 _SURE = 93
 _LIKELY = 75
@@ -36,7 +36,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head is an array of tasks with questions and messages."""
-    seen = skim(head)
+    seen = layout_of_head(head)
     if not seen.any("[].task_id", "[].question", "[].Question"):
         return 0
     if seen.has("[].messages", "[].messages[].role") and not seen.any("[].session_id", "[].events"):

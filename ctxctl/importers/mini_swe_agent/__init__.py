@@ -10,7 +10,7 @@ from typing import Final
 
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 _SURE = 96
 _LIKELY = 80
@@ -46,7 +46,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head names the format, or holds the agent's own run facts before its messages."""
-    seen = skim(head)
+    seen = layout_of_head(head)
     if seen.values.get("trajectory_format", "").startswith("mini-swe-agent"):
         return _SURE
     if seen.any("trajectory", "history", "steps"):

@@ -10,7 +10,7 @@ from typing import Final
 
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 NAME: Final = "opencode"
 _HOOKS: Final = (
@@ -106,13 +106,13 @@ ABOUT: Final = About(
 def detect(head: bytes) -> int:
     """How sure the beginning looks like an export, like one of the logs, or like the database."""
     if head.startswith(SQLITE):
-        from ctxctl.ingest.database import defined  # slow to import
+        from ctxctl.ingest.database import table_names  # slow to import
 
-        known = defined(head) >= _TABLES and all(name in head for name in _COLUMNS)
+        known = table_names(head) >= _TABLES and all(name in head for name in _COLUMNS)
         return 92 if known else 0
     if is_log(head):
         return 95
-    layout = skim(head)
+    layout = layout_of_head(head)
     if layout.has("info.id", "info.projectID", "info.directory"):
         return 95
     if layout.has("messages[].info", "messages[].parts") or layout.has("messages[].info.sessionID"):

@@ -1,6 +1,6 @@
 """opencode's `opencode.db`: sessions, messages and parts as rows of JSON.
 
-Messages that a person took back: opencode deletes them, and its table of events still tells of them.
+opencode deletes messages that a person takes back; its table of events still tells of them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from heapq import merge
 from typing import Any, Final
 
-from ctxctl.importers.opencode.parts import Native
+from ctxctl.importers.opencode.parts import NativePart
 from ctxctl.importers.opencode.session import Session, time_of
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.database import read, value
+from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import count, string
 from ctxctl.ingest.run import Run
@@ -28,7 +28,7 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of a database: one session after the other, child sessions as threads of their parents'."""
     run = Run(name, report)
     run.line = Line(1, 0, b"")
-    return read(run, source, _sessions)
+    return read_database(run, source, _sessions)
 
 
 def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
@@ -43,8 +43,7 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
         run.session = root = _root(native, parents)
         run.make.by(row.get("version"))
         if native == root:
-            told = {"format": run.name, "session": native, "version": string(row.get("version"))}
-            run.emit(vocab.SOURCE_OPENED, {key: one for key, one in told.items() if one is not None})
+            run.opened(session=native, version=string(row.get("version")))
         yield from _session(run, database, row, _origin(native, root, parents, calls), calls)
         if ends[root] == native:
             yield from run.end_session()
@@ -65,8 +64,8 @@ def _session(
 ) -> Iterator[Json]:
     native = str(row["id"])
     session: Session | None = None
-    undone = of(database, native)
-    for info, parts in merged(_messages(run, database, native), undone):
+    undone = removed_messages(database, native)
+    for info, parts in with_removed(_messages(run, database, native), undone):
         for one in parts:
             _remember(one.part, calls)
         if session is None:
@@ -90,7 +89,7 @@ def _messages(run: Run, database: sqlite3.Connection, native: str) -> Iterator[W
         for one in database.execute(_PARTS, (row["id"],)):
             part = value(one["data"])
             if isinstance(part, dict):
-                parts.append(Native({**part, "id": str(one["id"])}, 1))
+                parts.append(NativePart({**part, "id": str(one["id"])}, 1))
         yield {**info, "id": str(row["id"])}, parts
 
 
@@ -120,7 +119,7 @@ def _origin(native: str, root: str, parents: dict[str, str | None], calls: dict[
     }
 
 
-Whole = tuple[Json, list[Native]]
+Whole = tuple[Json, list[NativePart]]
 """A message and its parts."""
 
 _REMOVALS: Final = (
@@ -132,7 +131,7 @@ _HISTORY: Final = (
 )
 
 
-class Undone:
+class RemovedMessages:
     """What was removed from a session, and when."""
 
     def __init__(self) -> None:
@@ -161,9 +160,9 @@ class Undone:
         self._begun.setdefault(native, seq)
 
 
-def of(database: sqlite3.Connection, session: str) -> Undone:
+def removed_messages(database: sqlite3.Connection, session: str) -> RemovedMessages:
     """What was removed from a session; nothing in a database without a table of events."""
-    found = Undone()
+    found = RemovedMessages()
     try:
         removals = database.execute(_REMOVALS, (session,)).fetchall()
     except sqlite3.OperationalError:
@@ -179,12 +178,12 @@ def of(database: sqlite3.Connection, session: str) -> Undone:
     return found
 
 
-def merged(kept: Iterable[Whole], undone: Undone) -> Iterator[Whole]:
+def with_removed(kept: Iterable[Whole], undone: RemovedMessages) -> Iterator[Whole]:
     """The session's messages with those that were removed, in order of time."""
     return merge(kept, undone.messages, key=_order) if undone.messages else iter(kept)
 
 
-def _read(database: sqlite3.Connection, session: str, found: Undone, gone: set[str]) -> None:
+def _read(database: sqlite3.Connection, session: str, found: RemovedMessages, gone: set[str]) -> None:
     infos: dict[str, Json] = {}
     parts: dict[str, dict[str, Json]] = {}
     for row in database.execute(_HISTORY, (session,)):
@@ -206,7 +205,7 @@ def _read(database: sqlite3.Connection, session: str, found: Undone, gone: set[s
                 parts.setdefault(str(native), {})[key] = part
     for native, info in infos.items():
         own = parts.get(native, {})
-        found.messages.append(({**info, "id": native}, [Native(own[key], 1) for key in sorted(own)]))
+        found.messages.append(({**info, "id": native}, [NativePart(own[key], 1) for key in sorted(own)]))
     found.messages.sort(key=_order)
 
 

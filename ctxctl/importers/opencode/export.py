@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxctl.importers.opencode.parts import Native
+from ctxctl.importers.opencode.parts import NativePart
 from ctxctl.importers.opencode.session import Session, time_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import count, moment, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 
@@ -27,14 +26,12 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     run.session = string(info.get("id")) or _session(messages)
     run.make.at(moment(time_of(info, "created")))
     run.make.by(info.get("version"))
-    told = {
-        "format": name,
-        "session": run.session,
-        "version": info.get("version"),
-        "title": info.get("title"),
-    }
-    told["parent_session"] = string(info.get("parentID"))
-    run.emit(vocab.SOURCE_OPENED, {key: value for key, value in told.items() if value is not None})
+    run.opened(
+        session=run.session,
+        version=info.get("version"),
+        title=info.get("title"),
+        parent_session=string(info.get("parentID")),
+    )
     began = count(time_of(info, "created"))
     session = Session(run, run.thread(), version=info.get("version"), began=began)
     seen: set[str] = set()
@@ -49,7 +46,9 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
         seen.add(native or "")
         parts = message.get("parts")
         found = (
-            [Native(part, 1) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+            [NativePart(part, 1) for part in parts if isinstance(part, dict)]
+            if isinstance(parts, list)
+            else []
         )
         session.message(head, found)
         yield from run.drain()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.importers.opencode.parts import Native
+from ctxctl.importers.opencode.parts import NativePart
 from ctxctl.importers.opencode.session import Session, time_of
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.lines import Report, values
@@ -26,7 +26,7 @@ class _Message:
 
     def __init__(self) -> None:
         self.info: Json = {}
-        self.parts: dict[str, Native] = {}
+        self.parts: dict[str, NativePart] = {}
 
 
 class _Thread:
@@ -147,8 +147,7 @@ class Log(Run):
             self._opened = True
             self.make.at(moment(time_of(info, "created")))
             self.make.by(info.get("version"))
-            data = {"format": self.name, "session": native, "version": string(info.get("version"))}
-            self.emit(vocab.SOURCE_OPENED, {name: value for name, value in data.items() if value is not None})
+            self.opened(session=native, version=string(info.get("version")))
 
     def _info(self, info: Json, session: str | None) -> None:
         native, session = string(info.get("id")), string(info.get("sessionID")) or session
@@ -179,7 +178,7 @@ class Log(Run):
             return
         message = thread.open.setdefault(native, _Message())
         message.info.setdefault("id", native)
-        message.parts[key] = Native(part, self.line.number)
+        message.parts[key] = NativePart(part, self.line.number)
 
     def _child(self, part: Json, session: str) -> None:
         """A tool call that began a session of its own."""
@@ -199,7 +198,7 @@ class Log(Run):
         part = message.parts.get(str(key)) if message is not None else None
         if message is not None and part is not None and field == "text" and isinstance(delta, str):
             text = str(part.part.get("text") or "") + delta
-            message.parts[str(key)] = Native({**part.part, "text": text}, self.line.number)
+            message.parts[str(key)] = NativePart({**part.part, "text": text}, self.line.number)
 
     def _tool(self, name: str | None, given: Json) -> None:
         """A tool as a plug-in may change it; its parameters are objects here, not what is sent."""

@@ -17,7 +17,7 @@ _AS_TEXT: Final = ("text/plain", "application/x-directory")
 """Files of these types reach the model as the text parts beside them."""
 
 
-class Native(NamedTuple):
+class NativePart(NamedTuple):
     """A part as opencode has it."""
 
     part: Json
@@ -25,7 +25,7 @@ class Native(NamedTuple):
     """Of the foreign file."""
 
 
-class Cleared(NamedTuple):
+class ClearedResult(NamedTuple):
     """A tool result that was pruned later."""
 
     time: int
@@ -34,7 +34,7 @@ class Cleared(NamedTuple):
     """As it is then."""
 
 
-class Step(NamedTuple):
+class AnswerStep(NamedTuple):
     """One request of an assistant's message, and what was answered."""
 
     native: str | None
@@ -44,11 +44,11 @@ class Step(NamedTuple):
     """The tokens of its `step-finish`."""
 
 
-NOTHING: Final = Step(None, [], [], None)
+NOTHING: Final = AnswerStep(None, [], [], None)
 """A request that nothing is known of but that it was made."""
 
 
-def runs_a_tool(parts: list[Native]) -> bool:
+def runs_a_tool(parts: list[NativePart]) -> bool:
     """Whether a user's message is a command that the person ran, or starts a sub-agent by one.
 
     opencode answers it with an assistant's message that holds that tool's call alone, and asks no model.
@@ -59,12 +59,12 @@ def runs_a_tool(parts: list[Native]) -> bool:
     )
 
 
-def is_a_tool_alone(parts: list[Native]) -> bool:
+def is_a_tool_alone(parts: list[NativePart]) -> bool:
     """Whether an assistant's message holds nothing but a tool's call."""
     return bool(parts) and all(part.get("type") == "tool" for part, _ in parts)
 
 
-def is_lost(info: Json, parts: list[Native]) -> bool:
+def is_lost(info: Json, parts: list[NativePart]) -> bool:
     """Whether an assistant's message failed so that later requests leave it out."""
     error = info.get("error")
     if not error:
@@ -73,7 +73,7 @@ def is_lost(info: Json, parts: list[Native]) -> bool:
     return not (aborted and any(p.get("type") not in ("step-start", "reasoning") for p, _ in parts))
 
 
-def is_prompt(parts: list[Native]) -> bool:
+def is_prompt(parts: list[NativePart]) -> bool:
     """Whether a user's message is the person's: opencode also goes on by itself, in messages of this role."""
     return not parts or any(
         part.get("type") in ("file", "agent", "subtask")
@@ -83,7 +83,7 @@ def is_prompt(parts: list[Native]) -> bool:
     )
 
 
-def of_user(parts: list[Native]) -> list[Part]:
+def of_user(parts: list[NativePart]) -> list[Part]:
     """What of a user's message is sent."""
     return [made for part, line in parts for made in _at(line, _of_user(part))]
 
@@ -112,14 +112,14 @@ def _of_user(part: Json) -> list[Part]:
     return []
 
 
-def steps(parts: list[Native]) -> tuple[list[Step], list[Cleared]]:
+def steps(parts: list[NativePart]) -> tuple[list[AnswerStep], list[ClearedResult]]:
     """The requests of an assistant's message, and the results among theirs that were pruned."""
-    made: list[Step] = []
-    cleared: list[Cleared] = []
+    made: list[AnswerStep] = []
+    cleared: list[ClearedResult] = []
     for part, line in parts:
         kind = part.get("type")
         if kind == "step-start" or not made:
-            made.append(Step(string(part.get("id")) if kind == "step-start" else None, [], [], None))
+            made.append(AnswerStep(string(part.get("id")) if kind == "step-start" else None, [], [], None))
         step = made[-1]
         if kind == "step-finish":
             tokens = part.get("tokens")
@@ -148,7 +148,7 @@ def _said(part: Json) -> list[Part]:
     return [Part("reasoning", text, "assistant", key=key, version=version)]
 
 
-def _tool(part: Json) -> tuple[Part, list[Part], list[Cleared]]:
+def _tool(part: Json) -> tuple[Part, list[Part], list[ClearedResult]]:
     """A call, its results, and the blank one that took their place."""
     name = string(part.get("tool")) or "tool"
     state = mapping(part.get("state"))
@@ -169,7 +169,7 @@ def _tool(part: Json) -> tuple[Part, list[Part], list[Cleared]]:
         if pruned is None:
             return call, results, []
         blank = Part("tool_result", CLEARED, "tool", key=into, title=title, truncated=True, derived=True)
-        return call, results, [Cleared(pruned, blank)]
+        return call, results, [ClearedResult(pruned, blank)]
     error = state.get("error")
     meta = state.get("metadata")
     if status == "error" and isinstance(meta, dict) and meta.get("interrupted") is True:

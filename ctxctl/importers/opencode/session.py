@@ -1,8 +1,7 @@
 """One opencode session: its messages, in order, as the steps of a thread.
 
-What opencode sends, from 1.18 on, to have a summary written: the history as one text.
-
-The messages in the window of an opencode session, and what of them changes from request to request.
+The messages in the window may change from request to request.  From 1.18 on, opencode has a summary written
+by a request that holds the history as one text.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.importers.opencode import parts as cut
-from ctxctl.importers.opencode.parts import CLEARED, Native
+from ctxctl.importers.opencode.parts import CLEARED, NativePart
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, count, moment, string
@@ -52,7 +51,7 @@ class Session:
         """The last message of the user's runs a tool without a model."""
         self._asked: Json | None = None
         """The compaction that was asked for."""
-        self._told: list[Told] = []
+        self._told: list[ToldMessage] = []
         """What the messages say where a summary is asked for, from `_RENDERED` on."""
         self._summed: str | None = None
         """The last summary."""
@@ -68,7 +67,7 @@ class Session:
         budget = {"budget_id": f"budget-{request}", "target": vocab.MODEL, "max_tokens": tokens}
         self._window.tell(vocab.BUDGET_APPLIED, budget, line=self._run.line.number)
 
-    def message(self, info: Json, parts: list[cut.Native]) -> None:
+    def message(self, info: Json, parts: list[cut.NativePart]) -> None:
         """One message with its parts."""
         self._run.make.at(moment(time_of(info, "created")))
         for part, _ in parts:
@@ -85,7 +84,7 @@ class Session:
 
     # -- messages -------------------------------------------------------------------------------------------
 
-    def _user(self, info: Json, parts: list[cut.Native]) -> None:
+    def _user(self, info: Json, parts: list[cut.NativePart]) -> None:
         native = string(info.get("id"))
         asked = next((part for part, _ in parts if part.get("type") == "compaction"), None)
         if self._window.turn is None or cut.is_prompt(parts):
@@ -97,12 +96,12 @@ class Session:
         message.reminded = any(_is_reminder(part) for part, _ in parts)
         self._enter(message, info, parts)
 
-    def _enter(self, message: Message, info: Json, parts: list[cut.Native]) -> None:
+    def _enter(self, message: Message, info: Json, parts: list[cut.NativePart]) -> None:
         self._history.enter(message)
         if self._version >= _RENDERED:
-            self._told.append(told(info, parts))
+            self._told.append(told_message(info, parts))
 
-    def _assistant(self, info: Json, parts: list[cut.Native]) -> None:
+    def _assistant(self, info: Json, parts: list[cut.NativePart]) -> None:
         steps, cleared = cut.steps(parts)
         lost = cut.is_lost(info, parts)
         native = string(info.get("id"))
@@ -118,11 +117,11 @@ class Session:
                 if not lost:
                     self._history.enter(self._answer(info, native, [step]))
             if not lost and self._version >= _RENDERED:
-                self._told.append(told(info, parts))
+                self._told.append(told_message(info, parts))
         for one in () if lost else cleared:
             heappush(self._cleared, (one.time, len(self._cleared), one.part))
 
-    def _answer(self, info: Json, native: str | None, steps: list[cut.Step]) -> Message:
+    def _answer(self, info: Json, native: str | None, steps: list[cut.AnswerStep]) -> Message:
         parts = [part for step in steps for part in (*step.answer, *step.results)]
         made = Message(native, "assistant", parts, agent=_agent(info), model=_model(info))
         if self._version >= _AS_TEXT:
@@ -154,7 +153,7 @@ class Session:
 
     # -- compactions ----------------------------------------------------------------------------------------
 
-    def _compaction(self, info: Json, native: str | None, steps: list[cut.Step], lost: bool) -> None:
+    def _compaction(self, info: Json, native: str | None, steps: list[cut.AnswerStep], lost: bool) -> None:
         answer = [part for step in steps for part in step.answer]
         finish = next((step.finish for step in reversed(steps) if step.finish is not None), None)
         self._prune(count(time_of(info, "created")))
@@ -163,7 +162,9 @@ class Session:
         if self._version >= _RENDERED:
             overflow = self._asked is not None and self._asked.get("overflow") is True
             made = count(time_of(info, "created"))
-            asked = question(self._told, self._summed, tail, str(info.get("parentID")), overflow, made)
+            asked = summary_question(
+                self._told, self._summed, tail, str(info.get("parentID")), overflow, made
+            )
             with self._history.instead(asked):
                 self._request(info, native, tokens, "compaction")
         else:
@@ -227,7 +228,7 @@ class Line(NamedTuple):
     """Milliseconds since 1970: from then on the result is blank."""
 
 
-class Told(NamedTuple):
+class ToldMessage(NamedTuple):
     """A message as the history has it."""
 
     native: str | None
@@ -237,17 +238,22 @@ class Told(NamedTuple):
     lines: list[Line]
 
 
-def told(info: Json, parts: list[Native]) -> Told:
+def told_message(info: Json, parts: list[NativePart]) -> ToldMessage:
     """What a message says in the history."""
     compaction = any(part.get("type") == "compaction" for part, _ in parts)
     role = str(info.get("role"))
     own = [part for part, _ in parts]
     lines = _of_user(own) if role == "user" else [line for part in own for line in _of_assistant(part)]
-    return Told(string(info.get("id")), role, compaction, lines)
+    return ToldMessage(string(info.get("id")), role, compaction, lines)
 
 
-def question(
-    messages: list[Told], summed: str | None, tail: str | None, parent: str, overflow: bool, now: int | None
+def summary_question(
+    messages: list[ToldMessage],
+    summed: str | None,
+    tail: str | None,
+    parent: str,
+    overflow: bool,
+    now: int | None,
 ) -> list[Part]:
     """The request for a summary, but for its system prompt and the instructions at its end.
 
@@ -281,7 +287,7 @@ def question(
     return [Part("user_message", made, "user", key=f"{parent}/history", derived=True, native=mark)]
 
 
-def _without_last(messages: list[Told]) -> list[Told]:
+def _without_last(messages: list[ToldMessage]) -> list[ToldMessage]:
     """All before the last message of the user's, if the user said something before that."""
     asked = [at for at, one in enumerate(messages) if one.role == "user"]
     return messages[: asked[-1]] if len(asked) > 1 else messages

@@ -12,7 +12,7 @@ from typing import Final
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.skim import Skim, skim
+from ctxctl.ingest.skim import Layout, layout_of_head
 
 _SURE = 92
 _LIKELY = 80
@@ -77,7 +77,7 @@ _SDK: Final = (
 
 def detect(head: bytes) -> int:
     """How sure the head shows events with an action or an observation, or events of the SDK."""
-    seen = skim(head)
+    seen = layout_of_head(head)
     for top in ("", "[].", "history[].", "history[][].", "trajectory[].", "events[]."):
         score = _events(seen, top)
         if score:
@@ -97,7 +97,7 @@ def detect_folder(folder: Folder) -> int:
     return _SURE if looked and min(looked) >= _LIKELY else 0
 
 
-def _events(seen: Skim, top: str) -> int:
+def _events(seen: Layout, top: str) -> int:
     if not seen.has(f"{top}source"):
         return 0
     if seen.values.get(f"{top}kind") in _SDK:

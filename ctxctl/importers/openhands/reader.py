@@ -9,7 +9,7 @@ from typing import Any
 from ctxctl.errors import CtxctlError
 from ctxctl.importers.openhands.stream import Stream, state_of
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.document import document
+from ctxctl.ingest.document import document, document_of_file
 from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.lines import values
 from ctxctl.ingest.parts import string
@@ -63,13 +63,7 @@ class Capture(Run):
             yield from self.end_session()
 
     def _file(self, folder: Folder, name: str, stream: Stream) -> Iterator[Json]:
-        self.make.file = name
-        try:
-            with folder.open(name) as source:
-                value = document(source, self.report)
-        except CtxctlError as error:
-            self.problem(error.slug, error.message)
-            return
+        value = document_of_file(self, folder, name)
         for record in value if isinstance(value, list) else [value]:
             if isinstance(record, dict):
                 stream.read(record)

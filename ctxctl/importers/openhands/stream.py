@@ -1,8 +1,7 @@
 """A stream of events as a conversation: what the agent's view of it was at each response.
 
-Events of the V1 SDK: `kind` says which; a response's actions share `llm_response_id`.
-
-Events of versions 0.x: an `action` with `args`, or an `observation` with `content` and `extras`.
+The V1 SDK's events name their `kind`, and a response's actions share `llm_response_id`.  Events of versions
+0.x are an `action` with `args`, or an `observation` with `content` and `extras`.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.skim import body, objects
-from ctxctl.providers.calls.about import BODIES, LIMITS, TURNS
+from ctxctl.ingest.skim import objects_of_head, text_of_head
 
 _HEAD: Final = 64 * 1024
 _STARTS: Final = re.compile(rb'\A\{\s*"(?:messages|llm_path)"\s*:\s*')
@@ -28,23 +28,23 @@ ABOUT: Final = About(
         "session. Without function calling the prompt is the one that was sent, tools written into it."
     ),
     places=("logs/completions/*.json", "the log_completions_folder of an LLM"),
-    turns=TURNS,
+    turns=BODY_TURNS,
     claims={
-        **BODIES,
+        **BODY_CLAIMS,
         "tool_definitions": _TOOLS,
         "limit": native("the model's window as the agent knew it (SDK)"),
     },
-    limits=(*LIMITS, "one file by itself is one step"),
+    limits=(*BODY_LIMITS, "one file by itself is one step"),
     origin="All-Hands-AI/OpenHands openhands/llm/llm.py; software-agent-sdk telemetry.py",
 )
 
 
 def detect(head: bytes) -> int:
     """How sure the head looks like a log's; one longer than the head shows its messages only."""
-    start = body(head)
+    start = text_of_head(head)
     if not _STARTS.match(start):
         return 0
-    for value in objects(head)[:1]:
+    for value in objects_of_head(head)[:1]:
         if "response" not in value:
             return 0
         return _SURE if "kwargs" in value or "latency_sec" in value else 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.importers.claims import SPAN_CLAIMS, SPAN_LIMITS
 from ctxctl.ingest.about import About
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
-from ctxctl.providers.spans.about import CLAIMS, LIMITS
+from ctxctl.ingest.skim import layout_of_head
 
 _SURE: Final = 96
 _KEYS: Final = re.compile(
@@ -30,8 +30,8 @@ ABOUT: Final = About(
         "Client().get_spans_dataframe().to_json(orient='records', lines=True)",
     ),
     turns="One step is one span of kind LLM; a turn is a trace.",
-    claims=CLAIMS,
-    limits=(*LIMITS, "parquet and Arrow are not read"),
+    claims=SPAN_CLAIMS,
+    limits=(*SPAN_LIMITS, "parquet and Arrow are not read"),
     origin="OpenInference semantic conventions, instrumentations up to 0.1.66",
 )
 
@@ -40,7 +40,7 @@ def detect(head: bytes) -> int:
     """How sure the first bytes are OpenInference spans."""
     if _OTLP.search(head) and b"pans" in head:
         return _SURE
-    return _SURE if any(_KEYS.match(path) for path in skim(head).paths) else 0
+    return _SURE if any(_KEYS.match(path) for path in layout_of_head(head).paths) else 0
 
 
 FORMAT: Final = Format(

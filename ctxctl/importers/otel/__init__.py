@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.importers.claims import SPAN_CLAIMS, SPAN_LIMITS
 from ctxctl.ingest.about import About
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import Skim, skim
-from ctxctl.providers.spans.about import CLAIMS, LIMITS
+from ctxctl.ingest.skim import Layout, layout_of_head
 
 _SURE: Final = 94
 _BINARY: Final = 90
@@ -42,9 +42,9 @@ ABOUT: Final = About(
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT switches content on",
     ),
     turns="One step is one inference span; a turn is a trace.",
-    claims=CLAIMS,
+    claims=SPAN_CLAIMS,
     limits=(
-        *LIMITS,
+        *SPAN_LIMITS,
         "spans of agents and workflows repeat their calls' tokens and are not counted",
         "protobuf needs the extra `otlp`; metrics are not read",
     ),
@@ -61,7 +61,7 @@ def detect(head: bytes) -> int:
             return _BINARY
     if _FILE.search(head[:16384]):
         return _SURE
-    shown = skim(head)
+    shown = layout_of_head(head)
     if not shown.paths:
         return 0
     if _OTLP.search(head):
@@ -80,7 +80,7 @@ def is_openinference(head: bytes) -> bool:
     )
 
 
-def _is_spans(shown: Skim) -> bool:
+def _is_spans(shown: Layout) -> bool:
     spans = any(_SPAN.fullmatch(path) for path in shown.paths)
     timed = any(path.endswith(("startTime", "start_time", "startTimeUnixNano")) for path in shown.paths)
     return spans and timed and any(path.endswith("attributes") for path in shown.paths)

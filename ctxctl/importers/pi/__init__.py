@@ -13,7 +13,7 @@ import orjson
 
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 _LINES: Final = 40
 TRAJECTORY = re.compile(rb'"traceSchema":\s?"openclaw-trajectory"')
@@ -152,7 +152,7 @@ def _torn(line: bytes) -> int:
 
 def _message(head: bytes) -> int:
     """For one message by itself, however it is laid out."""
-    layout = skim(head)
+    layout = layout_of_head(head)
     return 85 if layout.has("role", "content", "api", "provider", "usage", "stopReason") else 0
 
 

@@ -1,21 +1,27 @@
-"""From the entries of a pi session to steps.
-
-The entries of a session as a tree, and the window that a place in it stands for.
-"""
+"""From the entries of a pi session, which form a tree, to steps: a place in it stands for a window."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from ctxctl.importers.pi import TRAJECTORY, messages
-from ctxctl.importers.pi.system import Reader, System, reader_of
+from ctxctl.importers.pi import TRAJECTORY
+from ctxctl.importers.pi.parts import (
+    ROLES,
+    PartCutter,
+    extension_parts,
+    is_bookkeeping,
+    is_unfinished,
+    model_of,
+    spoken_reasoning,
+    usage_of,
+)
+from ctxctl.importers.pi.system import RequestReceiver, System, reader_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, shallow, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 _NAME = "pi"
@@ -29,13 +35,13 @@ class Session(Run):
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
         self._tree = Tree()
-        self._cutter = messages.Cutter()
+        self._cutter = PartCutter()
         self._at: Entry | None = None
         """The entry whose window the conversation has."""
         self._head: list[Part] = []
         """Tools and system prompt, in front of the window."""
-        self._head_of: tuple[System | None, Reader] | None = None
-        self._reader: Reader | None = None
+        self._head_of: tuple[System | None, RequestReceiver] | None = None
+        self._reader: RequestReceiver | None = None
         """Whom the last request went to, where the file has system messages."""
         self._turns = 0
         self._billed: list[tuple[int, ...]] = []
@@ -84,14 +90,12 @@ class Session(Run):
         self._tree = Tree()
         self._at = None
         self._head, self._head_of, self._reader = [], None, None
-        data = {
-            "format": self.name,
-            "version": record.get("version", 1),
-            "session": self.session,
-            "cwd": string(record.get("cwd")),
-            "parent_session": string(record.get("parentSession")) or string(record.get("branchedFrom")),
-        }
-        self.emit(vocab.SOURCE_OPENED, {name: value for name, value in data.items() if value is not None})
+        self.opened(
+            version=record.get("version", 1),
+            session=self.session,
+            cwd=string(record.get("cwd")),
+            parent_session=string(record.get("parentSession")) or string(record.get("branchedFrom")),
+        )
 
     def _is_repeated(self, record: Json) -> bool:
         native = string(record.get("id"))
@@ -124,7 +128,7 @@ class Session(Run):
                 self._edit(native, parent, record, rooted=rooted)
                 return
             if kind == "custom_message":
-                parts = messages.custom(record, native)
+                parts = extension_parts(record, native)
             elif kind == "branch_summary" and string(record.get("summary")) is not None:
                 parts = [
                     Part("thread_summary", record["summary"], "user", key=native, title="branch summary")
@@ -152,7 +156,7 @@ class Session(Run):
             if role == "system":
                 parts = self._system(entry, message)
             else:
-                if role not in messages.ROLES:
+                if role not in ROLES:
                     line = self.line
                     self.understood.unknown(f"message/{role}", line.number, line.offset, len(line.data))
                 parts = self._cutter.cut(message, native, self.line.number)
@@ -161,7 +165,7 @@ class Session(Run):
         for part in entry.parts:
             part.line = self.line.number
         if entry.message == "assistant" and message is not None and entry.system is not None:
-            entry.reader, entry.said = reader_of(message), messages.aloud(entry.parts)
+            entry.reader, entry.said = reader_of(message), spoken_reasoning(entry.parts)
         self.conversation.append(*entry.parts)
         self._at = self._tree.head = entry
         if late is not None:
@@ -191,14 +195,14 @@ class Session(Run):
             message = {"role": changed.message or "custom", "content": replacement.get("content")}
             entry.edit = self._cutter.cut(message, f"{target}/{native}", self.line.number)
         entry.edited = target
-        wanted, at = window(entry, self._reader), len(self._head)
+        wanted, at = window_at(entry, self._reader), len(self._head)
         self.conversation.splice(at, len(self.conversation.rows) - at, wanted)
 
     def _go(self, entry: Entry | None) -> None:
         """Make the window that of an entry: after a branch, or for an entry that came too late."""
         if entry is self._at:
             return
-        wanted = [*self._head, *window(entry, self._reader)]
+        wanted = [*self._head, *window_at(entry, self._reader)]
         rows = self.conversation.rows
         same = 0
         for part, row in zip(wanted, rows, strict=False):
@@ -217,7 +221,7 @@ class Session(Run):
         reader = reader_of(message)
         if self._reader != reader:
             self._reader = reader
-            at, wanted = len(self._head), window(self._at, reader)
+            at, wanted = len(self._head), window_at(self._at, reader)
             held = [row[0].item for row in self.conversation.rows[at:]]
             if held != [part.item for part in wanted]:
                 self.conversation.splice(at, len(held), wanted)
@@ -229,20 +233,20 @@ class Session(Run):
 
     def _answered(self, message: Json, native: str | None) -> None:
         """An assistant's message: the request that it answers, unless no single request did."""
-        if messages.is_bookkeeping(message):
+        if is_bookkeeping(message):
             return
-        usage = messages.usage_of(message)
+        usage = usage_of(message)
         whole_run = message.get("api") == "cli"
         if whole_run:
             usage = None
             if self._is_sum(message.get("usage")):
                 return
         self._fit(message)
-        failed = string(message.get("stopReason")) if messages.is_unfinished(message) else None
+        failed = string(message.get("stopReason")) if is_unfinished(message) else None
         self.conversation.request(
             native,
             line=self.line.number,
-            model=messages.model_of(message),
+            model=model_of(message),
             native_id=string(message.get("responseId")),
             derived=True,
             outcome=failed,
@@ -278,7 +282,7 @@ class Session(Run):
         entry.system, entry.started = kept, True
         told = {name: record[name] for name in ("tokensBefore", "fromHook", "reason") if name in record}
         self.conversation.compact(
-            [*self._head, *window(entry, self._reader)],
+            [*self._head, *window_at(entry, self._reader)],
             summary=summary,
             line=self.line.number,
             compaction_id=native,
@@ -319,7 +323,7 @@ class Entry:
         """Something on its path is in the window."""
         self.message: str | None = None
         """Of a message: its role."""
-        self.reader: Reader | None = None
+        self.reader: RequestReceiver | None = None
         """Of an answer: whom it comes from."""
         self.said: dict[str, Part | None] = {}
         """Of an answer: what others get for its reasoning, by item."""
@@ -327,7 +331,7 @@ class Entry:
         """Another entry that is sent as `edit` from here on."""
         self.edit: list[Part] = []
 
-    def shown(self, reader: Reader | None) -> list[Part]:
+    def shown(self, reader: RequestReceiver | None) -> list[Part]:
         """What a model gets of it."""
         if not self.said or reader is None or reader == self.reader:
             return self.parts
@@ -391,7 +395,7 @@ class Tree:
         return None
 
 
-def window(entry: Entry | None, reader: Reader | None = None) -> list[Part]:
+def window_at(entry: Entry | None, reader: RequestReceiver | None = None) -> list[Part]:
     """The parts in the window after an entry, in order, as a model gets them: pi's `buildSessionContext`.
 
     Tools and system prompt are not among them; `reader`: None before the first request.

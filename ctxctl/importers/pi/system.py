@@ -1,6 +1,6 @@
 """pi's system messages (since 0.87): tools and prompt by sections, and what of them a request carries.
 
-A tool's schema as pi rewrites it for models that are held to it (pi-ai's `makeStrictJsonSchema`).
+For models that are held to a tool's schema, pi rewrites it (pi-ai's `makeStrictJsonSchema`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PLACEHOLDER: Final = {
 """What pi declares behind the first tools where later ones may be added in their place."""
 
 
-class Reader(NamedTuple):
+class RequestReceiver(NamedTuple):
     """Who gets a request: what is sent differs by it."""
 
     api: str | None = None
@@ -63,9 +63,9 @@ class Reader(NamedTuple):
         return self.provider in _ENFORCED.get(self.api or "", ())
 
 
-def reader_of(message: Json) -> Reader:
+def reader_of(message: Json) -> RequestReceiver:
     """Whom an assistant's message comes from."""
-    return Reader(*(string(message.get(name)) for name in ("api", "provider", "model")))
+    return RequestReceiver(*(string(message.get(name)) for name in ("api", "provider", "model")))
 
 
 class System:
@@ -88,7 +88,7 @@ class System:
         self._added = _named(message.get("toolsAdded"))
         self._removed = set(_named(message.get("toolsRemoved")))
 
-    def head(self, reader: Reader) -> list[Part]:
+    def head(self, reader: RequestReceiver) -> list[Part]:
         """Tools and prompt of a request to `reader` as this message and those before it make them."""
         path: list[System] = []
         at: System | None = self
@@ -157,7 +157,7 @@ def _prompt(path: list[System]) -> list[Part]:
     return made
 
 
-def _definition(tool: Json, line: int, reader: Reader) -> Part:
+def _definition(tool: Json, line: int, reader: RequestReceiver) -> Part:
     """A tool as it is sent: to a model that is held to it, with the schema as pi rewrites it for that."""
     shown = {key: value for key, value in tool.items() if key != "constrainedSampling"}
     sampling = tool.get("constrainedSampling")

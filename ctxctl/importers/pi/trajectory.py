@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxctl.importers.pi.messages import Cutter
+from ctxctl.importers.pi.parts import PartCutter
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 
@@ -23,14 +22,7 @@ class Trajectory(Run):
             self.session = string(record.get("sessionId"))
             if self.session not in opened:
                 opened.add(self.session)
-                told = {
-                    "format": self.name,
-                    "session": self.session,
-                    "cwd": string(record.get("workspaceDir")),
-                }
-                self.emit(
-                    vocab.SOURCE_OPENED, {key: value for key, value in told.items() if value is not None}
-                )
+                self.opened(session=self.session, cwd=string(record.get("workspaceDir")))
             data = record.get("data")
             if record.get("type") == "context.compiled" and isinstance(data, dict):
                 self._context(record, data)
@@ -57,7 +49,7 @@ class Trajectory(Run):
                 made.append(Part("tool_definition", canonical(tool), "system", key=key, title=name))
         system = string(data.get("systemPrompt"))
         made += [Part("system_prompt", system, "system", key="system")] if system is not None else []
-        cutter, said = Cutter(), data.get("messages", data.get("historyMessages"))
+        cutter, said = PartCutter(), data.get("messages", data.get("historyMessages"))
         for message in said if isinstance(said, list) else []:
             if isinstance(message, dict):
                 made += cutter.cut(message, None, self.line.number)

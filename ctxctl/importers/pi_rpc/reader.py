@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ctxctl.importers.pi.reader import Session
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.lines import Line, Report, load
+from ctxctl.ingest.lines import Line, Report, values_of_line
 from ctxctl.ingest.parts import moment, string
 from ctxctl.trace.source import Source
 
@@ -62,7 +62,7 @@ class Stream(Session):
         for row in text.split("\n"):
             if not row.lstrip().startswith("{"):
                 continue
-            for value in load(
+            for value in values_of_line(
                 Line(self.line.number, self.line.offset, row.encode("utf-8", "replace")), self.report
             ):
                 if isinstance(value, dict):

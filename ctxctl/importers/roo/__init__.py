@@ -7,7 +7,7 @@ from typing import Final
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 ABOUT: Final = About(
     reads="A task's directory, or one of its files: the history of messages "
@@ -87,7 +87,7 @@ ABOUT_SDK: Final = About(
 
 def detect_roo(head: bytes) -> int:
     """How sure the beginning looks like one of a task's files."""
-    layout = skim(head)
+    layout = layout_of_head(head)
     if layout.has("files_in_context") or layout.has("files_in_context[].record_state"):
         return 92
     if layout.has("[].ts", "[].type") and layout.any("[].say", "[].ask"):
@@ -114,7 +114,7 @@ def detect_folder_roo(folder: Folder) -> int:
 
 def detect_cline(head: bytes) -> int:
     """How sure the beginning looks like a session's messages."""
-    layout = skim(head)
+    layout = layout_of_head(head)
     if layout.has("messages", "sessionId") and layout.any("agent", "system_prompt"):
         return 92
     if layout.has("messages[].metadata.kind") and layout.any(

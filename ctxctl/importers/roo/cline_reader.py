@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.importers.roo.messages import ENVIRONMENT, moment, opened
+from ctxctl.importers.roo.parts import ENVIRONMENT, moment
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
@@ -17,7 +17,7 @@ from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, mapping, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers.dialects.anthropic import Anthropic
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
 
@@ -40,14 +40,14 @@ class _Session:
     def __init__(self, run: Run, head: Json) -> None:
         self._run = run
         self._head = head
-        self._names = Names()
+        self._names = CallTitles()
         run.session = string(head.get("sessionId")) or string(head.get("session_id"))
         agent = string(head.get("agent"))
         self._window: Conversation = run.thread(None if agent in (None, "lead", "main") else agent)
 
     def read(self) -> None:
         """Read every message."""
-        opened(self._run, updated_at=string(self._head.get("updated_at")))
+        self._run.opened(session=self._run.session, updated_at=string(self._head.get("updated_at")))
         origin = self._head.get("origin")
         self._run.make.by(origin.get("version") if isinstance(origin, dict) else None)
         prompt = string(self._head.get("system_prompt"))

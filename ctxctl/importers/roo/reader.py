@@ -1,8 +1,7 @@
-"""The files of a task: its history, its chat, or both together.
+"""The files of a task: its history, its chat (`ui_messages.json`), or both together.
 
-Messages of a history that a condensation kept, at the requests of the chat that they belong to.
-
-`ui_messages.json`: what the chat showed, and what it knows of each request.
+The chat tells what was shown and what it knows of each request; messages of the history that a condensation
+kept stand at the requests that they belong to.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.importers.roo.messages import History, milliseconds, moment, opened, shown
+from ctxctl.importers.roo.parts import History, milliseconds, moment, shown_parts
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.document import document
@@ -95,14 +94,17 @@ def _files(run: Run, metadata: Json) -> None:
     """`task_metadata.json`: which files the runtime took to be in context, and whether they still were."""
     held = metadata.get("files_in_context")
     files = [one for one in held if isinstance(one, dict)] if isinstance(held, list) else []
-    opened(run, files_in_context=[{k: v for k, v in one.items() if v is not None} for one in files][:500])
+    run.opened(
+        session=run.session,
+        files_in_context=[{k: v for k, v in one.items() if v is not None} for one in files][:500],
+    )
 
 
 # -- the history, with the chat beside it if there is one ----------------------------------------------
 
 
 def _task(run: Run, messages: list[Any], chat: list[Any] | None) -> None:
-    opened(run)
+    run.opened(session=run.session)
     _Walk(run, History(run, run.thread()), chat or []).walk(messages)
 
 
@@ -179,7 +181,7 @@ class _Walk:
         # The request during which it was done carries what it left.
         self._next = len(before) - 1
         left = [(i, m) for i, m in known if m is summary or milliseconds(m.get("ts")) < done]
-        kept = Kept([ask.time for ask in self._asks], self._chat, left, self._history.cut)
+        kept = KeptHistory([ask.time for ask in self._asks], self._chat, left, self._history.cut)
         Chat(self._run, self._history.window, self._model, kept).walk(self._chat, before[-1].time)
         self._history.restart(left, summary, _told(told))
         gone = {index for index, _ in left}
@@ -217,7 +219,7 @@ def _told(told: Json | None) -> Json | None:
 
 
 def _chat(run: Run, messages: list[Any]) -> None:
-    opened(run, shown_only=True)
+    run.opened(session=run.session, shown_only=True)
     Chat(run, run.thread(), model_of(messages)).walk(messages, float("inf"))
 
 
@@ -227,7 +229,7 @@ _Stored = tuple[int, Json]
 _NEVER: Final = float("inf")
 
 
-class Kept:
+class KeptHistory:
     """What the history still has of requests that are told from the chat: there, its own items are shown.
 
     A message is one of a request if it was stored at its time and says what the chat shows of it.  Anything
@@ -312,7 +314,7 @@ _CALLS: Final = {"tool": "tool", "command": "execute_command", "use_mcp_server":
 """What the chat asks leave for, and the tool that it stands for where it does not say."""
 
 
-class Asked(NamedTuple):
+class ChatRequest(NamedTuple):
     """One request as the chat knows it (`api_req_started`)."""
 
     time: float
@@ -326,16 +328,16 @@ class Asked(NamedTuple):
     """As stored, without the text."""
 
 
-def requests(chat: list[Any]) -> list[Asked]:
+def requests(chat: list[Any]) -> list[ChatRequest]:
     """The requests in the order in which they were sent."""
     found = []
     for message in chat:
         if isinstance(message, dict) and message.get("say") == "api_req_started":
-            found.append(asked(message))
+            found.append(chat_request(message))
     return sorted(found, key=lambda one: one.time)
 
 
-def asked(message: Json) -> Asked:
+def chat_request(message: Json) -> ChatRequest:
     """One request; its fields are JSON in the message's text."""
     text = message.get("text")
     try:
@@ -348,7 +350,7 @@ def asked(message: Json) -> Asked:
     sent = None if sent is not None and sent.endswith("Loading...") else sent
     kept = {name: value for name, value in fields.items() if name != "request"}
     native = message.get("ts")
-    return Asked(milliseconds(native), native, sent, bill(kept), kept)
+    return ChatRequest(milliseconds(native), native, sent, bill(kept), kept)
 
 
 def bill(fields: Json) -> Json | None:
@@ -404,7 +406,9 @@ class Chat:
     the chat shows of them.
     """
 
-    def __init__(self, run: Run, window: Conversation, model: str | None, kept: Kept | None = None) -> None:
+    def __init__(
+        self, run: Run, window: Conversation, model: str | None, kept: KeptHistory | None = None
+    ) -> None:
         self._run = run
         self._window = window
         self._model = model
@@ -436,10 +440,10 @@ class Chat:
                 self._said(said, message.get("type") == "ask", text, place)
 
     def _request(self, message: Json, place: str) -> None:
-        one = asked(message)
+        one = chat_request(message)
         parts = self._kept.question(one.time, one.text) if self._kept is not None else None
         if parts is None:
-            parts = shown(one.text, place) if one.text is not None else self._typed
+            parts = shown_parts(one.text, place) if one.text is not None else self._typed
             for part in parts:
                 part.derived = True
         if any(part.kind == "user_message" for part in parts):

@@ -11,7 +11,7 @@ from typing import Final
 
 from ctxctl.ingest.about import About, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 _SURE = 92
 _LIKELY = 75
@@ -49,7 +49,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head is a trajectory's steps, or a history of agents' messages."""
-    seen = skim(head)
+    seen = layout_of_head(head)
     for top in ("", "attempts[]."):
         if seen.has(f"{top}trajectory[].action", f"{top}trajectory[].observation"):
             asked = (

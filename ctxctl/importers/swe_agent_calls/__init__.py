@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, HeldAgainst, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import objects
-from ctxctl.providers.calls.about import BODIES, LIMITS, TURNS
+from ctxctl.ingest.skim import objects_of_head
 
 _CUT: Final = re.compile(
     rb'^\{\s*"timestamp"\s*:\s*"[^"]*"\s*,\s*"type"\s*:\s*"request"\s*,\s*"request_params"\s*:\s*\{', re.M
@@ -24,13 +24,13 @@ _COUNTED: Final = (
 ABOUT: Final = About(
     reads="JSON lines of request parameters and litellm responses, paired by order as they have no ids.",
     places=("llm_interactions/interactions_*.jsonl of a SWE-agent checkout",),
-    turns=TURNS,
+    turns=BODY_TURNS,
     claims={
-        **BODIES,
+        **BODY_CLAIMS,
         "input_tokens": native(_COUNTED, beside=("input_tokens",)),
         "output_tokens": native(_COUNTED, beside=("output_tokens",)),
     },
-    limits=(*LIMITS, "the model that answered may be another than the one asked for"),
+    limits=(*BODY_LIMITS, "the model that answered may be another than the one asked for"),
     held_against=HeldAgainst(records=frozenset({"request", "response", "error"}), key=""),
     origin="SWE-agent/SWE-agent, sweagent/agent/models.py",
 )
@@ -38,7 +38,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the lines look like requests and responses."""
-    for value in objects(head):
+    for value in objects_of_head(head):
         if value.get("type") == "request" and isinstance(value.get("request_params"), dict):
             return _SURE
         if value.get("type") == "response" and "outputs" in value and "response" in value:

@@ -10,7 +10,7 @@ from typing import Final
 
 from ctxctl.ingest.about import About, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import skim
+from ctxctl.ingest.skim import layout_of_head
 
 _SURE = 95
 _LIKELY = 80
@@ -42,7 +42,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the head is an array of tasks with a `traj`, one task, or results with `simulations`."""
-    seen = skim(head)
+    seen = layout_of_head(head)
     if seen.has("[].task_id", "[].reward"):
         if seen.any("[].traj", "[].traj[].role"):
             return _SURE

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import body
-from ctxctl.providers.calls.about import BODIES, LIMITS, TURNS
+from ctxctl.ingest.skim import text_of_head
 
 _YAML: Final = re.compile(
     rb"^(?:http_)?interactions[ ]*:[ ]*(?:#.*)?\r?\n(?:[ ]*+(?:#[^\n]*+|\r?+)\n)*+[ ]*+-[ ]*(?:\r?\n[ ]+)?"
@@ -38,16 +38,16 @@ ABOUT: Final = About(
         "tests/fixtures of a library",
         "$GOOGLE_GENAI_REPLAYS_DIRECTORY/MODULE/TEST/{mldev,vertex}.json",
     ),
-    turns=TURNS,
-    claims={**BODIES, "times": native("where the recorder notes them; vcrpy does not")},
-    limits=(*LIMITS, "brotli bodies are not decompressed"),
+    turns=BODY_TURNS,
+    claims={**BODY_CLAIMS, "times": native("where the recorder notes them; vcrpy does not")},
+    limits=(*BODY_LIMITS, "brotli bodies are not decompressed"),
     origin="vcrpy 1 to 8, vcr 2 to 6 (Ruby), php-vcr, go-vcr 2 to 4, betamax, nock, google-genai 3.4",
 )
 
 
 def detect(head: bytes) -> int:
     """How sure the head looks like a cassette's."""
-    start = body(head)
+    start = text_of_head(head)
     if start[:1] == b"{":
         return _SURE if _JSON.match(start) and b'"request"' in start else 0
     if start[:1] == b"[":

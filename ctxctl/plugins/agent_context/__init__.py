@@ -14,7 +14,7 @@ import orjson
 from ctxctl.ingest.about import About, HeldAgainst, absent, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
-from ctxctl.plugins.agent_context import kinds
+from ctxctl.plugins.agent_context import records
 
 _BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = 20
@@ -108,7 +108,7 @@ def sure(head: bytes) -> int:
     if body[:1] in (b"{", b"["):
         return _json(body, len(head) >= 1 << 16)
     if _FENCE.search(body):
-        return _LIKELY if kinds.SIGNATURE.search(body) or _YAML.search(body) else 0
+        return _LIKELY if records.SIGNATURE.search(body) or _YAML.search(body) else 0
     return _LIKELY if _YAML.search(body[:4096]) and b"\0" not in body else 0
 
 
@@ -124,11 +124,11 @@ def _json(body: bytes, cut: bool) -> int:
                 values.append(orjson.loads(line))
             except orjson.JSONDecodeError:
                 continue
-    if any(kinds.holds_records(value) for value in values if isinstance(value, dict | list)):
+    if any(records.holds_records(value) for value in values if isinstance(value, dict | list)):
         return _SURE
     # Damaged, or longer than what was read.
     damaged = not any(isinstance(value, dict | list) for value in values)
-    return _CUT_OFF if damaged and kinds.SIGNATURE.search(body[: 1 << 14]) else 0
+    return _CUT_OFF if damaged and records.SIGNATURE.search(body[: 1 << 14]) else 0
 
 
 FORMAT: Final = Format(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ctxctl.ingest import build
 from ctxctl.model import vocab
-from ctxctl.plugins.agent_context.kinds import Json, Kind
+from ctxctl.plugins.agent_context.records import Json, Kind
 
 _UNKNOWN: Final = "unknown"
 _SCOPES: Final = frozenset({"turn", "task", "session", "tool_invocation", "review", "handoff", "custom"})
@@ -18,7 +18,7 @@ _FILLED: Final[dict[str, Any]] = {"target": vocab.MODEL, "context_kind": "custom
 _LEFT_TO_WRITER: Final = frozenset({"schema_version", "created_at", "content_mode"})
 
 
-def conformed(kind: Kind, data: Json) -> tuple[Json, list[str]]:
+def conformed_record(kind: Kind, data: Json) -> tuple[Json, list[str]]:
     """The record as its schema wants it, and what had to be put aside, one phrase each."""
     made = dict(data)
     faults: list[str] = []

@@ -14,9 +14,9 @@ from ctxctl.ingest.document import MAX_DOCUMENT, document
 from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.run import Run
-from ctxctl.plugins.agent_context import is_read, kinds
-from ctxctl.plugins.agent_context.emit import Emitter
-from ctxctl.plugins.agent_context.resolve import Capture, Loose
+from ctxctl.plugins.agent_context import is_read, records
+from ctxctl.plugins.agent_context.events import Emitter
+from ctxctl.plugins.agent_context.grouping import Capture, LooseRecord
 from ctxctl.trace.source import Source
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -131,13 +131,13 @@ class Reader:
             return
         found = False
         self._bundles += 1
-        for kind, record in kinds.records(value):
+        for kind, record in records.records(value):
             found = True
             self._run.understood.version(record.get("schema_version"), line.number, line.offset)
             if kind is None:
                 self._capture.events.append((record, line.number, self._run.make.file))
             else:
-                self._capture.add(Loose(kind, record, line.number, self._run.make.file, self._bundles))
+                self._capture.add(LooseRecord(kind, record, line.number, self._run.make.file, self._bundles))
         if not found and value is not None:
             self._run.problem("unknown-record", "no context record in it; skipped", line)
 

@@ -64,7 +64,7 @@ _ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the first lines are events or messages of Amplifier."""
-    return max(detection.log(head), detection.transcript(head), detection.card(head))
+    return max(detection.log_score(head), detection.transcript_score(head), detection.metadata_score(head))
 
 
 def detect_folder(folder: Folder) -> int:

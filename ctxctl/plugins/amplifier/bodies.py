@@ -9,10 +9,10 @@ import orjson
 
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part
-from ctxctl.plugins.amplifier.parts import Origin, like, spread
+from ctxctl.plugins.amplifier.parts import Origin, likeness, parts_with_reminders
 
 if TYPE_CHECKING:
-    from ctxctl.providers.dialects.base import Dialect, Names, Unit
+    from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
 
 _Key = tuple[str, int, bytes]
 _OPTIONS: Final = orjson.OPT_NON_STR_KEYS
@@ -25,7 +25,7 @@ class Bodies:
         self._origin = origin
         self._last: dict[_Key, list[Part] | None] = {}
         """By what was sent; None where it was sent more than once."""
-        self._names: Names | None = None
+        self._names: CallTitles | None = None
         self.fresh: list[Part] = []
         """Of the items of the last request, those that were cut for it."""
 
@@ -39,7 +39,7 @@ class Bodies:
         Not where there are several alike, one that `entered` since then among them: which of them it is is
         told by what stands around it.
         """
-        new = {like(part) for part in entered}
+        new = {likeness(part) for part in entered}
         names = self._titles()
         now: dict[_Key, list[Part] | None] = {}
         made: list[Part] = []
@@ -53,8 +53,8 @@ class Bodies:
             key = _name(unit)
             alike = key in now
             parts = self._last.get(key) if key is not None and not alike else None
-            if parts is None or any(like(part) in new for part in parts):
-                parts = spread(wire.parts(unit, names, line).parts, self._origin)
+            if parts is None or any(likeness(part) in new for part in parts):
+                parts = parts_with_reminders(wire.parts(unit, names, line).parts, self._origin)
                 fresh += parts
             if key is not None:
                 now[key] = None if alike else parts
@@ -66,15 +66,15 @@ class Bodies:
     def alone(self, wire: Dialect, sent: Json, line: int) -> list[Part]:
         """The items of a request that may not be the conversation's."""
         self.forget()
-        self.fresh = spread(wire.cut(sent, line), self._origin)
+        self.fresh = parts_with_reminders(wire.cut(sent, line), self._origin)
         return self.fresh
 
-    def _titles(self) -> Names:
+    def _titles(self) -> CallTitles:
         if self._names is None:
             # Imported with the dialects, which are slow to import.
-            from ctxctl.providers.dialects.base import Names
+            from ctxctl.providers.dialects.base import CallTitles
 
-            self._names = Names()
+            self._names = CallTitles()
         return self._names
 
 

@@ -82,7 +82,7 @@ class Compaction(NamedTuple):
         return notes
 
 
-class Counters:
+class CompactionCounters:
     """Tells counts of one event from running totals, over the compactions of one session.
 
     Earlier versions decide anew for each request: their counts may fall.  Later ones repeat their decisions,
@@ -146,7 +146,7 @@ def _fell(last: Json, now: Json, name: str) -> bool:
     return before is not None and after is not None and after < before
 
 
-class Limits:
+class BudgetLimits:
     """The budget that a session's requests are held to, as last told."""
 
     def __init__(self) -> None:
@@ -207,7 +207,7 @@ class Limits:
         return made
 
 
-def ingress(data: Json) -> Json:
+def ingress_compaction(data: Json) -> Json:
     """The `context_compaction` of a tool result that was cut before it was stored, without ids and refs."""
     before, after = (count(data.get(f"{side}_text_utf8_bytes")) for side in ("original", "stored"))
     coverage: dict[str, Any] = {}

@@ -45,7 +45,7 @@ _OF_CARDS: Final = frozenset({"session_id", "bundle", "turn_count"})
 _ROLES: Final = frozenset({"user", "assistant", "tool", "system", "developer"})
 
 
-def log(head: bytes) -> int:
+def log_score(head: bytes) -> int:
     """How sure the first bytes are those of an event log: 0 to 100."""
     if _SCHEMA.search(head) is not None:
         return _SURE
@@ -61,7 +61,7 @@ def _event(value: dict[str, Any]) -> int:
     return _LIKELY if named and ("ts" in value or "timestamp" in value) else 0
 
 
-def card(head: bytes) -> int:
+def metadata_score(head: bytes) -> int:
     """How sure a document is the `metadata.json` of a session: who and when, and nothing that a model saw."""
     body = head.removeprefix(_BOM).strip()
     try:
@@ -74,7 +74,7 @@ def card(head: bytes) -> int:
     return _LIKELY if second or set(value) >= _OF_CARDS else 0
 
 
-def transcript(head: bytes) -> int:
+def transcript_score(head: bytes) -> int:
     """How sure the first bytes are those of a transcript, or of the messages of context-persistent."""
     rows = list(_objects(head))
     if not rows or not all(

@@ -16,10 +16,10 @@ from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import string
 from ctxctl.model.problem import Problem
 from ctxctl.plugins.amplifier import detection
-from ctxctl.plugins.amplifier.parts import plain
+from ctxctl.plugins.amplifier.parts import plain_text
 from ctxctl.plugins.amplifier.reader import Log
 from ctxctl.plugins.amplifier.records import Record, record
-from ctxctl.plugins.amplifier.transcript import Script, Transcript, rows_of
+from ctxctl.plugins.amplifier.transcript import Transcript, TranscriptBeside, rows_of
 
 _SURE: Final = 92
 _HEAD: Final = 16 * 1024
@@ -49,7 +49,7 @@ def detect(folder: Folder) -> int:
         return 0
     for name in ours[:_MAX_LOOKED_AT]:
         head = folder.head(name, _HEAD)
-        if head and not detection.log(head) and not detection.transcript(head):
+        if head and not detection.log_score(head) and not detection.transcript_score(head):
             return 0
     return _SURE
 
@@ -169,7 +169,7 @@ def _timed(stream: Iterator[Record]) -> Iterator[tuple[str, Record]]:
         yield last, found
 
 
-def _script(folder: Folder, session: _Session, report: Report) -> Script | None:
+def _script(folder: Folder, session: _Session, report: Report) -> TranscriptBeside | None:
     """The transcript, if the log holds no request's body and the two tell of the same requests."""
     assert session.transcript is not None
     ignore: Report = lambda problem: None  # noqa: E731
@@ -177,7 +177,7 @@ def _script(folder: Folder, session: _Session, report: Report) -> Script | None:
     outline = _Outline()
     try:
         with folder.open(session.transcript) as source:
-            script = Script(rows_of(Transcript(ignore), source))
+            script = TranscriptBeside(rows_of(Transcript(ignore), source))
         for name in session.events[:1]:
             with folder.open(name) as source:
                 for _ in dry.read(outline.see(dry.of(source))):
@@ -212,7 +212,7 @@ class _Outline:
         """The records, noted in passing."""
         for found in records:
             if found.event == "prompt:submit":
-                digest = digest_of(plain(found.data.get("prompt")))
+                digest = digest_of(plain_text(found.data.get("prompt")))
                 if not self._prompts or self._prompts[-1] != digest:
                     self._prompts.append(digest)
             elif found.event == "tool:post" and (call := string(found.data.get("tool_call_id"))) is not None:
@@ -220,7 +220,7 @@ class _Outline:
             self.messages += found.event in ("prompt:submit", "content_block:end", "tool:post")
             yield found
 
-    def fits(self, script: Script) -> bool:
+    def fits(self, script: TranscriptBeside) -> bool:
         """Whether each prompt and each call of the log is in the transcript, prompts in the same order."""
         prompts = iter(script.prompts)
         return self._calls <= script.calls and all(prompt in prompts for prompt in self._prompts)

@@ -1,9 +1,6 @@
 """Parts of a request: Amplifier's own messages, and what Amplifier put inside those of a wire body.
 
-Identity of messages that have no ids, over requests whose views leave messages out and take them back.
-
-Context that Amplifier puts inside messages and the system prompt, told apart by its markers.
-
+Messages that have no ids are known again over requests whose views leave messages out and take them back.
 `<system-reminder source="…">` blocks ride behind the last tool result or in a message of their own, and are
 made anew for each request; `<context_file paths="mention → path">` blocks follow the system prompt.
 """
@@ -151,7 +148,7 @@ def preview_of(text: str) -> str:
     return text[:_PREVIEW].replace("\n", " ").strip()
 
 
-def spread(parts: list[Part], origin: Origin) -> list[Part]:
+def parts_with_reminders(parts: list[Part], origin: Origin) -> list[Part]:
     """The parts of a request with Amplifier's reminders and files as parts of their own."""
     made: list[Part] = []
     for part in _whole(parts):
@@ -274,24 +271,24 @@ def _noted(part: Part) -> Part:
 # -- Amplifier's own messages ---------------------------------------------------------------------------
 
 
-def message(row: Json, origin: Origin, line: int = 0) -> list[Part]:
+def message_parts(row: Json, origin: Origin, line: int = 0) -> list[Part]:
     """A message as Amplifier's context managers keep it: a row of a transcript."""
     role = row.get("role")
     meta = mapping(row.get("metadata"))
     if role == "assistant":
-        return answer(row, line)
+        return answer_parts(row, line)
     if role == "tool":
-        return [result(row.get("tool_call_id"), row.get("name"), row.get("content"), line)]
+        return [result_part(row.get("tool_call_id"), row.get("name"), row.get("content"), line)]
     if role in ("system", "developer"):
         kind = "system_prompt" if role == "system" else "developer_instruction"
-        return spread(list(_texts(kind, str(role), row.get("content"), line)), origin)
+        return parts_with_reminders(list(_texts(kind, str(role), row.get("content"), line)), origin)
     source = string(meta.get("hook_name")) if meta.get("source") == "hook" else string(meta.get("source"))
     if meta.get("source") == "hook" or meta.get("ephemeral") is True:
-        text = plain(row.get("content"))
+        text = plain_text(row.get("content"))
         found = pieces(text)
         if not any(piece.tag for piece in found):
             return [_noted(_reminder(Piece("", text, "hook", source), "user", line, ""))]
-    return spread(list(_texts("user_message", "user", row.get("content"), line)), origin)
+    return parts_with_reminders(list(_texts("user_message", "user", row.get("content"), line)), origin)
 
 
 def is_prompt(row: Json) -> bool:
@@ -299,13 +296,13 @@ def is_prompt(row: Json) -> bool:
     meta = row.get("metadata")
     if isinstance(meta, dict) and (meta.get("source") == "hook" or meta.get("ephemeral") is True):
         return False
-    return row.get("role") == "user" and pieces(plain(row.get("content")))[0].tag is None
+    return row.get("role") == "user" and pieces(plain_text(row.get("content")))[0].tag is None
 
 
-def answer(row: Json, line: int = 0) -> list[Part]:
+def answer_parts(row: Json, line: int = 0) -> list[Part]:
     """An assistant's message: its blocks, and the tool calls that only `tool_calls` holds."""
     content = row.get("content")
-    made = [part for one in _blocks(content) if (part := block(one, line)) is not None]
+    made = [part for one in _blocks(content) if (part := block_part(one, line)) is not None]
     named = {part.item for part in made if part.kind == "tool_call"}
     calls = row.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
@@ -328,7 +325,7 @@ def _blocks(content: Any) -> Iterator[Json]:
                 yield {"type": "text", "text": one}
 
 
-def block(one: Json, line: int = 0) -> Part | None:
+def block_part(one: Json, line: int = 0) -> Part | None:
     """A content block of an answer; None for an empty one."""
     kind = one.get("type")
     if kind in ("thinking", "reasoning", "redacted_thinking"):
@@ -351,26 +348,26 @@ def _call(call: Json, line: int) -> Part:
     function = inner if isinstance(inner, dict) else call
     name = string(function.get("name")) or string(call.get("tool")) or "tool"
     arguments = next((call[key] for key in ("input", "arguments") if key in call), function.get("arguments"))
-    return called(string(call.get("id")), name, arguments, line)
+    return call_part(string(call.get("id")), name, arguments, line)
 
 
-def called(call_id: str | None, name: str, arguments: Any, line: int) -> Part:
+def call_part(call_id: str | None, name: str, arguments: Any, line: int) -> Part:
     """The part that a tool call makes."""
     text = f"{name} {arguments if isinstance(arguments, str) else canonical(arguments)}"
     return Part("tool_call", text, "assistant", key=call_id, title=call_title(name, arguments), line=line)
 
 
-def result(call_id: Any, name: Any, content: Any, line: int, *, derived: bool = False) -> Part:
+def result_part(call_id: Any, name: Any, content: Any, line: int, *, derived: bool = False) -> Part:
     """A tool's result; `derived`: the text is put together from the tool's own answer."""
     key = string(call_id)
     name = string(name)
     key = f"{key}/result" if key is not None else None
     return _noted(
-        Part("tool_result", plain(content), "tool", key=key, title=name, line=line, derived=derived)
+        Part("tool_result", plain_text(content), "tool", key=key, title=name, line=line, derived=derived)
     )
 
 
-def stored(given: Any) -> tuple[str, ...]:
+def stored_results(given: Any) -> tuple[str, ...]:
     """What a loop may have put into the history of a tool's own answer: each loop has a spelling of its own.
 
     As logged; as JSON (what hooks gave back is written whole); its output alone
@@ -380,8 +377,8 @@ def stored(given: Any) -> tuple[str, ...]:
         return (given,)
     whole = json.dumps(given)
     if not isinstance(given, dict) or "output" not in given or "success" not in given:
-        return (whole, plain(given))
-    return (whole, _output(given), plain(given))
+        return (whole, plain_text(given))
+    return (whole, _output(given), plain_text(given))
 
 
 def _output(given: Json) -> str:
@@ -395,7 +392,7 @@ def _output(given: Json) -> str:
     return f"Error: {said}"
 
 
-def spoken(text: str) -> tuple[str, str]:
+def call_spelling(text: str) -> tuple[str, str]:
     """Name and arguments of a call's text, the arguments in one spelling."""
     name, _, given = text.partition(" ")
     return name, canonical(parsed(given))
@@ -413,7 +410,7 @@ def _texts(kind: str, role: str, content: Any, line: int) -> Iterator[Part]:
             yield Part("custom", canonical(one), role, line=line, title=string(one.get("type")))
 
 
-def plain(content: Any) -> str:
+def plain_text(content: Any) -> str:
     """The text of a content, whatever its shape; structured content as canonical JSON."""
     if isinstance(content, str):
         return content
@@ -426,7 +423,7 @@ def plain(content: Any) -> str:
     return canonical(content)
 
 
-def prompt(text: str, line: int) -> Part:
+def prompt_part(text: str, line: int) -> Part:
     """What a person submitted."""
     stripped = text.strip()
     title = stripped.splitlines()[0][:_TITLE] if stripped else None
@@ -438,7 +435,7 @@ _HISTORY = ANSWERS | {"user_message", "tool_result"}
 """Kinds that stand where they stood before."""
 
 
-class Names:
+class KnownNames:
     """Remembers what messages were called: the history only grows, and a view shows parts of it in order.
 
     Of equal texts the one is meant that stands in the history where it stands in the request, between what
@@ -466,7 +463,7 @@ class Names:
             entered: What is known to have come since the last request; of equal texts these are the last.
             held: Names of what stands in front of the parts.
         """
-        new = Counter(like(part) for part in entered if not part.item)
+        new = Counter(likeness(part) for part in entered if not part.item)
         found: list[tuple[int, Sequence[str]]] = []
         again: list[Part] = []
         old = False
@@ -479,11 +476,11 @@ class Names:
             start = stub_of(part.text) if part.kind == "user_message" and part.text is not None else None
             if start is not None and start in self._stubs:
                 found.append((at, self._stubs[start]))
-            elif new[like(part)] and not old:
-                new[like(part)] -= 1
-                again += [part] if part.kind == "user_message" and like(part) in self._known else []
+            elif new[likeness(part)] and not old:
+                new[likeness(part)] -= 1
+                again += [part] if part.kind == "user_message" and likeness(part) in self._known else []
             else:
-                known = self._known.get(like(part), ())
+                known = self._known.get(likeness(part), ())
                 found.append((at, known))
                 old = old or bool(known)
         taken = {*held, *(part.item for part in parts if part.item)}
@@ -511,11 +508,11 @@ class Names:
             if name in self._seen:
                 continue
             self._seen.add(name)
-            self._known.setdefault(like(part), []).append(part.item)
+            self._known.setdefault(likeness(part), []).append(part.item)
             if part.kind == "user_message" and part.text is not None and stub_of(part.text) is None:
                 self._stubs.setdefault(preview_of(part.text), []).append(part.item)
 
 
-def like(part: Part) -> _Like:
+def likeness(part: Part) -> _Like:
     """What equal messages have in common."""
     return part.kind, part.role, part.mark

@@ -1,7 +1,4 @@
-"""Reads Amplifier's event logs.
-
-One session of Amplifier: its turns, tool calls and answers.
-"""
+"""Reads Amplifier's event logs: the turns, tool calls and answers of each session."""
 
 from __future__ import annotations
 
@@ -15,12 +12,11 @@ from ctxctl.ingest.parts import Part, call_title, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
-from ctxctl.plugins.amplifier import detection
-from ctxctl.plugins.amplifier import parts as shapes
-from ctxctl.plugins.amplifier.parts import plain
-from ctxctl.plugins.amplifier.records import Record, body, distinct, record, reported
+from ctxctl.plugins.amplifier import detection, parts
+from ctxctl.plugins.amplifier.parts import plain_text
+from ctxctl.plugins.amplifier.records import Record, body, distinct_records, record, reported_usage
 from ctxctl.plugins.amplifier.requests import Requests
-from ctxctl.plugins.amplifier.transcript import NAME, Script, Transcript
+from ctxctl.plugins.amplifier.transcript import NAME, Transcript, TranscriptBeside
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
@@ -37,7 +33,7 @@ class Session(Requests):
         self.conversation.turn = f"turn-{self.turns}"
         self.stage = "idle"
         self.settle()
-        self.waiting.append(shapes.prompt(shapes.plain(text), line))
+        self.waiting.append(parts.prompt_part(parts.plain_text(text), line))
 
     def call(self, found: Record) -> None:
         """A tool is about to run; loops that log no content blocks tell of the call here alone."""
@@ -47,7 +43,7 @@ class Session(Requests):
             return
         if key is not None:
             self.calls[key] = len(self.calls)
-        self.waiting.append(shapes.called(key, name, found.data.get("tool_input"), found.line.number))
+        self.waiting.append(parts.call_part(key, name, found.data.get("tool_input"), found.line.number))
 
     def result(self, found: Record) -> None:
         """A tool has run; results join in the order of their calls, whichever finished first."""
@@ -56,12 +52,12 @@ class Session(Requests):
             given = found.field("error")
         key = string(found.data.get("tool_call_id")) or self._answered_call(found)
         structured = not isinstance(given, str)
-        part = shapes.result(key, None, given, found.line.number, derived=structured)
+        part = parts.result_part(key, None, given, found.line.number, derived=structured)
         part.title = call_title(string(found.field("tool_name")) or "tool", found.data.get("tool_input"))
         order = self.calls.get(key, len(self.calls)) if key is not None else len(self.calls)
         self.results.append((order, part))
         if part.item:
-            self.stored[part.item] = shapes.stored(given)
+            self.stored[part.item] = parts.stored_results(given)
         self._delegated(key, found)
 
     def _answered_call(self, found: Record) -> str | None:
@@ -70,7 +66,7 @@ class Session(Requests):
         wanted = name, canonical(given)
         for part in self.waiting:
             waits = part.kind == "tool_call" and part.item and f"{part.item}/result" not in self.stored
-            if waits and part.text is not None and shapes.spoken(part.text) == wanted:
+            if waits and part.text is not None and parts.call_spelling(part.text) == wanted:
                 return part.item
         return None
 
@@ -117,7 +113,7 @@ class Session(Requests):
             self._bill(self._reported(found.field("usage"), self.model), found)
         one = found.data.get("block")
         if isinstance(one, dict) and not self.replied:
-            part = shapes.block(one, found.line.number)
+            part = parts.block_part(one, found.line.number)
             if part is not None:
                 self.said = True
                 self._add(part)
@@ -141,7 +137,7 @@ class Session(Requests):
             self.say(Part("assistant_message", text, "assistant", line=found.line.number))
 
     def _reported(self, usage: Any, model: str | None) -> Json | None:
-        return reported(usage, self.provider, model)
+        return reported_usage(usage, self.provider, model)
 
     def _bill(self, record: Json | None, found: Record) -> None:
         if record is not None:
@@ -149,7 +145,7 @@ class Session(Requests):
             self.told.usage(record, line=found.line.number)
 
     def _reply(self, made: list[Part], found: Record) -> None:
-        for part in shapes.spread(made, self.origins.of):
+        for part in parts.parts_with_reminders(made, self.origins.of):
             part.line = found.line.number
             self._add(part)
         self.replied = True
@@ -198,7 +194,7 @@ class Log(Run):
     def __init__(self, report: Report) -> None:
         super().__init__(NAME, report, "amp")
         self.sessions: dict[str | None, Session] = {}
-        self.scripts: dict[str | None, Script | None] = {}
+        self.scripts: dict[str | None, TranscriptBeside | None] = {}
         """Transcripts that fill in what the logs do not say, by session."""
         self._roots: dict[str | None, str | None] = {}
         self._threads: dict[str | None, str | None] = {}
@@ -255,7 +251,7 @@ class Log(Run):
 
     def read(self, records: Iterable[Record]) -> Iterator[Json]:
         """The events of records in order, each once; copies are left out."""
-        for found in distinct(records):
+        for found in distinct_records(records):
             self.take(found)
             if self.out:
                 yield from self.drain()
@@ -362,22 +358,24 @@ class Log(Run):
         source = string(found.data.get("source"))
         text = found.data.get("content")
         key = f"include:{source}" if source is not None else None
-        shown = None if text is None else plain(text)
+        shown = None if text is None else plain_text(text)
         session.say(
             Part("external_resource", shown, "user", source=key, title=source, line=found.line.number)
         )
 
     def _steered(self, session: Session, found: Record) -> None:
-        session.say(Part("user_message", plain(found.data.get("content")), "user", line=found.line.number))
+        session.say(
+            Part("user_message", plain_text(found.data.get("content")), "user", line=found.line.number)
+        )
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events: of a log, each request with its window, usage, budget and compactions; streams."""
     head = source.read(0, _HEAD)
-    if detection.card(head):
+    if detection.metadata_score(head):
         message = "the card of a session; what models saw is in the files beside it: open the directory"
         report(Problem(1, 0, "no-model-calls", message))
         return iter(())
-    if detection.log(head) < detection.transcript(head):
+    if detection.log_score(head) < detection.transcript_score(head):
         return Transcript(report).events(source)
     return Log(report).events(source)

@@ -1,9 +1,8 @@
-"""One event of an Amplifier log, whichever of the loggers wrote it.
+"""One event of an Amplifier log, whichever of the loggers wrote it, and the bill that such events tell.
 
-Three envelopes: that of hooks-logging (`ts`, `lvl`, `schema`, some fields taken out of `data`), that of
-hook-context-intelligence (`timestamp`, `workspace`, everything in `data`), and one with `type` for `event`.
-
-What a provider billed, from whichever of Amplifier's records tells it first.
+There are three envelopes: that of hooks-logging (`ts`, `lvl`, `schema`, some fields taken out of `data`),
+that of hook-context-intelligence (`timestamp`, `workspace`, everything in `data`), and one with `type` for
+`event`.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def body(found: Record) -> Json | None:
     return None
 
 
-def distinct(records: Iterable[Record]) -> Iterator[Record]:
+def distinct_records(records: Iterable[Record]) -> Iterator[Record]:
     """The records without the copies: two loggers, or one that is registered twice, write each event twice.
 
     A copy has the same event, session and kernel time, or the same provider's id of the response.  Where the
@@ -132,7 +131,7 @@ def _payload(found: Record) -> str:
 _REPR: Final = re.compile(r"\b([a-z_]+)=(\d{1,15})\b")
 
 
-def reported(usage: Any, provider: str | None, model: str | None) -> Json | None:
+def reported_usage(usage: Any, provider: str | None, model: str | None) -> Json | None:
     """A usage record of Amplifier's own: `llm:response`, `content_block:end` or `provider:response`.
 
     Two generations: `input_tokens` holds cache reads and not cache writes; `input` is the provider's own

@@ -1,9 +1,8 @@
-"""The requests of one session: what entered the window, and what each request carried.
-
-What a session's history held and no request carried: answers that left, and results that were cut, unsent.
+"""The requests of one session: what entered the window, what each request carried, and what none carried.
 
 context-simple makes a view for each request, and what came since the last one may be left out of the first
-view that it could have been in.  The request's body does not tell of it then; the events do.
+view that it could have been in: answers leave, and results are cut, unsent.  The request's body does not
+tell of it then; the events do.
 """
 
 from __future__ import annotations
@@ -16,13 +15,18 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.model import vocab
 from ctxctl.plugins.amplifier.bodies import Bodies
-from ctxctl.plugins.amplifier.compactions import Compaction, Counters, Limits, ingress
-from ctxctl.plugins.amplifier.parts import Names
+from ctxctl.plugins.amplifier.compactions import (
+    BudgetLimits,
+    Compaction,
+    CompactionCounters,
+    ingress_compaction,
+)
+from ctxctl.plugins.amplifier.parts import KnownNames
 from ctxctl.plugins.amplifier.records import Record
-from ctxctl.plugins.amplifier.transcript import Origins
+from ctxctl.plugins.amplifier.transcript import FileOrigins
 
 if TYPE_CHECKING:
-    from ctxctl.plugins.amplifier.transcript import Script
+    from ctxctl.plugins.amplifier.transcript import TranscriptBeside
     from ctxctl.providers.dialects.base import Dialect
 import re
 from collections.abc import Mapping, Sequence
@@ -47,7 +51,10 @@ class Requests:
     """
 
     def __init__(
-        self, conversation: Conversation, aside: Callable[[], Conversation], script: Script | None = None
+        self,
+        conversation: Conversation,
+        aside: Callable[[], Conversation],
+        script: TranscriptBeside | None = None,
     ) -> None:
         self.conversation = conversation
         self._aside = aside
@@ -56,9 +63,9 @@ class Requests:
         """The conversation of the present request."""
         self._loops = self._asked = False
         self._first: int | None = None
-        self.origins = Origins()
-        self.counters = Counters()
-        self.limits = Limits()
+        self.origins = FileOrigins()
+        self.counters = CompactionCounters()
+        self.limits = BudgetLimits()
         self.turns = 0
         self.submitted = False
         self.provider: str | None = None
@@ -69,8 +76,8 @@ class Requests:
         """`idle`, `sent` (a request without an answer yet), `answered`."""
         self.children: dict[str, tuple[str, str | None]] = {}
         """Call id and agent by the session that a delegation set off."""
-        self._names = Names()
-        self._unsent = Unsent()
+        self._names = KnownNames()
+        self._unsent = UnsentHistory()
         self._bodies = Bodies(self.origins.of)
         self.waiting: list[Part] = []
         self.results: list[tuple[int, Part]] = []
@@ -118,7 +125,7 @@ class Requests:
         if key is not None:
             # The item stays, cut: the budget's record names it, the compaction's sources are what leaves.
             self._reasons[f"{key}/result"] = "ingress"
-        record = ingress(data)
+        record = ingress_compaction(data)
         self.conversation.compacted([], None, line=line, **record)
 
     # -- requests ----------------------------------------------------------------------------------------
@@ -345,7 +352,7 @@ Texts = Mapping[str, tuple[str, ...]]
 """By result, the texts that the history may hold of it: one for each spelling of a loop's."""
 
 
-class Passed(NamedTuple):
+class PassedOver(NamedTuple):
     """What a request did not carry, in the order of the history."""
 
     gone: list[Part]
@@ -354,7 +361,7 @@ class Passed(NamedTuple):
     """Results as they were before they were cut; the request has what is left of them."""
 
 
-class Unsent:
+class UnsentHistory:
     """Compares what entered between two requests with what the second one carried.  Holds ids, no texts."""
 
     def __init__(self) -> None:
@@ -363,7 +370,7 @@ class Unsent:
         self._spelling = 0
         """Which of the spellings of a result the loop stores, as far as seen."""
 
-    def of(self, entered: Sequence[Part], stored: Texts, made: Sequence[Part]) -> Passed:
+    def of(self, entered: Sequence[Part], stored: Texts, made: Sequence[Part]) -> PassedOver:
         """What of `entered` the request `made` does not carry.
 
         Args:
@@ -380,7 +387,7 @@ class Unsent:
                 found = [text for text in stored.get(part.item, ()) if abbreviates(shown, text)]
                 if found:
                     cut.append(_result(part, found[0]))
-        return Passed(gone, cut)
+        return PassedOver(gone, cut)
 
     def carried(self, made: Sequence[Part], stored: Texts) -> None:
         """Note what a request carried."""

@@ -1,6 +1,6 @@
-"""Transcripts: the messages of a session, without a word on requests; each answer had one.
+"""Transcripts hold a session's messages without a word on requests; each answer had one.
 
-Where the files of the system prompt come from: what `mentions:resolved` tells of them.
+The files of the system prompt come from what `mentions:resolved` tells of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ctxctl.ingest.build import Json, digest_of
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, objects_of, string
 from ctxctl.ingest.run import Run
-from ctxctl.plugins.amplifier import parts as shapes
+from ctxctl.plugins.amplifier import parts
 from ctxctl.plugins.amplifier.parts import Piece
 from ctxctl.trace.source import Source
 
@@ -35,7 +35,7 @@ class Transcript(Run):
         """The window before each answer, as far as the messages tell it."""
         told = self.thread()
         told.injected = {"derived": True, "turn": "derived", "lacks": ["wrapper"]}
-        origins = Origins()
+        origins = FileOrigins()
         turns = 0
         titles: dict[str, str | None] = {}
         for row in self.records(source):
@@ -47,14 +47,14 @@ class Transcript(Run):
             if row.get("role") == "assistant":
                 told.request(line=line, derived=True)
                 yield from self.drain()
-            elif shapes.is_prompt(row):
+            elif parts.is_prompt(row):
                 turns += 1
                 told.turn = f"turn-{turns}"
-            told.append(*titled(shapes.message(row, origins.of, line), titles))
+            told.append(*with_titles(parts.message_parts(row, origins.of, line), titles))
         yield from self.finish()
 
 
-def titled(found: list[Part], titles: dict[str, str | None]) -> list[Part]:
+def with_titles(found: list[Part], titles: dict[str, str | None]) -> list[Part]:
     """The parts, results with the titles of their calls."""
     for part in found:
         if part.kind == "tool_call" and part.item:
@@ -64,13 +64,13 @@ def titled(found: list[Part], titles: dict[str, str | None]) -> list[Part]:
     return found
 
 
-class Script:
+class TranscriptBeside:
     """A transcript beside a log that holds no messages' text: what entered before each request."""
 
     def __init__(self, rows: list[tuple[int, Json]]) -> None:
         self.answers = sum(row.get("role") == "assistant" for _, row in rows)
         self.prompts = [
-            digest_of(shapes.plain(row.get("content"))) for _, row in rows if shapes.is_prompt(row)
+            digest_of(parts.plain_text(row.get("content"))) for _, row in rows if parts.is_prompt(row)
         ]
         self.calls = {name for _, row in rows if (name := string(row.get("tool_call_id"))) is not None}
         self._rows = rows
@@ -78,7 +78,7 @@ class Script:
         self._begun = False
         self._titles: dict[str, str | None] = {}
 
-    def entered(self, origins: Origins) -> tuple[list[Part], int]:
+    def entered(self, origins: FileOrigins) -> tuple[list[Part], int]:
         """What entered since the last request, the answer to that one first; and how many prompts."""
         made: list[Part] = []
         prompts = 0
@@ -88,8 +88,8 @@ class Script:
             line, row = self._rows[self._at]
             if row.get("role") == "assistant" and self._at > first:
                 break
-            prompts += shapes.is_prompt(row)
-            made += titled(shapes.message(row, origins.of, line), self._titles)
+            prompts += parts.is_prompt(row)
+            made += with_titles(parts.message_parts(row, origins.of, line), self._titles)
             self._at += 1
         return made, prompts
 
@@ -108,7 +108,7 @@ _MASK: Final = re.compile(r"\[REDACTED(?::[A-Z_]+)?\]")
 _MAX_MASKS: Final = 4
 
 
-class Origins:
+class FileOrigins:
     """Files by the digest of their content, by path and by mention."""
 
     def __init__(self) -> None:

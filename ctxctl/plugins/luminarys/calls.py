@@ -1,6 +1,6 @@
 """The events of one call of a skill: what the skill got, what it gave, and what of that the model gets.
 
-What the host returned for a call: where the LLM context stands in it, and how the result is written.
+What the host returned tells where the LLM context stands in it, and how the result is written.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from ctxctl.ingest import build
-from ctxctl.ingest.build import Maker, Place
+from ctxctl.ingest.build import Json, Maker, Place
 from ctxctl.ingest.parts import call_title, count
 from ctxctl.model import vocab
-from ctxctl.plugins.luminarys.wire import Blob, Request, Response, shown
-
-Json = dict[str, Any]
+from ctxctl.plugins.luminarys.messages import Blob, Request, Response, json_value
 
 STATE_LIMIT: Final = 1_000_000
 """Bytes that a skill's state should not exceed."""
@@ -99,7 +97,7 @@ class Calls:
         method = f"{skill}.{request.text('method') or ''}".rstrip(".")
         arguments = request.payload.value if request.payload is not None else None
         blocks = [f"args-{key}"]
-        text = f"{method} {build.canonical(shown(arguments))}" if request.payload is not None else method
+        text = f"{method} {build.canonical(json_value(arguments))}" if request.payload is not None else method
         record = build.text_item(
             blocks[0], "tool_call", text,
             title=call_title(method, arguments), metadata={"native": request.native},
@@ -224,7 +222,7 @@ class Calls:
         self, call: Call, names: list[str], context: str | None, result: str | None, key: str
     ) -> None:
         """What the host returns to the model: where it was captured, as it was; else as documented."""
-        placed = arrangement(context, result, call.returned)
+        placed = arrangement_of(context, result, call.returned)
         marks: Json = {"mode": "append"}
         both, order, separator = context is not None and len(names) == 2, names, SEPARATOR
         if placed is not None:
@@ -267,7 +265,7 @@ def _result_text(payload: Blob | None) -> str | None:
     if payload is None:
         return None
     if payload.known:
-        return payload.value if isinstance(payload.value, str) else build.canonical(shown(payload.value))
+        return payload.value if isinstance(payload.value, str) else build.canonical(json_value(payload.value))
     try:
         return payload.data.decode()
     except UnicodeDecodeError:
@@ -282,7 +280,7 @@ def _digest(blob: Blob) -> str:
     """SHA-256 hex digest of the bytes, or of the JSON of a value that a log has decoded."""
     if blob.data:
         return sha256(blob.data).hexdigest()
-    return build.digest_of(build.canonical(shown(blob.value)))
+    return build.digest_of(build.canonical(json_value(blob.value)))
 
 
 def _envelope(state: Blob) -> Json | None:
@@ -297,14 +295,14 @@ def _schema(state: Blob) -> int | None:
 
 def _state_text(state: Blob) -> str:
     """The state decoded: the envelope, and the skill's own data in it."""
-    from ctxctl.plugins.luminarys.wire import blob
+    from ctxctl.plugins.luminarys.messages import blob
 
     envelope = _envelope(state)
     if envelope is None:
-        return build.canonical(shown(state.value))
+        return build.canonical(json_value(state.value))
     inner = blob(envelope.get("data"))
     data = inner.value if inner is not None and inner.known else envelope.get("data")
-    return build.canonical(shown({**envelope, "data": data}))
+    return build.canonical(json_value({**envelope, "data": data}))
 
 
 SEPARATOR: Final = "\n---\n"
@@ -328,7 +326,7 @@ class Arrangement(NamedTuple):
     """The result as it was returned, where that is not its own text: JSON is written in many ways."""
 
 
-def arrangement(context: str | None, result: str | None, returned: tuple[str, ...]) -> Arrangement | None:
+def arrangement_of(context: str | None, result: str | None, returned: tuple[str, ...]) -> Arrangement | None:
     """How a host arranged the two; None where nothing of it was captured, or the response was empty.
 
     Args:

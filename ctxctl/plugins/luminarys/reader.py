@@ -12,9 +12,9 @@ from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import shallow
 from ctxctl.ingest.run import Run
-from ctxctl.plugins.luminarys import wire
+from ctxctl.plugins.luminarys import messages
 from ctxctl.plugins.luminarys.calls import Call, Calls
-from ctxctl.plugins.luminarys.wire import Request
+from ctxctl.plugins.luminarys.messages import Request
 from ctxctl.trace.source import Source
 
 NAME: Final = "luminarys"
@@ -90,7 +90,7 @@ class Reader(Run):
         # Messages stand for lines: a stream of msgpack has none.
         self.line = _START
         strays = 0
-        for number, (offset, value) in enumerate(wire.unpacked(source, self._damaged), 1):
+        for number, (offset, value) in enumerate(messages.unpacked_messages(source, self._damaged), 1):
             self.line = Line(number, offset, b"")
             strays += not isinstance(value, dict | list)
             if strays > _MAX_STRAYS:
@@ -118,9 +118,9 @@ class Reader(Run):
         if isinstance(value, list) and depth < 3:
             for one in value:
                 self._value(one, depth + 1)
-        elif wire.is_request(value):
-            self._asked(wire.request(value))
-        elif wire.is_response(value):
+        elif messages.is_request(value):
+            self._asked(messages.request(value))
+        elif messages.is_response(value):
             self._answered(value)
         elif isinstance(value, dict):
             self._pair(value)
@@ -130,8 +130,8 @@ class Reader(Run):
         request, response = value.get("request"), value.get("response")
         self.make.at(value.get("time", value.get("timestamp")))
         texts = next((t for key in _RETURNED if (t := _texts(value.get(key)))), ()) or _texts(value)
-        if isinstance(request, dict) and wire.is_request(request):
-            found = wire.request(request)
+        if isinstance(request, dict) and messages.is_request(request):
+            found = messages.request(request)
             name = found.text("request_id")
             if name is not None and name in self._seen and self.make.file is not None:
                 return
@@ -155,7 +155,7 @@ class Reader(Run):
         self._found += 1
         asked = self._open.pop() if self._open else Call(None, None, self.line.number, self.make.file)
         self._release()
-        self._held = asked._replace(response=wire.response(value))
+        self._held = asked._replace(response=messages.response(value))
 
     def _returned(self, texts: tuple[str, ...]) -> None:
         if self._held is not None and not self._held.returned:

@@ -6,12 +6,20 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ctxctl.ingest import build
-from ctxctl.ingest.build import Maker, Place
-from ctxctl.ingest.lines import Json, Line, Report, values
+from ctxctl.ingest.build import Json, Maker, Place
+from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.parts import shallow
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
-from ctxctl.plugins.sanqian.scope import Resource, Resources, Scope, catalogue, holds, ident, string
+from ctxctl.plugins.sanqian.scope import (
+    Resource,
+    Resources,
+    Scope,
+    catalogue,
+    id_of_item,
+    is_attached,
+    string,
+)
 from ctxctl.trace.source import Source
 
 NAME: Final = "sanqian"
@@ -177,7 +185,7 @@ class Log:
         self._resources.settle(native)
         attached = set(self._scope.contexts())
         for name, item in list(self._items.items()):
-            if item.kind == "external_resource" and not holds(attached, name):
+            if item.kind == "external_resource" and not is_attached(attached, name):
                 self.gone(name, native)
 
     def gone(self, name: str, native: str) -> None:
@@ -225,7 +233,7 @@ class Log:
         several = data if isinstance(data, list) else data.get("items") if isinstance(data, dict) else None
         if isinstance(several, list):
             for one in several:
-                self._take(f"{provider}/{ident(one)}" if ident(one) is not None else provider, one)
+                self._take(f"{provider}/{id_of_item(one)}" if id_of_item(one) is not None else provider, one)
         else:
             self._take(provider, data, value.get("error"))
 
@@ -244,7 +252,7 @@ class Log:
         if provider is None:
             return
         for one in items if isinstance(items, list) else ():
-            name = f"{provider}/{ident(one)}" if ident(one) is not None else provider
+            name = f"{provider}/{id_of_item(one)}" if id_of_item(one) is not None else provider
             if name not in self._scope.attached:
                 self._scope.attached.append(name)
             if isinstance(one, dict) and "content" in one:

@@ -1,13 +1,13 @@
 """Who is in charge and what is attached: agents, runtime attachments, and which apps may push.
 
-What apps push by themselves: held for the session, shown while the app is on the allow-list.
+What apps push is held for the session, and shown while the app is on the allow-list.
 """
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
-Json = dict[str, Any]
+from ctxctl.ingest.build import Json
 
 
 class Scope:
@@ -82,7 +82,7 @@ def string(value: Json, *keys: str) -> str | None:
     return None
 
 
-def ident(value: Any) -> str | None:
+def id_of_item(value: Any) -> str | None:
     """The id of a piece of context data, if it has one."""
     found = value.get("id") if isinstance(value, dict) else None
     return (
@@ -90,7 +90,7 @@ def ident(value: Any) -> str | None:
     )
 
 
-def holds(attached: set[str], name: str) -> bool:
+def is_attached(attached: set[str], name: str) -> bool:
     """Whether an item is attached itself, or through its provider."""
     if name in attached:
         return True
@@ -103,7 +103,9 @@ def catalogue(value: Json) -> Json | None:
     rows = data.get("items") if isinstance(data, dict) else data
     if not isinstance(rows, list):
         return None
-    items = [{"id": ident(row), "title": row.get("title")} for row in rows[:_LISTED] if isinstance(row, dict)]
+    items = [
+        {"id": id_of_item(row), "title": row.get("title")} for row in rows[:_LISTED] if isinstance(row, dict)
+    ]
     more = data.get("hasMore", data.get("has_more")) if isinstance(data, dict) else None
     return {"items": items, "count": len(rows), "has_more": more}
 
@@ -128,7 +130,7 @@ class Resource:
         """Its app may push: the agent in charge sees it."""
 
 
-class Shows(Protocol):
+class ResourceWriter(Protocol):
     """Who tells what becomes of a resource."""
 
     def show(self, name: str, resource: Resource) -> None:
@@ -144,7 +146,7 @@ class Shows(Protocol):
 class Resources:
     """The resources of one conversation."""
 
-    def __init__(self, scope: Scope, to: Shows) -> None:
+    def __init__(self, scope: Scope, to: ResourceWriter) -> None:
         self._scope = scope
         self._to = to
         self.held: dict[str, Resource] = {}
@@ -156,7 +158,7 @@ class Resources:
             return False
         stored = next((v for k, v in value.items() if k.startswith("stored") and isinstance(v, dict)), data)
         app = string(data, "appName", "app") or string(stored, "appName") or string(value, "app", "appName")
-        native = string(stored, "fullId") or ident(data)
+        native = string(stored, "fullId") or id_of_item(data)
         name = self._scope.full(native or f"resource-{line}", app)
         before = self.held.get(name)
         resource = self.held[name] = Resource(app or name.partition(":")[0], data, native is None, line)

@@ -16,8 +16,8 @@ import orjson
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
-from ctxctl.plugins.sibyl import shapes
-from ctxctl.plugins.sibyl.shapes import Answer, Audit, Call, Sent
+from ctxctl.plugins.sibyl import records
+from ctxctl.plugins.sibyl.records import Answer, Audit, Call, SentRequest
 
 _LINES: Final = 20
 _LINE: Final = 1 << 20
@@ -106,7 +106,7 @@ def detect_folder(folder: Folder) -> int:
 def sure(head: bytes) -> int:
     """How sure a file is a Sibyl capture, by its first bytes."""
     body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if body.startswith(shapes.TITLE.encode()):
+    if body.startswith(records.TITLE.encode()):
         return 95
     if body[:1] not in (b"{", b"["):
         return 0
@@ -134,7 +134,7 @@ def _by_records(values: list[Any]) -> int:
     """Packs are certain; calls of a tool `context` and audit rows nearly; other messages speak against it."""
     packs = calls = 0
     for value in values:
-        for record in shapes.records(value):
+        for record in records.records(value):
             packs += isinstance(record, Answer) and record.pack is not None
             calls += isinstance(record, Audit) or (
                 isinstance(record, Call) and isinstance(record.arguments.get("goal"), str)
@@ -153,7 +153,7 @@ def _other_call(value: dict[str, Any]) -> bool:
     if not isinstance(method, str):
         return False
     params = value.get("params")
-    return method != "tools/call" or not (isinstance(params, dict) and shapes.is_tool(params.get("name")))
+    return method != "tools/call" or not (isinstance(params, dict) and records.is_tool(params.get("name")))
 
 
 def _baselines(values: list[Any]) -> int:
@@ -169,7 +169,7 @@ def _sends(head: bytes) -> bool:
     values = list(_values(body))
     if not values:
         return re.search(rb'"(?:messages|contents|input)"\s*:\s*\[', body) is not None
-    return any(isinstance(record, Sent) for value in values for record in shapes.records(value))
+    return any(isinstance(record, SentRequest) for value in values for record in records.records(value))
 
 
 def _values(body: bytes) -> Iterator[Any]:

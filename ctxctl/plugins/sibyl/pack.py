@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final, NamedTuple
 
-from ctxctl.ingest.build import digest_of
+from ctxctl.ingest.build import Json, digest_of
 from ctxctl.ingest.parts import count, string
-
-Json = dict[str, Any]
 
 LAYER_LIMITS: Final = {"wake": 8, "recall": 24, "deep_search": 50}
 """Most items by layer (Sibyl 1.2.2 to 1.4.10): a larger `limit` is cut to it without a word."""
@@ -69,7 +67,7 @@ class Pack(NamedTuple):
         return string(self.record.get(key))
 
 
-def read(record: Json) -> Pack:
+def read_pack(record: Json) -> Pack:
     """The pack of a record; what has the wrong type counts as not there."""
     items: list[Item] = []
     titles: dict[str, str] = {}
@@ -127,7 +125,7 @@ def _score(value: Any) -> float | None:
     return score if math.isfinite(score) else None
 
 
-def requested(arguments: Json) -> int | None:
+def requested_limit(arguments: Json) -> int | None:
     """The `limit` that a call names; None where it names none that is one."""
     limit = arguments.get("limit")
     # The tool takes anything below one as one.

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from ctxctl.plugins.sibyl import shapes
+from ctxctl.plugins.sibyl import records
 from ctxctl.plugins.sibyl.pack import Item, Pack
 from ctxctl.plugins.sibyl.rendering import Rendering
 
@@ -23,7 +23,7 @@ _SECTIONS: Final = '"sections"'
 """Stands in each pack's JSON."""
 
 
-class Placed(NamedTuple):
+class PlacedPiece(NamedTuple):
     """One piece as the request holds it."""
 
     name: str
@@ -32,10 +32,10 @@ class Placed(NamedTuple):
     truncated: bool = False
 
 
-class Reached(NamedTuple):
+class ReachedPack(NamedTuple):
     """What of a pack was found in one request."""
 
-    placed: tuple[Placed, ...]
+    placed: tuple[PlacedPiece, ...]
     form: str
     """`markdown` or `json`."""
     model: str | None
@@ -48,30 +48,30 @@ class Reached(NamedTuple):
         return frozenset(placed.name for placed in self.placed)
 
 
-def texts_of(sent: shapes.Sent) -> list[str]:
+def texts_of(sent: records.SentRequest) -> list[str]:
     """The texts of a request that can hold anything of a pack."""
     return [text for text in _texts(sent.content) if _BULLET in text or _SECTIONS in text]
 
 
-def find(
+def find_pack(
     pack: Pack,
     rendering: Rendering | None,
-    sent: shapes.Sent,
+    sent: records.SentRequest,
     texts: list[str],
     line: int,
     file: str | None,
-) -> Reached | None:
+) -> ReachedPack | None:
     """What of a pack a request holds in its `texts`; None if nothing."""
-    by_json = [Placed(item.name, None) for item in pack.items if _in_json(item, texts)]
-    by_text: list[Placed] = []
+    by_json = [PlacedPiece(item.name, None) for item in pack.items if _in_json(item, texts)]
+    by_text: list[PlacedPiece] = []
     if rendering is not None:
         by_text = [p for piece in rendering.pieces if (p := _in_text(piece.name, piece.text, texts))]
         if not any(rendering.items.get(placed.name) for placed in by_text):
             by_text = []
     items = sum(placed.name in rendering.items for placed in by_text) if rendering is not None else 0
     if len(by_json) > items:
-        return Reached(tuple(by_json), "json", sent.model, line, file)
-    return Reached(tuple(by_text), "markdown", sent.model, line, file) if by_text else None
+        return ReachedPack(tuple(by_json), "json", sent.model, line, file)
+    return ReachedPack(tuple(by_text), "markdown", sent.model, line, file) if by_text else None
 
 
 def _texts(value: Any, depth: int = 0) -> Iterator[str]:
@@ -83,7 +83,7 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
             yield from _texts(one, depth + 1)
 
 
-def _in_text(name: str, piece: str, texts: list[str]) -> Placed | None:
+def _in_text(name: str, piece: str, texts: list[str]) -> PlacedPiece | None:
     """A piece in one of the texts, whole or cut off behind its first line."""
     wanted = piece.strip("\n")
     first = wanted.partition("\n")[0]
@@ -95,11 +95,11 @@ def _in_text(name: str, piece: str, texts: list[str]) -> Placed | None:
         if at < 0:
             continue
         if text.startswith(wanted, at) or wanted in text:
-            return Placed(name, piece)
+            return PlacedPiece(name, piece)
         found = _common(wanted, text[at : at + len(wanted)])
         if len(found) > len(best) and _breaks_off(text, at + len(found)):
             best = found
-    return Placed(name, best, truncated=True) if best else None
+    return PlacedPiece(name, best, truncated=True) if best else None
 
 
 def _common(wanted: str, found: str) -> str:

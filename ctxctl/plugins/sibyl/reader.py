@@ -16,10 +16,10 @@ from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import shallow
 from ctxctl.ingest.run import Run
 from ctxctl.plugins.sibyl import pack as packs
-from ctxctl.plugins.sibyl import reach, shapes
-from ctxctl.plugins.sibyl.rendering import cut
-from ctxctl.plugins.sibyl.shapes import Answer, Audit, Call, Sent
-from ctxctl.plugins.sibyl.turns import Exchange, Turns
+from ctxctl.plugins.sibyl import reach, records
+from ctxctl.plugins.sibyl.records import Answer, Audit, Call, SentRequest
+from ctxctl.plugins.sibyl.rendering import cut_markdown
+from ctxctl.plugins.sibyl.turns import Exchange, PackTurns
 from ctxctl.trace.source import Source
 
 NAME: Final = "sibyl"
@@ -37,7 +37,7 @@ class Reader(Run):
 
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report, "sb")
-        self._turns = Turns(self.make, self.out)
+        self._turns = PackTurns(self.make, self.out)
         self._calls: dict[str, Call] = {}
         self._call: Call | None = None
         """The last call without an id."""
@@ -77,7 +77,7 @@ class Reader(Run):
     def _file(self, source: Source) -> Iterator[Json]:
         head = source.read(0, _HEAD)
         text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        if text.startswith(shapes.TITLE.encode()):
+        if text.startswith(records.TITLE.encode()):
             self.line = _ONE
             markdown = source.read(0, _MAX_MARKDOWN).decode("utf-8", "replace").removeprefix("\ufeff")
             self._take(Answer({"markdown": markdown}))
@@ -107,15 +107,15 @@ class Reader(Run):
     # -- records ----------------------------------------------------------------------------------------
 
     def _value(self, value: Any) -> None:
-        for record in shapes.records(shallow(value, self.line.data)):
+        for record in records.records(shallow(value, self.line.data)):
             self._take(record)
 
-    def _take(self, record: shapes.Record) -> None:
+    def _take(self, record: records.Record) -> None:
         if isinstance(record, Call):
             self._called(record)
         elif isinstance(record, Answer):
             self._answered(record)
-        elif isinstance(record, Sent):
+        elif isinstance(record, SentRequest):
             self._sent(record)
         else:
             self._audited(record)
@@ -137,10 +137,10 @@ class Reader(Run):
         if answer.pack is None and call is None and answer.native_id is not None:
             # The error of some other tool's call.
             return
-        pack = packs.read(answer.pack or {})
+        pack = packs.read_pack(answer.pack or {})
         if pack.skipped:
             self.problem("unknown-record", f"{pack.skipped} items of the pack have no id; skipped")
-        rendering = cut(pack.markdown, pack) if pack.markdown is not None else None
+        rendering = cut_markdown(pack.markdown, pack) if pack.markdown is not None else None
         found = next((one for one in self._audits if _audits(one[0], pack)), None)
         if found is not None:
             self._audits.remove(found)
@@ -150,14 +150,14 @@ class Reader(Run):
         self._held.append(exchange)
         self._release(self._keep)
 
-    def _sent(self, sent: Sent) -> None:
+    def _sent(self, sent: SentRequest) -> None:
         """Look for the packs that no request has held yet."""
         texts = reach.texts_of(sent)
         for at in range(max(0, len(self._held) - self._looked), len(self._held)):
             held = self._held[at]
             if held.reached is None and held.answer.error is None:
                 where = self.line.number, self.make.file
-                found = reach.find(held.pack, held.rendering, sent, texts, *where) if texts else None
+                found = reach.find_pack(held.pack, held.rendering, sent, texts, *where) if texts else None
                 self._held[at] = held._replace(reached=found, searched=held.searched + 1)
 
     def _audited(self, audit: Audit) -> None:
@@ -206,7 +206,7 @@ def _of_audit(row: Json, line: int, file: str | None) -> Exchange | None:
         answer = Answer(
             None, f"denied: {why}" if isinstance(why, str) else "denied", None, row.get("created_at")
         )
-        return Exchange(call, answer, packs.read({}), None, line, file, audits=(row,))
+        return Exchange(call, answer, packs.read_pack({}), None, line, file, audits=(row,))
     ids = row.get("derived_ids")
     found = packs.of_ids(
         [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else [], details

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.plugins.sibyl.pack import Pack
-from ctxctl.plugins.sibyl.shapes import TITLE
+from ctxctl.plugins.sibyl.records import TITLE
 
 _ITEM: Final = re.compile(r"- \*\*.*`([^`]+)`(?: _.*_)?\Z", re.DOTALL)
 _NAME: Final = re.compile(r"- \*\*(.*?)\*\*", re.DOTALL)
@@ -136,7 +136,7 @@ class _Cutter:
         self.begin(Piece(f"pack/section/{self.facet}", False, "", self.facet), *before, line)
 
 
-def cut(markdown: str, pack: Pack) -> Rendering:
+def cut_markdown(markdown: str, pack: Pack) -> Rendering:
     """The pieces of a pack's markdown; lines that begin nothing belong to the piece before."""
     cutter = _Cutter(pack)
     fence: str | None = None

@@ -1,14 +1,11 @@
-"""The events of one pack: a turn of the thread of its goal.
-
-One call of the tool and its answer, and what they say of it as a whole.
-"""
+"""The events of one pack, from one call of the tool and its answer: a turn of the thread of its goal."""
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ctxctl.ingest import build
-from ctxctl.ingest.build import Maker, Place
+from ctxctl.ingest.build import Json, Maker, Place
 from ctxctl.ingest.parts import count, mapping, string
 from ctxctl.model import vocab
 from ctxctl.plugins.sibyl import rendering as md
@@ -21,13 +18,11 @@ from ctxctl.plugins.sibyl.pack import (
     LEAST_CHARS,
     Item,
     Pack,
-    requested,
+    requested_limit,
 )
-from ctxctl.plugins.sibyl.reach import Placed, Reached
+from ctxctl.plugins.sibyl.reach import PlacedPiece, ReachedPack
+from ctxctl.plugins.sibyl.records import TITLE, Answer, Call
 from ctxctl.plugins.sibyl.rendering import Piece, Rendering
-from ctxctl.plugins.sibyl.shapes import TITLE, Answer, Call
-
-Json = dict[str, Any]
 
 KIND: Final = "durable_memory"
 _KEPT: Final = (
@@ -56,7 +51,7 @@ class _Thread:
         return vocab.ITEM_ADDED if known is None else vocab.ITEM_UPDATED
 
 
-class Turns:
+class PackTurns:
     """Makes the events of an import's packs."""
 
     def __init__(self, make: Maker, out: list[Json]) -> None:
@@ -102,7 +97,7 @@ class Turns:
         if found.answer.pack is None:
             # Only the audit tells of it, and not for which goal.
             return self._audit
-        named = goal(found)
+        named = goal_of(found)
         if named is None and self._threads:
             return next(reversed(self._threads.values()))
         thread = self._threads.get(named)
@@ -189,7 +184,7 @@ class Turns:
         record = self._make.record(
             selection_id=f"selection-{scope}",
             surface_id=f"memory-{scope}",
-            query=goal(found),
+            query=goal_of(found),
             intent=pack.text("intent"),
             selected_item_refs=names,
             ranking_signals={
@@ -204,7 +199,7 @@ class Turns:
 
     def _notes(self, found: Exchange) -> list[str]:
         """What no field of the standard tells of the choice: a limit that was cut, and the audit's rows."""
-        wanted = asked(found)
+        wanted = asked_limits(found)
         said = []
         if wanted.limit is not None and wanted.most != wanted.limit:
             whose = " (the tool's default)" if "limit" in wanted.defaults else ""
@@ -216,7 +211,7 @@ class Turns:
     def _budget(self, found: Exchange, scope: str) -> None:
         """The clamp of the layer and the budget of the markdown, with what either left out or cut."""
         pack, rendering = found.pack, found.rendering
-        wanted = asked(found)
+        wanted = asked_limits(found)
         left = _left_out(found)
         chars = wanted.chars if rendering is not None else None
         if wanted.most is None and chars is None and not left:
@@ -244,11 +239,11 @@ class Turns:
     def _assembly(self, thread: _Thread, found: Exchange, scope: str) -> None:
         """The markdown in pieces; where a request holds some of the pack, exactly that, and its injection."""
         reached, rendering = found.reached, found.rendering
-        placed: tuple[Placed, ...]
+        placed: tuple[PlacedPiece, ...]
         if reached is not None:
             placed = reached.placed
         elif rendering is not None:
-            placed = tuple(Placed(piece.name, piece.text) for piece in rendering.pieces)
+            placed = tuple(PlacedPiece(piece.name, piece.text) for piece in rendering.pieces)
         else:
             return
         items = {item.name: item for item in found.pack.items}
@@ -279,7 +274,7 @@ class Turns:
 
     def _missing(self, found: Exchange, scope: str) -> None:
         """What the tool said went wrong, and a pack that nothing of which was sent."""
-        told = [(text, "high") for text in faults(found)]
+        told = [(text, "high") for text in faults_of(found)]
         total, held = count(found.pack.record.get("total_items")), len(found.pack.items)
         if total is not None and total > held:
             told.append((f"the pack says that it has {total} items; the capture holds {held}", "medium"))
@@ -303,7 +298,7 @@ def _told(record: Json, keys: tuple[str, ...]) -> Json:
     return {key: record[key] for key in keys if record.get(key) not in (None, {}, [])}
 
 
-def _native_budget(found: Exchange, wanted: Asked) -> Json:
+def _native_budget(found: Exchange, wanted: AskedLimits) -> Json:
     """The tool's own words for what was asked; a budget of null is one that was asked for."""
     native: Json = {"limit": wanted.limit, "layer": wanted.layer}
     if wanted.limit is not None:
@@ -335,7 +330,7 @@ def _chosen(item: Item, rank: int) -> Json:
     return made
 
 
-def _block(placed: Placed, item: Item | None, piece: Piece | None) -> Json:
+def _block(placed: PlacedPiece, item: Item | None, piece: Piece | None) -> Json:
     made: Json = {"block_id": placed.name, "role": "tool"}
     facet = item.facet if item is not None else piece.facet if piece is not None else None
     if facet is not None:
@@ -397,13 +392,13 @@ class Exchange(NamedTuple):
     rendering: Rendering | None
     line: int
     file: str | None
-    reached: Reached | None = None
+    reached: ReachedPack | None = None
     searched: int = 0
     """Requests beside it in which it was looked for."""
     audits: tuple[Json, ...] = ()
 
 
-class Asked(NamedTuple):
+class AskedLimits(NamedTuple):
     """What a call asked for, with the tool's own defaults where it named nothing; None: not told."""
 
     limit: int | None
@@ -430,7 +425,7 @@ class Asked(NamedTuple):
         return f"{self.tokens or 0:,} of the tool's tokens{whose}, {CHARS_PER_TOKEN} characters each{least}"
 
 
-def asked(found: Exchange) -> Asked:
+def asked_limits(found: Exchange) -> AskedLimits:
     """The limits of one call: as a receipt has them, as it named them, else the tool's defaults.
 
     Without a call only what the pack says of itself is known.
@@ -438,7 +433,7 @@ def asked(found: Exchange) -> Asked:
     arguments = found.call.arguments if found.call is not None else {}
     whole = found.call is not None and found.call.whole
     defaults = []
-    limit, layer = requested(arguments), found.pack.layer or string(arguments.get("layer"))
+    limit, layer = requested_limit(arguments), found.pack.layer or string(arguments.get("layer"))
     if layer is None and whole and "layer" not in arguments:
         layer = DEFAULT_LAYER
         defaults.append("layer")
@@ -451,7 +446,7 @@ def asked(found: Exchange) -> Asked:
     if not told and whole and "markdown_token_budget" not in arguments:
         tokens, told = DEFAULT_TOKENS, True
         defaults.append("markdown_token_budget")
-    return Asked(limit, cut, layer, tokens, told, tuple(defaults))
+    return AskedLimits(limit, cut, layer, tokens, told, tuple(defaults))
 
 
 def _budget(found: Exchange, arguments: Json) -> tuple[int | None, bool]:
@@ -469,7 +464,7 @@ def _budget(found: Exchange, arguments: Json) -> tuple[int | None, bool]:
     return trimmed, trimmed is not None
 
 
-def goal(found: Exchange) -> str | None:
+def goal_of(found: Exchange) -> str | None:
     """The goal: as the pack says, as the call said, or as the markdown's title has it."""
     goal = found.pack.text("goal")
     if goal is None and found.call is not None:
@@ -486,7 +481,7 @@ def receipt_id(pack: Pack) -> str | None:
     return string(receipt.get("request_id")) if isinstance(receipt, dict) else None
 
 
-def faults(found: Exchange) -> list[str]:
+def faults_of(found: Exchange) -> list[str]:
     """The error of a call, and the lanes of a retrieval that a pack says failed."""
     told = [found.answer.error] if found.answer.error is not None else []
     record = found.pack.record

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ctxctl.providers.dialects.base import Dialect
 
 
-def final(body: Any, dialect: Dialect) -> Json | None:
+def final_response(body: Any, dialect: Dialect) -> Json | None:
     """The response that a body amounts to, in the dialect's shape; None if there is none that can be read."""
     if isinstance(body, list):
         chunks = [_unwrapped(chunk) for chunk in body if isinstance(chunk, dict)]
@@ -21,8 +21,8 @@ def final(body: Any, dialect: Dialect) -> Json | None:
         body = encodings.as_events(chunks) if chunks else None
     if isinstance(body, str):
         if encodings.is_stream(body):
-            return stream.final(body, dialect)
-        pieces = encodings.objects(body)
+            return stream.streamed_response(body, dialect)
+        pieces = encodings.objects_of_text(body)
         return _alike(_joined(pieces), dialect) if pieces else None
     return _alike(_unwrapped(body), dialect) if isinstance(body, dict) else None
 

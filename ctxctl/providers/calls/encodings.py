@@ -19,7 +19,7 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _JSON_STARTS: Final = ("{", "[")
 
 
-def opened(raw: Any, *, encoded: bool = False) -> Any:
+def decoded_body(raw: Any, *, encoded: bool = False) -> Any:
     """A body as its sender meant it: a JSON object or array, else text; None where nothing can be read.
 
     Args:
@@ -167,7 +167,7 @@ def is_stream(text: str) -> bool:
     return start.startswith(("event:", "data:", ":", "id:", "retry:"))
 
 
-def objects(text: str) -> list[Json]:
+def objects_of_text(text: str) -> list[Json]:
     """The JSON objects of a text of JSON lines."""
     found: list[Json] = []
     for line in text.splitlines():

@@ -28,7 +28,7 @@ _BASE64: Final = re.compile(r"(?:eyJ|ewo|ew0|W3s|Wwo|H4sI|KLUv|ZXZlbnQ6|ZGF0YTo)
 """Base64 of `{"`, `[{`, gzip, zstd, or an event stream."""
 
 
-def opened(value: Any, wanted: Callable[[Any], bool], *, encoded: bool = False) -> Any:
+def enveloped_body(value: Any, wanted: Callable[[Any], bool], *, encoded: bool = False) -> Any:
     """The first body that `wanted` says yes to, in a value or the envelopes around it; None if there is none.
 
     Args:

@@ -10,9 +10,8 @@ from typing import Any, Final, NamedTuple
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.parts import count, moment, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.calls import answers, encodings
-from ctxctl.providers.calls.purpose import MODEL, path_of, purpose, unread, without_query
+from ctxctl.providers.calls.purpose import MODEL, path_of, purpose, unread_dialect, without_query
 from ctxctl.providers.calls.recognise import answer_of, as_sent, request_of
 from ctxctl.providers.dialects import of_body, of_response
 from ctxctl.providers.dialects.base import Dialect
@@ -83,7 +82,7 @@ class Calls:
             return
         said = _unwrapped(body)
         body = as_sent(said)
-        name = unread(call.url, body)
+        name = unread_dialect(call.url, body)
         if name is not None:
             self._refuse(name)
             return
@@ -96,7 +95,7 @@ class Calls:
         status = _status(call.status)
         given = answer_of(call.response)
         dialect = _told_by(given, body, dialect)
-        answer = answers.final(given, dialect)
+        answer = answers.final_response(given, dialect)
         error = call.error
         if status is not None and status >= 400:
             error, answer = error or _reason(answer, call.response, status), None
@@ -131,7 +130,7 @@ class Calls:
             if found is not None:
                 self._session = found.group(1)
             elif user.startswith("{"):
-                named = encodings.opened(user)
+                named = encodings.decoded_body(user)
                 self._session = (string(named.get("session_id")) if isinstance(named, dict) else None) or (
                     self._session
                 )
@@ -145,8 +144,7 @@ class Calls:
             held = _listed(self.others) if total else "no HTTP call"
             self.run.problem("no-model-calls", f"no request to a model in it: {held}")
         if total:
-            data = {"format": self.run.name, "requests": self.asked, "others": dict(self.others)}
-            self.run.emit(vocab.SOURCE_OPENED, data)
+            self.run.opened(requests=self.asked, others=dict(self.others))
         yield from self.run.finish()
 
     def _strange(self, call: Call, body: Json) -> None:
@@ -198,7 +196,7 @@ def _request_id(headers: Any) -> str | None:
 
 def _reason(answer: Json | None, raw: Any, status: int) -> str:
     """One line of why a request was refused."""
-    found: Any = answer if answer is not None else encodings.opened(raw)
+    found: Any = answer if answer is not None else encodings.decoded_body(raw)
     for key in ("error", "message", "detail"):
         if isinstance(found, dict) and key in found:
             found = found[key]

@@ -70,7 +70,7 @@ def purpose(method: Any, url: Any, body: Any) -> str:
     return MODEL if isinstance(body, dict) else "other requests"
 
 
-def unread(url: Any, body: Json) -> str | None:
+def unread_dialect(url: Any, body: Json) -> str | None:
     """The name of a provider's dialect that is known and not read; None for every other body."""
     path = path_of(url)
     for name, pattern in _UNREAD:

@@ -1,9 +1,8 @@
 """Whether a value is the body of a request to a model, or of an answer; and finding one in its envelopes.
 
-Bodies as an SDK's caller spells them, put as the SDK sends them.
-
-google-genai (Python and JavaScript) takes `model`, `contents` and one `config`; it sends the system
-instruction, tools and safety settings beside `contents`, and the rest of the config as `generationConfig`.
+Bodies as an SDK's caller spells them are put as the SDK sends them.  google-genai (Python and JavaScript)
+takes `model`, `contents` and one `config`; it sends the system instruction, tools and safety settings beside
+`contents`, and the rest of the config as `generationConfig`.
 """
 
 from __future__ import annotations
@@ -45,19 +44,19 @@ def is_answer(value: Any) -> bool:
 
 def request_of(raw: Any) -> Any:
     """A request's body as a capture holds it, out of its envelopes; else what `bodies.opened` makes of it."""
-    found = encodings.opened(raw)
+    found = encodings.decoded_body(raw)
     if isinstance(found, dict) and _ASKING & found.keys():
         return found
-    inner = envelopes.opened(raw, is_request)
+    inner = envelopes.enveloped_body(raw, is_request)
     return found if inner is None else inner
 
 
 def answer_of(raw: Any) -> Any:
     """The answer's body that a capture holds, out of its envelopes; else what `bodies.opened` makes of it."""
-    found = encodings.opened(raw)
+    found = encodings.decoded_body(raw)
     if is_answer(found) or (isinstance(found, dict) and (_ANSWERING & found.keys() or _is_chat(found))):
         return found
-    inner = envelopes.opened(raw, is_answer_inside)
+    inner = envelopes.enveloped_body(raw, is_answer_inside)
     return found if inner is None else inner
 
 

@@ -14,7 +14,7 @@ _LAST: Final = frozenset({"response.completed", "response.done", "response.faile
 _NOT_BODY: Final = frozenset({"type", "generate"})
 
 
-def calls(whole: Call, sent: Any, received: Any) -> Iterator[Call]:
+def calls_of_messages(whole: Call, sent: Any, received: Any) -> Iterator[Call]:
     """One call per message that asked the model; `whole` gives what they share, and their merged bodies.
 
     A message with `generate: false` only warms the cache: it is no request of the conversation, and a request
@@ -84,9 +84,9 @@ def _answers(received: list[Any]) -> Iterator[list[Json]]:
 
 
 def _parsed(message: Any) -> Json:
-    found = encodings.opened(message)
+    found = encodings.decoded_body(message)
     if isinstance(found, dict) and set(found) == {"raw"}:
-        found = encodings.opened(found["raw"])
+        found = encodings.decoded_body(found["raw"])
     return found if isinstance(found, dict) else {}
 
 

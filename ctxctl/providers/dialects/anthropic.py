@@ -9,17 +9,17 @@ from ctxctl.ingest.parts import Part, listed, mapping, string
 from ctxctl.providers.dialects.base import (
     CALL,
     PARTS,
+    CallTitles,
     Dialect,
-    Names,
     Unit,
-    call,
-    extra,
-    sealed,
-    tool,
-    unknown,
-    without,
+    call_part,
+    extra_part,
+    other_fields,
+    sealed_part,
+    tool_part,
+    unknown_part,
 )
-from ctxctl.providers.dialects.slots import JSON, TEXT, Slots, plain, short, structured
+from ctxctl.providers.dialects.slots import JSON, TEXT, Slots, plain, short_parameter, structured
 
 _BILLING: Final = "x-anthropic-billing-header:"
 _MEDIA: Final = ("image", "document")
@@ -87,18 +87,18 @@ class Anthropic(Dialect):
         found += [Unit("messages", value, at, False) for at, value in enumerate(listed(body.get("messages")))]
         return found
 
-    def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
+    def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of one piece."""
         slots = Slots(unit.section, line)
         value = unit.value
         if unit.section == "tools":
-            tool(slots, value, value.get("name") if isinstance(value, dict) else None)
+            tool_part(slots, value, value.get("name") if isinstance(value, dict) else None)
         elif unit.section == "system":
             _system(slots, value, unit.at)
         elif unit.section == "messages":
             _message(slots, names, value)
         else:
-            extra(slots, value, unit.section)
+            extra_part(slots, value, unit.section)
         return slots
 
     def settings(self, body: Json) -> Json | None:
@@ -106,10 +106,10 @@ class Anthropic(Dialect):
         made: Json = {"api": self.name}
         for name in ("tool_choice", "thinking", "speed"):
             if body.get(name) is not None:
-                made[name] = short(body[name])
+                made[name] = short_parameter(body[name])
         config = body.get("output_config")
         if isinstance(config, dict) and config.get("effort") is not None:
-            made["effort"] = short(config["effort"])
+            made["effort"] = short_parameter(config["effort"])
         return made
 
     def reply(self, response: Json) -> list[Part]:
@@ -144,17 +144,17 @@ def _system(slots: Slots, value: Any, index: int) -> None:
         leaf = _leaf(value, "text") if isinstance(value, dict) else TEXT
         slots.text("system_prompt", text, "system", leaf, key=key)
     else:
-        unknown(slots, value, "system", key)
+        unknown_part(slots, value, "system", key)
     slots.mark(value)
 
 
 def _leaf(block: Json, hole: str) -> Json:
-    return {**without(block, (hole,)), hole: TEXT}
+    return {**other_fields(block, (hole,)), hole: TEXT}
 
 
-def _message(slots: Slots, names: Names, message: Any) -> None:
+def _message(slots: Slots, names: CallTitles, message: Any) -> None:
     if not isinstance(message, dict):
-        unknown(slots, message, "user")
+        unknown_part(slots, message, "user")
         return
     role = string(message.get("role")) or "user"
     content = message.get("content")
@@ -164,19 +164,19 @@ def _message(slots: Slots, names: Names, message: Any) -> None:
         kind = "assistant_message" if role == "assistant" else "user_message"
         slots.put(Part(kind, "", role, line=slots.line), plain(message))
         return
-    slots.enter({**without(message, ("content",)), "content": PARTS})
+    slots.enter({**other_fields(message, ("content",)), "content": PARTS})
     for block in content:
         _block(slots, names, block, role)
         slots.mark(block)
     slots.leave()
 
 
-def _block(slots: Slots, names: Names, block: Any, role: str) -> None:
+def _block(slots: Slots, names: CallTitles, block: Any, role: str) -> None:
     if not isinstance(block, dict):
         if isinstance(block, str):
             slots.text(_kind(role), block, role, TEXT)
         else:
-            unknown(slots, block, role)
+            unknown_part(slots, block, role)
         return
     kind = block.get("type")
     text = block.get("text")
@@ -187,21 +187,24 @@ def _block(slots: Slots, names: Names, block: Any, role: str) -> None:
     elif isinstance(kind, str) and kind.endswith("tool_use"):
         name = string(block.get("name")) or "tool"
         arguments = block.get("input")
-        leaf = {**without(block, ("input",)), "input": CALL if not isinstance(arguments, str) else arguments}
+        leaf = {
+            **other_fields(block, ("input",)),
+            "input": CALL if not isinstance(arguments, str) else arguments,
+        }
         if "input" not in block:
             leaf.pop("input")
-        made = call(
+        made = call_part(
             slots, names, string(block.get("id")), name, arguments if arguments is not None else {}, leaf
         )
         made.native = {"type": kind} if kind != "tool_use" else None
     elif isinstance(kind, str) and kind.endswith("tool_result"):
         _result(slots, names, block, role)
     elif kind in _MEDIA:
-        media(slots, block, role)
+        media_part(slots, block, role)
     elif kind == "compaction" and isinstance(block.get("content"), str):
         slots.text("thread_summary", block["content"], role, _leaf(block, "content"))
     else:
-        unknown(slots, block, role, string(block.get("id")))
+        unknown_part(slots, block, role, string(block.get("id")))
 
 
 def _kind(role: str) -> str:
@@ -216,28 +219,31 @@ def _reasoning(slots: Slots, block: Json, role: str) -> None:
         slots.put(Part("reasoning", text, role, line=slots.line), _leaf(block, "thinking"))
         return
     data = block.get("signature") or block.get("data") or ""
-    sealed(slots, "reasoning", data, role, plain(block), native={"type": "sealed"})
+    sealed_part(slots, "reasoning", data, role, plain(block), native={"type": "sealed"})
 
 
-def media(slots: Slots, block: Json, role: str, key: str | None = None) -> None:
+def media_part(slots: Slots, block: Json, role: str, key: str | None = None) -> None:
     """Place an image or a document; a document in plain text has its text."""
     source = mapping(block.get("source"))
     kind = "image" if block.get("type") == "image" else "external_resource"
     inner = source.get("data")
     title = string(block.get("title"))
     if source.get("type") == "text" and isinstance(inner, str):
-        leaf = {**without(block, ("source",)), "source": {**without(source, ("data",)), "data": TEXT}}
+        leaf = {
+            **other_fields(block, ("source",)),
+            "source": {**other_fields(source, ("data",)), "data": TEXT},
+        }
         slots.put(Part(kind, inner, role, key=key, title=title, line=slots.line), leaf)
         return
     data = inner or source.get("url") or source.get("file_id") or source
     size = len(inner) * 3 // 4 if source.get("type") == "base64" and isinstance(inner, str) else None
-    sealed(
+    sealed_part(
         slots, kind, data, role, plain(block), key=key, title=title, byte_size=size,
         mime_type=string(source.get("media_type")), native={"type": block.get("type")},
     )  # fmt: skip
 
 
-def _result(slots: Slots, names: Names, block: Json, role: str) -> None:
+def _result(slots: Slots, names: CallTitles, block: Json, role: str) -> None:
     tool_id = string(block.get("tool_use_id"))
     key = f"{tool_id}/result" if tool_id is not None else None
     title = names.result(tool_id)
@@ -255,14 +261,14 @@ def _result(slots: Slots, names: Names, block: Json, role: str) -> None:
         made = structured(
             "tool_result", plain(content), role, key=key, title=title, native=native, line=slots.line
         )
-        slots.put(made, {**without(block, ("content",)), "content": JSON})
+        slots.put(made, {**other_fields(block, ("content",)), "content": JSON})
         return
-    slots.enter({**without(block, ("content",)), "content": PARTS})
+    slots.enter({**other_fields(block, ("content",)), "content": PARTS})
     for index, inner in enumerate(content):
         name = key if key is None or index == 0 else f"{key}/{index}"
         said: Any = inner.get("text") if isinstance(inner, dict) else inner
         if isinstance(inner, dict) and inner.get("type") in _MEDIA:
-            media(slots, inner, role, name)
+            media_part(slots, inner, role, name)
         elif isinstance(said, str) and (not isinstance(inner, dict) or inner.get("type") == "text"):
             leaf = _leaf(inner, "text") if isinstance(inner, dict) else TEXT
             slots.text("tool_result", said, role, leaf, key=name, title=title, native=native)

@@ -1,8 +1,7 @@
 """What every provider's dialect can be asked: cut a request body into items, read an answer and its bill.
 
-What a response bills, in one shape for every provider: the input is the whole context, caches included.
-
-The counting conventions are genai-prices'; what it does not tell (the provider's own fields) is kept beside.
+A bill has one shape for every provider: the input is the whole context, caches included.  The counting
+conventions are genai-prices'; the provider's own fields, which it does not tell, are kept beside.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from ctxctl.ingest.build import VERSION_DIGITS, Json, digest_of
 from ctxctl.ingest.parts import Part, call_title, string
-from ctxctl.providers.dialects.slots import CALL, JSON, PARTS, Slots, compact, plain, structured
+from ctxctl.providers.dialects.slots import CALL, JSON, PARTS, Slots, compact_json, plain, structured
 from ctxctl.providers.usage import miss_cause, usage_record
 
 _SEARCHES: Final = "web_search"
@@ -34,7 +33,7 @@ class Unit(NamedTuple):
     """Whether it stands before the conversation: tools, system prompt."""
 
 
-class Names:
+class CallTitles:
     """Titles of the tool calls met so far, for their results."""
 
     def __init__(self) -> None:
@@ -75,7 +74,7 @@ class Dialect(ABC):
         """The body in pieces, in the provider's order: tools, system, messages."""
 
     @abstractmethod
-    def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
+    def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of one piece."""
 
     @abstractmethod
@@ -98,26 +97,28 @@ class Dialect(ABC):
 
     def cut(self, body: Json, line: int = 0) -> list[Part]:
         """The items of a whole request body."""
-        names = Names()
+        names = CallTitles()
         return [part for unit in self.units(body) for part in self.parts(unit, names, line).parts]
 
-    def message(self, message: Any, position: int, line: int = 0, names: Names | None = None) -> list[Part]:
+    def message(
+        self, message: Any, position: int, line: int = 0, names: CallTitles | None = None
+    ) -> list[Part]:
         """The items of one message; `position`: among the messages, 0 is where a system prompt may stand."""
         unit = Unit(self.section, message, position, position == 0)
-        return self.parts(unit, names or Names(), line).parts
+        return self.parts(unit, names or CallTitles(), line).parts
 
     def tools(self, definitions: Any, line: int = 0) -> list[Part]:
         """The items of tool definitions."""
-        names = Names()
+        names = CallTitles()
         units = self.units({"tools": definitions})
         return [p for u in units if u.section == "tools" for p in self.parts(u, names, line).parts]
 
     def usage(self, response: Json, model: str | None = None) -> Json | None:
         """The record of what a response bills; None where it bills nothing.  `model`: that was asked for."""
-        return record(self.name, response, model)
+        return usage_record_of(self.name, response, model)
 
 
-def tool(slots: Slots, definition: Any, name: Any, role: str = "system") -> None:
+def tool_part(slots: Slots, definition: Any, name: Any, role: str = "system") -> None:
     """Place one tool definition."""
     named = string(name)
     bare = plain(definition)
@@ -136,7 +137,7 @@ def tool(slots: Slots, definition: Any, name: Any, role: str = "system") -> None
     slots.mark(definition)
 
 
-def extra(slots: Slots, value: Any, title: str, kind: str = "custom") -> None:
+def extra_part(slots: Slots, value: Any, title: str, kind: str = "custom") -> None:
     """Place what stands in the body beside tools, system and messages and reaches the model as JSON.
 
     It is a part of the system prompt: OpenAI puts an answer's schema in front of it ("Prompt caching"), and
@@ -148,9 +149,9 @@ def extra(slots: Slots, value: Any, title: str, kind: str = "custom") -> None:
     slots.put(made, JSON)
 
 
-def call(
+def call_part(
     slots: Slots,
-    names: Names,
+    names: CallTitles,
     key: str | None,
     name: str,
     arguments: Any,
@@ -173,7 +174,9 @@ def call(
     return slots.put(part, leaf, to)
 
 
-def unknown(slots: Slots, block: Any, role: str, key: str | None = None, *, to: str | None = None) -> None:
+def unknown_part(
+    slots: Slots, block: Any, role: str, key: str | None = None, *, to: str | None = None
+) -> None:
     """Place a block of a type that is not known here: its JSON is what went over the wire."""
     kind = string(block.get("type")) if isinstance(block, dict) else None
     bare = plain(block)
@@ -187,7 +190,7 @@ def unknown(slots: Slots, block: Any, role: str, key: str | None = None, *, to: 
     )  # fmt: skip
 
 
-def sealed(
+def sealed_part(
     slots: Slots,
     kind: str,
     data: Any,
@@ -199,7 +202,7 @@ def sealed(
     **fields: Any,
 ) -> Part:
     """Place what the capture holds no text of: sealed reasoning, an image, a file."""
-    digest = digest_of(data if isinstance(data, str) else compact(data))
+    digest = digest_of(data if isinstance(data, str) else compact_json(data))
     part = Part(
         kind, None, role, key=key, version=digest[:VERSION_DIGITS], line=slots.line,
         **{name: value for name, value in fields.items() if value is not None},
@@ -207,14 +210,14 @@ def sealed(
     return slots.put(part, leaf, to)
 
 
-def without(value: Json, names: Iterable[str]) -> Json:
+def other_fields(value: Json, names: Iterable[str]) -> Json:
     """The other fields of an object, made plain."""
     return {
         name: plain(inner) for name, inner in value.items() if name not in names and name != "cache_control"
     }
 
 
-__all__ = ["CALL", "JSON", "PARTS", "Dialect", "Names", "Unit"]
+__all__ = ["CALL", "JSON", "PARTS", "CallTitles", "Dialect", "Unit"]
 
 
 _RULES: Final = {
@@ -237,7 +240,7 @@ _SPELLED: Final = {
 }
 
 
-def record(dialect: str, response: Json, model: str | None = None) -> Json | None:
+def usage_record_of(dialect: str, response: Json, model: str | None = None) -> Json | None:
     """The record of `ctxctl.usage.reported`; None where the response bills no input.
 
     Args:

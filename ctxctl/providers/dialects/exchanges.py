@@ -1,6 +1,6 @@
 """From captured requests to steps: each in its conversation, with what it carried, billed and got back.
 
-One request to a model and what came back, whatever container it was captured in.
+Whatever container a request was captured in, it comes here with its answer as one `Exchange`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ctxctl.ingest.run import Run
 from ctxctl.listdiff import same_start
 from ctxctl.model import vocab
 from ctxctl.providers.dialects import by_name, of_body
-from ctxctl.providers.dialects.base import Dialect, Names
+from ctxctl.providers.dialects.base import CallTitles, Dialect
 from ctxctl.providers.dialects.fingerprints import Opener, Request, goes_on
 from ctxctl.providers.dialects.slots import Slots
-from ctxctl.providers.dialects.threads import INJECTED, Chains, Thread, Threads
+from ctxctl.providers.dialects.threads import INJECTED, SeenAnswers, Thread, Threads
 
 if TYPE_CHECKING:
     from ctxctl.providers.dialects.base import Dialect
@@ -51,7 +51,7 @@ class Exchanges:
         self._threads = Threads()
         self._named: dict[tuple[str | None, str], Thread] = {}
         self._mains: dict[str | None, Thread] = {}
-        self._chains = Chains()
+        self._chains = SeenAnswers()
         self._injected: dict[bytes, bool] = {}
         self._opener = Opener()
 
@@ -199,7 +199,7 @@ class Exchanges:
         own = self._first_own(request)
         found, lent = self._threads.find(request, session, own)
         if found is None:
-            names = Names()
+            names = CallTitles()
             units = request.units[request.start :]
             sent = (part for unit in units for part in request.dialect.parts(unit, names).parts)
             found, again = self._threads.of_answers(request, session, sent)
@@ -255,7 +255,7 @@ class Exchanges:
             if known is None:
                 if len(self._injected) >= _REMEMBERED:
                     self._injected.clear()
-                parts = request.dialect.parts(request.units[at], Names()).parts
+                parts = request.dialect.parts(request.units[at], CallTitles()).parts
                 known = self._injected[made] = all(part.kind in INJECTED for part in parts)
             if not known:
                 return at
@@ -263,7 +263,7 @@ class Exchanges:
 
     def _texts(self, request: Request, own: int) -> list[str]:
         """The user's texts at the beginning of a conversation."""
-        names = Names()
+        names = CallTitles()
         return [
             part.text
             for unit in request.units[own : own + _BEGINNING]
@@ -424,7 +424,7 @@ def _marks(request: Request, thread: Thread, tail: list[Slots]) -> Json:
     points: list[int] = []
     for at in request.marked:
         base = sum(thread.rows[:at])
-        slots = tail[at - first] if at >= first else request.dialect.parts(request.units[at], Names())
+        slots = tail[at - first] if at >= first else request.dialect.parts(request.units[at], CallTitles())
         points += [base + inner for inner in slots.marked]
     return {"cache_points": points} if points else {}
 
@@ -467,7 +467,7 @@ class Exchange(NamedTuple):
 
     request: Json | None
     response: Json | None
-    """The final response body; a streamed one as `stream.final` gives it."""
+    """The final response body; a streamed one as `stream.streamed_response` gives it."""
     line: int = 0
     """Line of the foreign file; 0: the one that the run is reading."""
     url: str | None = None

@@ -10,7 +10,7 @@ import xxhash
 
 from ctxctl.ingest.build import Json
 from ctxctl.providers.dialects.base import Dialect, Unit
-from ctxctl.providers.dialects.slots import compact, sent, without_cache
+from ctxctl.providers.dialects.slots import compact_json, json_as_sent, without_cache
 
 _GIST: Final = 120
 SEED: Final = int.from_bytes(os.urandom(8), "little")
@@ -32,10 +32,10 @@ def fingerprint(unit: Unit) -> tuple[bytes, bool]:
     try:
         data = orjson.dumps(unit.value)
     except (TypeError, ValueError, RecursionError):
-        data = compact(unit.value).encode()
+        data = compact_json(unit.value).encode()
     marked = b'"cache_control":' in data
     if marked:
-        data = sent(without_cache(unit.value)).encode()
+        data = json_as_sent(without_cache(unit.value)).encode()
     return xxhash.xxh3_128_digest(unit.section.encode() + b"\0" + data, SEED), marked
 
 

@@ -10,15 +10,15 @@ from ctxctl.providers.dialects.base import (
     CALL,
     JSON,
     PARTS,
+    CallTitles,
     Dialect,
-    Names,
     Unit,
-    call,
-    extra,
-    sealed,
-    tool,
-    unknown,
-    without,
+    call_part,
+    extra_part,
+    other_fields,
+    sealed_part,
+    tool_part,
+    unknown_part,
 )
 from ctxctl.providers.dialects.slots import TEXT, Slots, plain, structured
 
@@ -78,7 +78,7 @@ class Gemini(Dialect):
         found += [Unit("contents", value, at, False) for at, value in enumerate(contents)]
         return found
 
-    def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
+    def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of one piece."""
         slots = Slots(unit.section, line)
         value = unit.value
@@ -90,10 +90,10 @@ class Gemini(Dialect):
             _content(slots, names, value, None)
         elif unit.section in _CACHED:
             # Kept by the provider: system prompt, tools and contents that this body does not repeat.
-            sealed(slots, "custom", value, "system", value, key="cached_content", title=value,
+            sealed_part(slots, "custom", value, "system", value, key="cached_content", title=value,
                    native={"type": "cachedContent"})  # fmt: skip
         else:
-            extra(slots, value, "answer schema")
+            extra_part(slots, value, "answer schema")
         return slots
 
     def settings(self, body: Json) -> Json | None:
@@ -114,19 +114,19 @@ def _tools(slots: Slots, value: Any) -> None:
     for name in _DECLARED:
         declared = value.get(name) if isinstance(value, dict) else None
         if isinstance(declared, list) and declared:
-            slots.enter({**without(value, (name,)), name: PARTS})
+            slots.enter({**other_fields(value, (name,)), name: PARTS})
             for definition in declared:
-                tool(slots, definition, definition.get("name") if isinstance(definition, dict) else None)
+                tool_part(slots, definition, definition.get("name") if isinstance(definition, dict) else None)
             slots.leave()
             return
-    tool(slots, value, ",".join(value) if isinstance(value, dict) else None)
+    tool_part(slots, value, ",".join(value) if isinstance(value, dict) else None)
 
 
-def _content(slots: Slots, names: Names, content: Any, fixed: str | None) -> None:
+def _content(slots: Slots, names: CallTitles, content: Any, fixed: str | None) -> None:
     if isinstance(content, str):
         content = {"parts": [{"text": content}]}
     if not isinstance(content, dict):
-        unknown(slots, content, fixed or "user")
+        unknown_part(slots, content, fixed or "user")
         return
     wire_role = string(content.get("role"))
     role = fixed or {"model": "assistant", "function": "tool"}.get(wire_role or "user", wire_role or "user")
@@ -136,7 +136,7 @@ def _content(slots: Slots, names: Names, content: Any, fixed: str | None) -> Non
     if not isinstance(parts, list) or not parts:
         slots.put(Part(_kind(role), "", role, line=slots.line), plain(content))
         return
-    slots.enter({**without(content, ("parts",)), "parts": PARTS})
+    slots.enter({**other_fields(content, ("parts",)), "parts": PARTS})
     for index, part in enumerate(parts):
         key = f"system:{index}" if role == "system" else None
         _part(slots, names, {"text": part} if isinstance(part, str) else part, role, key)
@@ -154,18 +154,18 @@ def _field(part: Json, camel: str, snake: str) -> tuple[str, Json | None]:
     return camel, None
 
 
-def _part(slots: Slots, names: Names, part: Any, role: str, key: str | None) -> None:
+def _part(slots: Slots, names: CallTitles, part: Any, role: str, key: str | None) -> None:
     if not isinstance(part, dict):
-        unknown(slots, part, role, key)
+        unknown_part(slots, part, role, key)
         return
     text = part.get("text")
     if isinstance(text, str):
-        leaf = {**without(part, ("text",)), "text": TEXT}
+        leaf = {**other_fields(part, ("text",)), "text": TEXT}
         signed = part.get("thoughtSignature") or part.get("thought_signature")
         if part.get("thought") is True:
             slots.put(Part("reasoning", text, role, line=slots.line), leaf)
         elif not text and signed:
-            sealed(slots, "reasoning", signed, role, plain(part), native={"type": "sealed"})
+            sealed_part(slots, "reasoning", signed, role, plain(part), native={"type": "sealed"})
         else:
             slots.text(_kind(role), text, role, leaf, key=key)
         return
@@ -182,24 +182,24 @@ def _part(slots: Slots, names: Names, part: Any, role: str, key: str | None) -> 
         if inner is not None:
             _media(slots, part, inner, role, key)
             return
-    unknown(slots, part, role, key)
+    unknown_part(slots, part, role, key)
 
 
-def _call(slots: Slots, names: Names, part: Json, field: str, inner: Json) -> None:
+def _call(slots: Slots, names: CallTitles, part: Json, field: str, inner: Json) -> None:
     arguments = inner.get("args")
-    leaf = without(inner, ("args",))
+    leaf = other_fields(inner, ("args",))
     if "args" in inner:
         leaf["args"] = CALL if arguments is not None else None
-    call(
+    call_part(
         slots, names, string(inner.get("id")), string(inner.get("name")) or "tool",
-        arguments if arguments is not None else {}, {**without(part, (field,)), field: leaf},
+        arguments if arguments is not None else {}, {**other_fields(part, (field,)), field: leaf},
     )  # fmt: skip
 
 
-def _response(slots: Slots, names: Names, part: Json, field: str, inner: Json) -> None:
+def _response(slots: Slots, names: CallTitles, part: Json, field: str, inner: Json) -> None:
     call_id, name = string(inner.get("id")), string(inner.get("name"))
     response = inner.get("response")
-    leaf = without(inner, ("response", "parts"))
+    leaf = other_fields(inner, ("response", "parts"))
     if "response" in inner:
         leaf["response"] = JSON if response is not None else None
     title = names.result(call_id, name)
@@ -212,9 +212,11 @@ def _response(slots: Slots, names: Names, part: Json, field: str, inner: Json) -
     if not media:
         if "parts" in inner:
             leaf["parts"] = inner["parts"]
-        slots.put(made, {**without(part, (field,)), field: leaf})
+        slots.put(made, {**other_fields(part, (field,)), field: leaf})
         return
-    slots.enter({**without(part, (field,)), field: {**leaf, "response": {"$1": "response"}, "parts": PARTS}})
+    slots.enter(
+        {**other_fields(part, (field,)), field: {**leaf, "response": {"$1": "response"}, "parts": PARTS}}
+    )
     slots.put(made, JSON if response is not None else None, "response")
     for index, piece in enumerate(media, 1):
         _part(slots, names, piece, "tool", f"{key}/{index}" if key is not None else None)
@@ -227,7 +229,7 @@ def _media(slots: Slots, part: Json, inner: Json, role: str, key: str | None) ->
     place = inner.get("fileUri") or inner.get("file_uri")
     size = len(data) * 3 // 4 if isinstance(data, str) else None
     image = mime is not None and mime.startswith("image/")
-    sealed(
+    sealed_part(
         slots, "image" if image else "external_resource", data or place or inner, role, plain(part), key=key,
         mime_type=mime, byte_size=size, title=string(place),
         native={"type": "inlineData" if data else "fileData"},

@@ -10,15 +10,15 @@ from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part, listed, string
 from ctxctl.providers.dialects.base import (
     PARTS,
+    CallTitles,
     Dialect,
-    Names,
     Unit,
-    call,
-    extra,
-    sealed,
-    tool,
-    unknown,
-    without,
+    call_part,
+    extra_part,
+    other_fields,
+    sealed_part,
+    tool_part,
+    unknown_part,
 )
 from ctxctl.providers.dialects.slots import CALL, INPUT, TEXT, Slots, is_data_url, plain
 
@@ -83,7 +83,7 @@ class OpenAIChat(Dialect):
             found.append(Unit("messages", value, at, front))
         return found
 
-    def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
+    def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of one piece."""
         slots = Slots(unit.section, line)
         value = unit.value
@@ -92,11 +92,11 @@ class OpenAIChat(Dialect):
             holder = inner if isinstance(inner, dict) else value
             if isinstance(holder, dict) and holder is value and isinstance(value.get("custom"), dict):
                 holder = value["custom"]
-            tool(slots, value, holder.get("name") if isinstance(holder, dict) else None)
+            tool_part(slots, value, holder.get("name") if isinstance(holder, dict) else None)
         elif unit.section == "messages":
             _message(slots, names, value, f"system:{unit.at}" if unit.head else None)
         else:
-            extra(slots, value, unit.section)
+            extra_part(slots, value, unit.section)
         return slots
 
     def settings(self, body: Json) -> Json | None:
@@ -119,9 +119,9 @@ class OpenAIChat(Dialect):
         return self.message(said, 1)
 
 
-def _message(slots: Slots, names: Names, message: Any, key: str | None) -> None:
+def _message(slots: Slots, names: CallTitles, message: Any, key: str | None) -> None:
     if not isinstance(message, dict):
-        unknown(slots, message, "user")
+        unknown_part(slots, message, "user")
         return
     role = string(message.get("role")) or "user"
     if role in ("tool", "function"):
@@ -132,7 +132,7 @@ def _message(slots: Slots, names: Names, message: Any, key: str | None) -> None:
         kind = "assistant_message" if role == "assistant" else _KINDS.get(role, "user_message")
         slots.put(Part(kind, "", role, key=key, line=slots.line), plain(message))
         return
-    slots.enter({**without(message, holes), **holes})
+    slots.enter({**other_fields(message, holes), **holes})
     for name in _REASONING:
         if name in holes:
             text = message[name]
@@ -186,16 +186,16 @@ def block_kind(slots: Slots, block: Any, kind: str, role: str, **fields: Any) ->
     hole = _TEXTS.get(str(block.get("type", "text"))) if isinstance(block, dict) else None
     text = block.get(hole) if hole is not None else None
     if isinstance(text, str) and hole is not None:
-        slots.text(kind, text, role, {**without(block, (hole,)), hole: TEXT}, **fields)
+        slots.text(kind, text, role, {**other_fields(block, (hole,)), hole: TEXT}, **fields)
     elif (
         isinstance(block, dict) and block.get("type") == "thinking" and isinstance(block.get("thinking"), str)
     ):
-        leaf = {**without(block, ("thinking",)), "thinking": TEXT}
+        leaf = {**other_fields(block, ("thinking",)), "thinking": TEXT}
         slots.put(Part("reasoning", block["thinking"], role, line=slots.line, **fields), leaf)
     elif isinstance(block, dict) and block.get("type") in _BLOBS:
         _blob(slots, block, role, fields.get("key"))
     else:
-        unknown(slots, block, role, fields.get("key"))
+        unknown_part(slots, block, role, fields.get("key"))
 
 
 def _blob(slots: Slots, block: Json, role: str, key: str | None) -> None:
@@ -203,11 +203,11 @@ def _blob(slots: Slots, block: Json, role: str, key: str | None) -> None:
     inner = block.get(kind)
     inner = inner if isinstance(inner, dict) else {"url": inner}
     data = inner.get("url") or inner.get("data") or inner.get("file_data") or inner.get("file_id") or inner
-    mime, size = described(data)
+    mime, size = data_url_facts(data)
     if kind in ("input_audio", "audio") and isinstance(data, str):
         mime, size = f"audio/{inner.get('format') or 'wav'}", len(data) * 3 // 4
     image = kind in ("image_url", "image")
-    sealed(
+    sealed_part(
         slots, "image" if image else "external_resource", data, role, _bare(block, kind), key=key,
         mime_type=mime, byte_size=size, title=string(inner.get("filename")), native={"type": kind},
     )  # fmt: skip
@@ -221,7 +221,7 @@ def _bare(block: Json, kind: str) -> Any:
     return plain(block)
 
 
-def described(data: Any) -> tuple[str | None, int | None]:
+def data_url_facts(data: Any) -> tuple[str | None, int | None]:
     """Media type and size in bytes of a data URL; of anything else neither is known."""
     if not is_data_url(data):
         return None, None
@@ -230,7 +230,7 @@ def described(data: Any) -> tuple[str | None, int | None]:
     return mime, (len(body) * 3 // 4 if header.endswith(";base64") else len(body)) if comma else None
 
 
-def _call(slots: Slots, names: Names, value: Any, to: str) -> None:
+def _call(slots: Slots, names: CallTitles, value: Any, to: str) -> None:
     inner = value.get("function") if isinstance(value, dict) else None
     if isinstance(inner, dict):
         _function(slots, names, value, inner, to)
@@ -239,24 +239,26 @@ def _call(slots: Slots, names: Names, value: Any, to: str) -> None:
     if isinstance(custom, dict) and isinstance(custom.get("input"), str):
         name = string(custom.get("name")) or "tool"
         leaf = {
-            **without(value, ("custom",)),
-            "custom": {**without(custom, ("input",)), "input": INPUT},
+            **other_fields(value, ("custom",)),
+            "custom": {**other_fields(custom, ("input",)), "input": INPUT},
         }
-        call(slots, names, string(value.get("id")), name, custom["input"], leaf, to=to)
+        call_part(slots, names, string(value.get("id")), name, custom["input"], leaf, to=to)
         return
-    unknown(slots, value, "assistant", string(value.get("id")) if isinstance(value, dict) else None, to=to)
+    unknown_part(
+        slots, value, "assistant", string(value.get("id")) if isinstance(value, dict) else None, to=to
+    )
 
 
-def _function(slots: Slots, names: Names, outer: Json | None, inner: Json, to: str) -> None:
+def _function(slots: Slots, names: CallTitles, outer: Json | None, inner: Json, to: str) -> None:
     name = string(inner.get("name")) or "tool"
     arguments, hole, sent = parsed(inner.get("arguments"))
-    leaf: Json = {**without(inner, ("arguments",))}
+    leaf: Json = {**other_fields(inner, ("arguments",))}
     if "arguments" in inner:
         leaf["arguments"] = hole
     if outer is not None:
-        leaf = {**without(outer, ("function",)), "function": leaf}
+        leaf = {**other_fields(outer, ("function",)), "function": leaf}
     key = string(outer.get("id")) if outer is not None else None
-    call(slots, names, key, name, arguments, leaf, to=to, sent=sent)
+    call_part(slots, names, key, name, arguments, leaf, to=to, sent=sent)
 
 
 def parsed(arguments: Any) -> tuple[Any, Any, str | None]:
@@ -270,7 +272,7 @@ def parsed(arguments: Any) -> tuple[Any, Any, str | None]:
     return (value, INPUT, arguments) if isinstance(value, dict | list) else (arguments, INPUT, None)
 
 
-def _result(slots: Slots, names: Names, message: Json, role: str) -> None:
+def _result(slots: Slots, names: CallTitles, message: Json, role: str) -> None:
     call_id, name = string(message.get("tool_call_id")), string(message.get("name"))
     key = f"{call_id}/result" if call_id is not None else None
     title = names.result(call_id, name)
@@ -280,7 +282,7 @@ def _result(slots: Slots, names: Names, message: Json, role: str) -> None:
     if not isinstance(content, list) or not content:
         slots.put(Part("tool_result", "", "tool", key=key, title=title, line=slots.line), plain(message))
         return
-    slots.enter({**without(message, ("content",)), "content": PARTS})
+    slots.enter({**other_fields(message, ("content",)), "content": PARTS})
     for index, block in enumerate(content):
         each = key if key is None or index == 0 else f"{key}/{index}"
         block_kind(slots, block, "tool_result", "tool", key=each, title=title)

@@ -8,18 +8,18 @@ from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part, listed, string
 from ctxctl.providers.dialects.base import (
     PARTS,
+    CallTitles,
     Dialect,
-    Names,
     Unit,
-    call,
-    extra,
-    sealed,
-    tool,
-    unknown,
-    without,
+    call_part,
+    extra_part,
+    other_fields,
+    sealed_part,
+    tool_part,
+    unknown_part,
 )
-from ctxctl.providers.dialects.openai_chat import described, parsed
-from ctxctl.providers.dialects.slots import INPUT, JSON, TEXT, Slots, compact, plain, structured
+from ctxctl.providers.dialects.openai_chat import data_url_facts, parsed
+from ctxctl.providers.dialects.slots import INPUT, JSON, TEXT, Slots, compact_json, plain, structured
 
 _KINDS: Final = {
     "system": "system_prompt",
@@ -97,7 +97,7 @@ class OpenAIResponses(Dialect):
             found.append(Unit("input", value, at, front))
         return found
 
-    def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
+    def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of one piece."""
         slots = Slots(unit.section, line)
         value = unit.value
@@ -106,13 +106,13 @@ class OpenAIResponses(Dialect):
         elif unit.section == "instructions" and isinstance(value, str):
             slots.text("system_prompt", value, "system", TEXT, key="instructions")
         elif unit.section == "prompt":
-            sealed(
+            sealed_part(
                 slots, "system_prompt", value, "system", plain(value), key="prompt",
                 title=string(value.get("id")), native={"type": "stored_prompt"},
             )  # fmt: skip
         elif unit.section in _HELD:
             title = string(value) or (string(value.get("id")) if isinstance(value, dict) else None)
-            sealed(
+            sealed_part(
                 slots, "custom", value, "user", plain(value), key=f"{unit.section}:{title}", title=title,
                 native={"type": unit.section},
             )  # fmt: skip
@@ -120,7 +120,7 @@ class OpenAIResponses(Dialect):
             prefix = f"system:{unit.section}" if unit.section == "instructions" else "system"
             _item(slots, names, value, f"{prefix}:{unit.at}" if unit.head else None)
         else:
-            extra(slots, value, "answer schema")
+            extra_part(slots, value, "answer schema")
         return slots
 
     def settings(self, body: Json) -> Json | None:
@@ -130,7 +130,7 @@ class OpenAIResponses(Dialect):
     def reply(self, response: Json) -> list[Part]:
         """The output items."""
         made: list[Part] = []
-        names = Names()
+        names = CallTitles()
         for item in listed(response.get("output")):
             if isinstance(item, dict):
                 item = {name: value for name, value in item.items() if value is not None}
@@ -151,12 +151,12 @@ def _tool(slots: Slots, value: Any) -> None:
         label = string(value.get("server_label"))
         if name is None and label is not None:
             name = f"mcp:{label}"
-    tool(slots, value, name)
+    tool_part(slots, value, name)
 
 
-def _item(slots: Slots, names: Names, item: Any, key: str | None) -> None:
+def _item(slots: Slots, names: CallTitles, item: Any, key: str | None) -> None:
     if not isinstance(item, dict):
-        unknown(slots, item, "user")
+        unknown_part(slots, item, "user")
         return
     kind = item.get("type")
     if kind in (None, "message") and "role" in item:
@@ -176,19 +176,19 @@ def _item(slots: Slots, names: Names, item: Any, key: str | None) -> None:
     elif kind == "additional_tools":
         _more_tools(slots, item)
     elif kind == "item_reference":
-        sealed(slots, "custom", str(item.get("id")), "user", plain(item), key=string(item.get("id")),
+        sealed_part(slots, "custom", str(item.get("id")), "user", plain(item), key=string(item.get("id")),
                native={"type": kind})  # fmt: skip
     elif kind in ("compaction", "compaction_summary", "context_compaction"):
-        sealed(slots, "thread_summary", item.get("encrypted_content") or "", "user", plain(item),
+        sealed_part(slots, "thread_summary", item.get("encrypted_content") or "", "user", plain(item),
                key=string(item.get("id")), native={"type": "sealed"})  # fmt: skip
     elif kind in _PICTURE and isinstance(item.get("result"), str):
         data = item["result"]
-        sealed(slots, "image", data, "assistant", plain({**item, "result": f"data:;base64,{data}"}),
+        sealed_part(slots, "image", data, "assistant", plain({**item, "result": f"data:;base64,{data}"}),
                key=string(item.get("id")), byte_size=len(data) * 3 // 4, native={"type": kind})  # fmt: skip
     elif isinstance(kind, str) and kind.endswith("_call"):
         _server_call(slots, names, item, kind)
     else:
-        unknown(slots, item, "assistant" if kind != "message" else "user", string(item.get("id")))
+        unknown_part(slots, item, "assistant" if kind != "message" else "user", string(item.get("id")))
     slots.mark(item)
 
 
@@ -202,7 +202,7 @@ def _message(slots: Slots, item: Json, key: str | None) -> None:
     if not isinstance(content, list) or not content:
         slots.put(Part(kind, "", role, key=key, line=slots.line), plain(item))
         return
-    slots.enter({**without(item, ("content",)), "content": PARTS})
+    slots.enter({**other_fields(item, ("content",)), "content": PARTS})
     for index, block in enumerate(content):
         _content(slots, block, kind, role, key if key is None or index == 0 else f"{key}/{index}")
         slots.mark(block)
@@ -215,9 +215,9 @@ def _content(
     hole = _TEXTS.get(str(block.get("type", "input_text"))) if isinstance(block, dict) else None
     text = block.get(hole) if hole is not None else None
     if isinstance(text, str) and hole is not None:
-        leaf = {**without(block, (hole, "logprobs")), hole: TEXT}
+        leaf = {**other_fields(block, (hole, "logprobs")), hole: TEXT}
         if block.get("logprobs"):
-            leaf["logprobs"] = compact(block["logprobs"])
+            leaf["logprobs"] = compact_json(block["logprobs"])
         elif "logprobs" in block:
             leaf["logprobs"] = block["logprobs"]
         slots.text(kind, text, role, leaf, key=key, title=title)
@@ -227,14 +227,14 @@ def _content(
         data = (
             block.get("image_url") or block.get("file_data") or block.get("file_id") or block.get("file_url")
         )
-        mime, size = described(data)
-        sealed(
+        mime, size = data_url_facts(data)
+        sealed_part(
             slots, "image" if image else "external_resource", data or block, role, plain(block), key=key,
             mime_type=mime, byte_size=size, title=string(block.get("filename")) or title,
             native={"type": block["type"]},
         )  # fmt: skip
     else:
-        unknown(slots, block, role, key)
+        unknown_part(slots, block, role, key)
 
 
 def _reasoning(slots: Slots, item: Json) -> None:
@@ -243,10 +243,10 @@ def _reasoning(slots: Slots, item: Json) -> None:
     shown = [(name, block) for name in ("summary", "content") for block in listed(item.get(name))]
     if not shown:
         # Only the provider has the text; an id alone names what it keeps.
-        sealed(slots, "reasoning", secret or key or "", "assistant", plain(item), key=key,
+        sealed_part(slots, "reasoning", secret or key or "", "assistant", plain(item), key=key,
                native={"type": "sealed"})  # fmt: skip
         return
-    template = without(item, ("summary", "content", "encrypted_content"))
+    template = other_fields(item, ("summary", "content", "encrypted_content"))
     for name in ("summary", "content"):
         if listed(item.get(name)):
             template[name] = {"$": name}
@@ -260,73 +260,73 @@ def _reasoning(slots: Slots, item: Json) -> None:
         each = key if key is None or index == 0 else f"{key}/{index}"
         if isinstance(text, str):
             made = Part("reasoning", text, "assistant", key=each, line=slots.line, native={"type": name})
-            slots.put(made, {**without(block, ("text",)), "text": TEXT}, name)
+            slots.put(made, {**other_fields(block, ("text",)), "text": TEXT}, name)
         else:
-            unknown(slots, block, "assistant", each, to=name)
+            unknown_part(slots, block, "assistant", each, to=name)
     if secret:
         from ctxctl.providers.dialects.slots import blob
 
-        sealed(slots, "reasoning", secret, "assistant", blob(str(secret)), to="sealed",
+        sealed_part(slots, "reasoning", secret, "assistant", blob(str(secret)), to="sealed",
                key=f"{key}/sealed" if key is not None else None, native={"type": "sealed"})  # fmt: skip
     slots.leave()
 
 
-def _call(slots: Slots, names: Names, item: Json, field: str) -> None:
+def _call(slots: Slots, names: CallTitles, item: Json, field: str) -> None:
     name = string(item.get("name")) or "tool"
     if field == "arguments" or not isinstance(item.get(field), str):
         arguments, hole, sent = parsed(item.get(field))
     else:
         arguments, hole, sent = item[field], INPUT, None
-    leaf = without(item, (field,))
+    leaf = other_fields(item, (field,))
     if field in item:
         leaf[field] = hole
     key = string(item.get("call_id")) or string(item.get("id"))
-    call(slots, names, key, name, arguments, leaf, sent=sent)
+    call_part(slots, names, key, name, arguments, leaf, sent=sent)
 
 
-def _result(slots: Slots, names: Names, item: Json) -> None:
+def _result(slots: Slots, names: CallTitles, item: Json) -> None:
     call_id = string(item.get("call_id"))
     key = f"{call_id}/result" if call_id is not None else None
     title = names.result(call_id)
     output = item.get("output")
     if isinstance(output, str):
-        slots.text("tool_result", output, "tool", {**without(item, ("output",)), "output": TEXT}, key=key,
-                   title=title)  # fmt: skip
+        wire = {**other_fields(item, ("output",)), "output": TEXT}
+        slots.text("tool_result", output, "tool", wire, key=key, title=title)
     elif isinstance(output, list) and output:
-        slots.enter({**without(item, ("output",)), "output": PARTS})
+        slots.enter({**other_fields(item, ("output",)), "output": PARTS})
         for index, block in enumerate(output):
             each = key if key is None or index == 0 else f"{key}/{index}"
             _content(slots, block, "tool_result", "tool", each, title)
         slots.leave()
     elif isinstance(output, dict) and output.get("type") == "computer_screenshot":
-        slots.enter({**without(item, ("output",)), "output": {"$1": "parts"}})
+        slots.enter({**other_fields(item, ("output",)), "output": {"$1": "parts"}})
         _content(slots, output, "tool_result", "tool", key, title)
         slots.leave()
     else:
         if output is None:
             slots.put(Part("tool_result", "", "tool", key=key, title=title, line=slots.line), plain(item))
             return
-        leaf = {**without(item, ("output",)), "output": JSON}
+        leaf = {**other_fields(item, ("output",)), "output": JSON}
         made = structured("tool_result", plain(output), "tool", key=key, title=title, line=slots.line)
         slots.put(made, leaf)
 
 
-def _mcp(slots: Slots, names: Names, item: Json) -> None:
+def _mcp(slots: Slots, names: CallTitles, item: Json) -> None:
     """A call that the provider made itself, with its result in the same item."""
     key = string(item.get("id"))
     name = string(item.get("name")) or "tool"
     arguments, hole, sent = parsed(item.get("arguments"))
     output = item.get("output")
-    template = {**without(item, ("arguments", "output", "name")), "$": "merge"}
+    template = {**other_fields(item, ("arguments", "output", "name")), "$": "merge"}
     if not isinstance(output, str):
-        leaf = without(item, ("arguments",))
+        leaf = other_fields(item, ("arguments",))
         leaf = {**leaf, "arguments": hole} if "arguments" in item else leaf
-        call(slots, names, key, name, arguments, leaf, sent=sent)
+        call_part(slots, names, key, name, arguments, leaf, sent=sent)
         return
     slots.enter(template)
     leaf = {"name": item.get("name")}
     leaf = {**leaf, "arguments": hole} if "arguments" in item else leaf
-    call(slots, names, key, name, arguments, leaf, sent=sent)
+    call_part(slots, names, key, name, arguments, leaf, sent=sent)
     slots.text("tool_result", output, "tool", {"output": TEXT}, title=names.result(key),
                key=f"{key}/result" if key is not None else None)  # fmt: skip
     slots.leave()
@@ -337,12 +337,14 @@ def _tool_list(slots: Slots, item: Json) -> None:
     label = string(item.get("server_label")) or "mcp"
     tools = listed(item.get("tools"))
     if not tools:
-        sealed(slots, "custom", compact(plain(item)), "assistant", plain(item), key=string(item.get("id")))
+        sealed_part(
+            slots, "custom", compact_json(plain(item)), "assistant", plain(item), key=string(item.get("id"))
+        )
         return
-    slots.enter({**without(item, ("tools",)), "tools": PARTS})
+    slots.enter({**other_fields(item, ("tools",)), "tools": PARTS})
     for definition in tools:
         name = definition.get("name") if isinstance(definition, dict) else None
-        tool(slots, definition, f"mcp__{label}__{name}" if isinstance(name, str) else None, "assistant")
+        tool_part(slots, definition, f"mcp__{label}__{name}" if isinstance(name, str) else None, "assistant")
     slots.leave()
 
 
@@ -350,22 +352,22 @@ def _more_tools(slots: Slots, item: Json) -> None:
     """Tools that are defined in the middle of the input: Codex gives them so to GPT-5.6 and newer models."""
     tools = listed(item.get("tools"))
     if not tools:
-        unknown(slots, item, "system", string(item.get("id")))
+        unknown_part(slots, item, "system", string(item.get("id")))
         return
-    slots.enter({**without(item, ("tools",)), "tools": PARTS})
+    slots.enter({**other_fields(item, ("tools",)), "tools": PARTS})
     for definition in tools:
         _tool(slots, definition)
     slots.leave()
 
 
-def _server_call(slots: Slots, names: Names, item: Json, kind: str) -> None:
+def _server_call(slots: Slots, names: CallTitles, item: Json, kind: str) -> None:
     """A call of a tool that the provider or the client runs, with what it was asked."""
     bare = plain(item)
     key = string(item.get("call_id")) or string(item.get("id"))
     action = item.get("action")
     title = names.call(key, kind.removesuffix("_call"), action)
     slots.put(
-        Part("tool_call", compact(bare), "assistant", key=key, title=title, line=slots.line,
+        Part("tool_call", compact_json(bare), "assistant", key=key, title=title, line=slots.line,
              native={"type": kind}),
         {"$": "json"},
     )  # fmt: skip

@@ -51,7 +51,7 @@ _SEALED: Final = (
 _CACHE: Final = "cache_control"
 
 
-def compact(value: Any) -> str:
+def compact_json(value: Any) -> str:
     """JSON with sorted keys; of what is none (YAML's dates, lone surrogates, bottomless nests) a string."""
     try:
         return orjson.dumps(value, option=_OPTIONS, default=str).decode()
@@ -59,7 +59,7 @@ def compact(value: Any) -> str:
         return orjson.dumps(build.digest_of(_repr(value))).decode()
 
 
-def sent(value: Any) -> str:
+def json_as_sent(value: Any) -> str:
     """JSON with its keys in the order that they were sent in, without spaces.
 
     A provider reads a body as JSON, so that spaces between its tokens reach no model; the order of keys in
@@ -68,12 +68,12 @@ def sent(value: Any) -> str:
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS, default=str).decode()
     except (TypeError, ValueError, RecursionError):
-        return compact(value)
+        return compact_json(value)
 
 
-def short(value: Any) -> Any:
+def short_parameter(value: Any) -> Any:
     """A parameter of a request as it stands there; of one that is long, a digest."""
-    text = compact(plain(value))
+    text = compact_json(plain(value))
     return orjson.loads(text) if len(text) <= _LONGEST else blob(text)
 
 
@@ -91,8 +91,8 @@ def structured(
         fields: The part's.
     """
     head = f"{name} " if name else ""
-    shown = head + (sent(value) if text is None else text)
-    plainest = head + compact(value)
+    shown = head + (json_as_sent(value) if text is None else text)
+    plainest = head + compact_json(value)
     if shown != plainest and fields.get("version") is None:
         fields["version"] = build.digest_of(plainest)[: build.VERSION_DIGITS]
     return Part(kind, shown, role, **fields)
@@ -119,7 +119,7 @@ def plain(value: Any, *, depth: int = 0) -> Any:
     """A value without cache markers, with digests in place of sealed fields and of binary data."""
     if isinstance(value, dict):
         if depth > 60:
-            return compact(value)
+            return compact_json(value)
         made: Json = {}
         binary = _is_binary(value)
         for name, inner in value.items():
@@ -132,7 +132,7 @@ def plain(value: Any, *, depth: int = 0) -> Any:
                 made[name] = plain(inner, depth=depth + 1)
         return made
     if isinstance(value, list):
-        return [plain(inner, depth=depth + 1) for inner in value] if depth <= 60 else compact(value)
+        return [plain(inner, depth=depth + 1) for inner in value] if depth <= 60 else compact_json(value)
     return value
 
 
@@ -230,7 +230,7 @@ class Slots:
         outer = self._depth - len(self._fresh)
         if outer:
             place["at"] = outer
-        part.wire = compact(place)
+        part.wire = compact_json(place)
         if len(part.wire) < _SHORT:
             part.wire = sys.intern(part.wire)
         self._fresh = []

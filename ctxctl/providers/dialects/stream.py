@@ -1,6 +1,6 @@
 """Streamed responses: server-sent events put together to the body that an unstreamed call gives.
 
-Streams of the Responses API: the last event has the whole answer; a stream that was cut has its items.
+In streams of the Responses API the last event has the whole answer; a stream that was cut has its items.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _loaded(data: list[str]) -> Iterator[Json]:
             return
 
 
-def final(text: str, dialect: Dialect | str | None = None) -> Json | None:
+def streamed_response(text: str, dialect: Dialect | str | None = None) -> Json | None:
     """The response body that a stream amounts to; None if it carries nothing.
 
     A stream that was cut gives what had come; one that failed has its `error`.  The last totals win.

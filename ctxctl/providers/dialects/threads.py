@@ -1,6 +1,6 @@
 """Which conversation a captured request goes on with: told by what it says, not by when it was sent.
 
-Histories that the provider holds: a request that names an earlier answer goes on from there.
+A request that names an earlier answer goes on from there: the provider holds the history.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ctxctl.ingest.build import Json, digest_of
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, string
 from ctxctl.providers.dialects import slots
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.fingerprints import Request
 
 _CANDIDATES: Final = 8
@@ -52,7 +52,7 @@ class Thread:
         """Index of the first piece of the conversation."""
         self.given = 0
         """Index of the first piece of its input (`Request.given`)."""
-        self.names = Names()
+        self.names = CallTitles()
         self.turns = 0
         self.summaries: set[str] = set()
         """Versions of what stands for a history that was compacted, as far as it was met."""
@@ -106,7 +106,7 @@ class Threads:
         longest, lent = -1, False
         for name, count in votes.most_common(_CANDIDATES):
             thread = found[name]
-            shared = common(thread, request)
+            shared = shared_messages(thread, request)
             if request.start + shared <= own and 2 * count <= len(request.prints) - request.start:
                 continue
             if not self._goes_on(thread, request, shared):
@@ -137,7 +137,7 @@ class Threads:
         """Whether what follows the shared messages is the thread's own answer and what its calls gave."""
         if thread.head.tools.isdisjoint(request.head.tools) and thread.head.gist != request.head.gist:
             return False
-        names = Names()
+        names = CallTitles()
         units = request.units[request.start + shared :]
         parts = [part for unit in units for part in request.dialect.parts(unit, names).parts]
         session = thread.conversation.session
@@ -259,7 +259,7 @@ def known_by(part: Part) -> str | None:
     return f"{part.kind}:{part.mark}" if part.kind in _ANSWERS and telling else None
 
 
-def common(thread: Thread, request: Request) -> int:
+def shared_messages(thread: Thread, request: Request) -> int:
     """How many messages at the beginning are those of the thread's last request."""
     old, new = thread.prints[thread.start :], request.prints[request.start :]
     limit = min(len(old), len(new))
@@ -276,7 +276,7 @@ class _Link(NamedTuple):
     """Rows behind the head that the answer was given to, and its own."""
 
 
-class Chains:
+class SeenAnswers:
     """Answers that were seen, by the provider's id."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ _DEPTH = 4
 _BESIDE = ("annotations", "outputSchema", "title", "_meta", "icons", "execution")
 
 
-def scoped(server: str | None, name: str) -> str:
+def scoped_id(server: str | None, name: str) -> str:
     """An id that two servers' tools of one name do not share."""
     return f"mcp:{server}:{name}" if server else f"mcp:{name}"
 
@@ -34,7 +34,7 @@ def tool(definition: Json, server: str | None) -> Part:
         "tool_definition",
         build.canonical(told),
         "system",
-        key=scoped(server, name),
+        key=scoped_id(server, name),
         source=server,
         title=name,
         native=beside or None,
@@ -44,7 +44,7 @@ def tool(definition: Json, server: str | None) -> Part:
 
 def instructions(server: str | None, text: str | None) -> Part:
     """What a server tells clients to put into the system prompt."""
-    key = scoped(server, "instructions")
+    key = scoped_id(server, "instructions")
     native: Json = {"type": "instructions"}
     return Part("policy_note", text, "system", key=key, source=server, title="instructions", native=native)
 

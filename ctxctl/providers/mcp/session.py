@@ -10,11 +10,11 @@ import orjson
 
 from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.document import document
-from ctxctl.ingest.lines import Line, Report, lines, load
+from ctxctl.ingest.lines import Line, Report, lines, values_of_line
 from ctxctl.ingest.parts import Part, listed, mapping, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
-from ctxctl.providers.mcp.parts import call, contents, instructions, scoped, tool
+from ctxctl.providers.mcp.parts import call, contents, instructions, scoped_id, tool
 from ctxctl.trace.source import Source
 
 _PREFIX: Final = re.compile(rb"\s*(STDIN|STDOUT|STDERR):\s?", re.IGNORECASE)
@@ -86,10 +86,12 @@ class McpSession(Run):
         if prefix is None:
             if line.data.lstrip()[:1] not in (b"{", b"["):
                 return []  # what a server prints beside the protocol
-            return load(line, self.report)
+            return values_of_line(line, self.report)
         if prefix.group(1).upper() == b"STDERR" or line.data[prefix.end() :].lstrip()[:1] not in (b"{", b"["):
             return []
-        return load(Line(line.number, line.offset + prefix.end(), line.data[prefix.end() :]), self.report)
+        return values_of_line(
+            Line(line.number, line.offset + prefix.end(), line.data[prefix.end() :]), self.report
+        )
 
     def _take(self, value: Any, depth: int = 0) -> None:
         if isinstance(value, list):
@@ -211,7 +213,7 @@ class McpSession(Run):
     def _read(self, request: Json, result: Json) -> None:
         params = request.get("params")
         uri = string(params.get("uri")) if isinstance(params, dict) else None
-        key = scoped(self._server, uri or f"resource-{self.line.number}")
+        key = scoped_id(self._server, uri or f"resource-{self.line.number}")
         fields = {"source": self._server, "title": uri}
         self._use(contents(result.get("contents") or [], key, "external_resource", "user", **fields))
 
@@ -222,7 +224,7 @@ class McpSession(Run):
         messages = result.get("messages")
         for index, message in enumerate(messages if isinstance(messages, list) else ()):
             if isinstance(message, dict):
-                key = f"{scoped(self._server, f'prompt:{name}')}:{self._uses + 1}:{index}"
+                key = f"{scoped_id(self._server, f'prompt:{name}')}:{self._uses + 1}:{index}"
                 kind = "assistant_message" if message.get("role") == "assistant" else "user_message"
                 made += contents(message.get("content"), key, kind, "user", source=self._server, title=name)
         self._use(made)

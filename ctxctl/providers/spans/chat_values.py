@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.ingest.build import Json, canonical
-from ctxctl.ingest.document import mended
+from ctxctl.ingest.document import mended_document
 from ctxctl.ingest.parts import string
 from ctxctl.providers.spans import shapes
 
@@ -19,7 +19,7 @@ REDACTED: Final = ("[REDACTED]", "<redacted>", "[redacted]", "REDACTED", "__REDA
 NAMED: Final = "_named"
 
 
-class Talk(NamedTuple):
+class ChatContent(NamedTuple):
     """A request: tool definitions, system prompt, messages; or an answer, which has messages only."""
 
     tools: list[Json]
@@ -30,7 +30,7 @@ class Talk(NamedTuple):
         return bool(self.tools or self.system or self.messages)
 
 
-NOTHING: Final = Talk([], [], [])
+NOTHING: Final = ChatContent([], [], [])
 
 
 def opened(value: Any) -> Any:
@@ -48,22 +48,22 @@ def opened(value: Any) -> Any:
     return value
 
 
-def limited(value: Any) -> tuple[Any, bool]:
+def opened_partly(value: Any) -> tuple[Any, bool]:
     """As `opened`; a JSON string that was cut off is read as far as it goes, and said to be cut."""
     if isinstance(value, str) and value in REDACTED:
         return None, False
     found = opened(value)
     if isinstance(found, str) and found.lstrip().startswith(("{", "[{", '["', "[[")):
-        repaired = mended(found)
+        repaired = mended_document(found)
         if isinstance(repaired, dict | list) and repaired:
             return repaired, True
         return found, True
     return found, False
 
 
-def asked(value: Any) -> Talk:
+def request_content(value: Any) -> ChatContent:
     """What a request of unknown shape holds: tools, system prompt, messages."""
-    value, cut = limited(value)
+    value, cut = opened_partly(value)
     found = _asked(value)
     if cut and found.messages:
         last = {**found.messages[-1], shapes.CUT: True}
@@ -71,15 +71,15 @@ def asked(value: Any) -> Talk:
     return found
 
 
-def _asked(value: Any) -> Talk:
+def _asked(value: Any) -> ChatContent:
     if value is None or value == "" or value == [] or value == {}:
         return NOTHING
     if isinstance(value, list):
         return _listed(value)
     if not isinstance(value, dict):
-        return Talk([], [], shapes.message(value if isinstance(value, str) else canonical(value)))
+        return ChatContent([], [], shapes.message(value if isinstance(value, str) else canonical(value)))
     if "role" in value or "lc" in value:
-        return Talk([], [], shapes.message(value))
+        return ChatContent([], [], shapes.message(value))
     for name in ("messages", "contents", "input", "prompt", "prompts", "history"):
         held = opened(value.get(name))
         if isinstance(held, dict) and "messages" in held:
@@ -93,10 +93,10 @@ def _asked(value: Any) -> Talk:
         if isinstance(held, dict) and ("messages" in held or "contents" in held or "input" in held):
             return _asked(held)
     alone = _with(value, NOTHING)
-    return alone if alone else Talk([], [], [{shapes.JSON: value}])
+    return alone if alone else ChatContent([], [], [{shapes.JSON: value}])
 
 
-def _with(value: Json, found: Talk) -> Talk:
+def _with(value: Json, found: ChatContent) -> ChatContent:
     """What stands in a request beside its messages."""
     config = value.get("config")
     tools, system = list(found.tools), list(found.system)
@@ -106,12 +106,12 @@ def _with(value: Json, found: Talk) -> Talk:
         for name in ("system", "instructions", "system_instruction", "systemInstruction", "system_prompt"):
             if holder.get(name):
                 system += instructions(holder[name])
-    return Talk(tools, system, found.messages)
+    return ChatContent(tools, system, found.messages)
 
 
 def instructions(value: Any) -> list[Any]:
     """A system prompt of any shape as texts, or as JSON where it is none."""
-    value, cut = limited(value)
+    value, cut = opened_partly(value)
     if isinstance(value, str):
         return [{"text": value, shapes.CUT: True}] if cut else [value] if value else []
     if isinstance(value, dict):
@@ -127,7 +127,7 @@ def instructions(value: Any) -> list[Any]:
     return []
 
 
-def _listed(value: list[Any]) -> Talk:
+def _listed(value: list[Any]) -> ChatContent:
     """A list of messages; tool definitions among them (as LangChain's callbacks put them) are told apart."""
     if value and all(isinstance(one, list) for one in value):
         value = [inner for one in value for inner in one]
@@ -146,7 +146,7 @@ def _listed(value: list[Any]) -> Talk:
             # Langfuse's own rendering repeats them on each message.
             tools += [tool for tool in definitions(one["tools"]) if tool not in tools]
         rest.append(one)
-    return Talk(tools, [], shapes.messages(rest))
+    return ChatContent(tools, [], shapes.messages(rest))
 
 
 def definitions(value: Any) -> list[Json]:
@@ -168,9 +168,9 @@ def definitions(value: Any) -> list[Json]:
 # -- answers ----------------------------------------------------------------------------------------------
 
 
-def answered(value: Any) -> list[Json]:
+def answer_messages(value: Any) -> list[Json]:
     """An answer of unknown shape as messages of the assistant."""
-    value, cut = limited(value)
+    value, cut = opened_partly(value)
     found = [_said(one) for one in _answered(value)]
     if cut and found:
         found[-1] = {**found[-1], shapes.CUT: True}
@@ -251,9 +251,9 @@ def _item(value: Any) -> list[Json]:
     return shapes.message({name: inner for name, inner in value.items() if inner is not None})
 
 
-def echoed(value: Any) -> Talk:
+def echoed_request(value: Any) -> ChatContent:
     """What a Responses answer repeats of its request: tools and instructions."""
     value = opened(value)
     if not isinstance(value, dict) or not isinstance(value.get("output"), list):
         return NOTHING
-    return Talk(definitions(value.get("tools")), instructions(value.get("instructions")), [])
+    return ChatContent(definitions(value.get("tools")), instructions(value.get("instructions")), [])

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import string
 from ctxctl.providers.spans import chat_values, shapes
-from ctxctl.providers.spans.chat_values import NAMED, NOTHING, Talk
+from ctxctl.providers.spans.chat_values import NAMED, NOTHING, ChatContent
 from ctxctl.providers.spans.span import Span
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
@@ -24,7 +24,7 @@ _TOP: Final = 4096
 class Content(NamedTuple):
     """A request and its answer; empty where the span does not hold them."""
 
-    asked: Talk
+    asked: ChatContent
     answer: list[Json]
 
 
@@ -39,13 +39,13 @@ def content(span: Span) -> Content:
         found = read(attributes, span)
         if found.asked or found.answer:
             return found._replace(asked=found.asked._replace(tools=tools or found.asked.tools))
-    return Content(Talk(tools, [], []), [])
+    return Content(ChatContent(tools, [], []), [])
 
 
-def conversation(span: Span) -> Talk:
+def conversation(span: Span) -> ChatContent:
     """All messages of an agent's run, as pydantic-ai and Logfire put them on its span; else nothing."""
     attributes = span.attributes
-    found = chat_values.asked(attributes.get("pydantic_ai.all_messages"))
+    found = chat_values.request_content(attributes.get("pydantic_ai.all_messages"))
     if not found.messages:
         told = _evented({"all_messages_events": attributes.get("all_messages_events")}, Span("", {}))
         found = found._replace(messages=told.asked.messages + told.answer)
@@ -61,7 +61,7 @@ def definitions(attributes: Json) -> list[Json]:
         if found:
             return list(found)
     made: list[Json] = []
-    parameters, _ = chat_values.limited(attributes.get("model_request_parameters"))
+    parameters, _ = chat_values.opened_partly(attributes.get("model_request_parameters"))
     if isinstance(parameters, dict):
         # pydantic-ai's own attribute.
         for name in ("function_tools", "output_tools"):
@@ -87,7 +87,7 @@ def definitions(attributes: Json) -> list[Json]:
 @lru_cache(maxsize=16)
 def _written(raw: str) -> list[Json]:
     """Definitions in a text, which mostly are those of the request before; not to be changed."""
-    return _named(chat_values.limited(raw)[0])
+    return _named(chat_values.opened_partly(raw)[0])
 
 
 def _named(value: Any) -> list[Json]:
@@ -113,9 +113,9 @@ def flat_tools(attributes: Json) -> list[Json]:
 
 
 def _messages(attributes: Json, _span: Span) -> Content:
-    asked = chat_values.asked(attributes.get("gen_ai.input.messages"))
+    asked = chat_values.request_content(attributes.get("gen_ai.input.messages"))
     system = chat_values.instructions(attributes.get("gen_ai.system_instructions"))
-    answer = chat_values.answered(attributes.get("gen_ai.output.messages"))
+    answer = chat_values.answer_messages(attributes.get("gen_ai.output.messages"))
     return Content(asked._replace(system=system + asked.system), answer)
 
 
@@ -123,7 +123,7 @@ def _evented(attributes: Json, span: Span) -> Content:
     """Events per message, on the span or in an attribute of Logfire's."""
     events = [(name, inner) for name, inner in span.events]
     for name in ("events", "all_messages_events"):
-        value, _ = chat_values.limited(attributes.get(name))
+        value, _ = chat_values.opened_partly(attributes.get(name))
         for one in value if isinstance(value, list) else []:
             if isinstance(one, dict):
                 events.append((string(one.get("event.name")) or "", one))
@@ -131,13 +131,13 @@ def _evented(attributes: Json, span: Span) -> Content:
     answer: list[Json] = []
     for name, inner in events:
         if name in ("gen_ai.choice", "gen_ai.content.completion"):
-            answer += chat_values.answered(_choice(inner))
+            answer += chat_values.answer_messages(_choice(inner))
         elif name == "gen_ai.content.prompt":
-            found = chat_values.asked(inner.get("gen_ai.prompt"))
+            found = chat_values.request_content(inner.get("gen_ai.prompt"))
             asked += found.messages
         elif name.startswith("gen_ai.") and name.endswith(".message"):
             asked.append(_event_message(name.split(".")[1], inner))
-    return Content(Talk([], [], shapes.messages(asked)), answer)
+    return Content(ChatContent([], [], shapes.messages(asked)), answer)
 
 
 def _event_message(role: str, inner: Json) -> Any:
@@ -166,28 +166,28 @@ def _choice(inner: Json) -> Any:
 
 def _flat(attributes: Json, _span: Span) -> Content:
     """OpenInference: flat attributes, or the request's JSON as it was."""
-    raw = chat_values.limited(attributes.get("input.value"))[0]
+    raw = chat_values.opened_partly(attributes.get("input.value"))[0]
     rows = [_message(held) for held in _rows(attributes, "llm.input_messages")]
     said = [_message(held) for held in _rows(attributes, "llm.output_messages")]
-    asked = Talk([], [], shapes.messages(rows))
+    asked = ChatContent([], [], shapes.messages(rows))
     if isinstance(raw, dict) and any(isinstance(raw.get(n), list) for n in ("messages", "contents", "input")):
         # The body itself: with its order, its cache markers and what the flat form leaves out.
-        whole = chat_values.asked(attributes["input.value"])
+        whole = chat_values.request_content(attributes["input.value"])
         if len(whole.messages) + len(whole.system) >= len(rows):
             asked = whole
     is_llm = attributes.get("openinference.span.kind") == "LLM"
     if not asked and is_llm:
-        asked = chat_values.asked(attributes.get("input.value"))
+        asked = chat_values.request_content(attributes.get("input.value"))
         prompts = [held.get("prompt.text") for held in _rows(attributes, "llm.prompts")]
         if not asked and prompts:
-            asked = chat_values.asked([text for text in prompts if isinstance(text, str)])
+            asked = chat_values.request_content([text for text in prompts if isinstance(text, str)])
     answer = [
         {**one, "role": "assistant"} if one.get("role") == "user" else one for one in shapes.messages(said)
     ]
     if not answer and is_llm:
-        answer = chat_values.answered(attributes.get("output.value"))
+        answer = chat_values.answer_messages(attributes.get("output.value"))
     if not asked.system:
-        echo = chat_values.echoed(attributes.get("output.value")) if is_llm else NOTHING
+        echo = chat_values.echoed_request(attributes.get("output.value")) if is_llm else NOTHING
         if not any(one.get("role") in ("system", "developer") for one in asked.messages):
             asked = asked._replace(system=echo.system, tools=asked.tools or echo.tools)
     return Content(asked, answer)
@@ -272,7 +272,7 @@ def _openllmetry(attributes: Json, _span: Span) -> Content:
     ]
     said = _indexed(attributes, "gen_ai.completion") or _indexed(attributes, "llm.completions")
     answer = [{"role": "assistant", **_openllm(held)} for held in said[:1]]
-    return Content(Talk([], [], shapes.messages(asked)), shapes.messages(answer))
+    return Content(ChatContent([], [], shapes.messages(asked)), shapes.messages(answer))
 
 
 def _openllm(held: Json) -> Json:
@@ -295,9 +295,9 @@ def _openllm(held: Json) -> Json:
 
 
 def _ai_sdk(attributes: Json, _span: Span) -> Content:
-    asked = chat_values.asked(attributes.get("ai.prompt.messages"))
+    asked = chat_values.request_content(attributes.get("ai.prompt.messages"))
     if not asked:
-        asked = chat_values.asked(attributes.get("ai.prompt"))
+        asked = chat_values.request_content(attributes.get("ai.prompt"))
     text = attributes.get("ai.response.text") or attributes.get("ai.result.text")
     said: Json = {
         "role": "assistant",
@@ -321,6 +321,7 @@ def _drafts(attributes: Json, _span: Span) -> Content:
     ):
         if attributes.get(asked) or attributes.get(said):
             return Content(
-                chat_values.asked(attributes.get(asked)), chat_values.answered(attributes.get(said))
+                chat_values.request_content(attributes.get(asked)),
+                chat_values.answer_messages(attributes.get(said)),
             )
     return Content(NOTHING, [])

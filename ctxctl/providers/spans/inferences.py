@@ -1,8 +1,7 @@
 """From model calls as observability tools record them to steps.
 
-The dialect of requests that an observability tool kept: pieces of every provider's, in one list.
-
-It is no body that went over the wire, so placements do not say where in one they stood.
+Their requests list pieces of every provider's dialect.  Such a list is no body that went over the wire, so
+placements do not say where in a body they stood.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from ctxctl.ingest.parts import Part, listed, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 from ctxctl.providers.dialects.anthropic import Anthropic
-from ctxctl.providers.dialects.base import Dialect, Names, Unit
+from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
 from ctxctl.providers.dialects.exchanges import Exchange, Exchanges
 from ctxctl.providers.dialects.gemini import Gemini
 from ctxctl.providers.dialects.openai_chat import OpenAIChat
 from ctxctl.providers.dialects.openai_responses import OpenAIResponses
 from ctxctl.providers.dialects.slots import JSON, Slots
 from ctxctl.providers.spans import shapes
-from ctxctl.providers.spans.chat_values import NAMED, Talk
+from ctxctl.providers.spans.chat_values import NAMED, ChatContent
 
 _ANTHROPIC: Final = Anthropic()
 _CHAT: Final = OpenAIChat()
@@ -36,7 +35,7 @@ _BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking", "s
 _ITEMS: Final = ("input_text", "output_text", "input_image", "input_file")
 
 
-class Kept(Dialect):
+class CollectedDialect(Dialect):
     """Requests of the shape `{tools, system, messages, model}`, each message in a dialect of its own."""
 
     name: ClassVar[str] = "kept"
@@ -61,7 +60,7 @@ class Kept(Dialect):
             found.append(Unit("messages", value, at, front))
         return found
 
-    def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
+    def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of one piece."""
         if unit.section == "tools":
             slots = _tool(unit.value, names, line)
@@ -75,7 +74,7 @@ class Kept(Dialect):
 
     def reply(self, response: Json) -> list[Part]:
         """The answer's messages as items."""
-        names = Names()
+        names = CallTitles()
         return [
             part for value in listed(response.get("messages")) for part in self.message(value, 1, names=names)
         ]
@@ -88,12 +87,12 @@ class Kept(Dialect):
         return bill if isinstance(bill, dict) else None
 
 
-def request(talk: Talk, model: str | None) -> Json:
+def request(talk: ChatContent, model: str | None) -> Json:
     """A request in this dialect."""
     return {"tools": talk.tools, "system": talk.system, "messages": talk.messages, "model": model}
 
 
-def _tool(value: Any, names: Names, line: int) -> Slots:
+def _tool(value: Any, names: CallTitles, line: int) -> Slots:
     named = value.get(NAMED) if isinstance(value, dict) else None
     if isinstance(named, str):
         # Its name is recorded, its description and parameters are not.
@@ -116,7 +115,7 @@ def _system(unit: Unit, line: int) -> Slots:
     return slots
 
 
-def _message(unit: Unit, names: Names, line: int) -> Slots:
+def _message(unit: Unit, names: CallTitles, line: int) -> Slots:
     value = unit.value
     if not isinstance(value, dict) or shapes.JSON in value:
         slots = _unknown(value, line)
@@ -144,7 +143,7 @@ def _unknown(value: Any, line: int) -> Slots:
     return slots
 
 
-def _cut(unit: Unit, names: Names, line: int) -> Slots:
+def _cut(unit: Unit, names: CallTitles, line: int) -> Slots:
     """A message in the dialect that its shape is of."""
     value = unit.value
     role = value.get("role")
@@ -162,14 +161,14 @@ def _cut(unit: Unit, names: Names, line: int) -> Slots:
     return _CHAT.parts(unit, names, line)
 
 
-_DIALECT: Final = Kept()
+_DIALECT: Final = CollectedDialect()
 _SHOWN: Final = 160
 
 
 class Inference(NamedTuple):
     """One call of a model."""
 
-    asked: Talk
+    asked: ChatContent
     answer: list[Json]
     """Messages; empty where none is recorded."""
     usage: Json | None

@@ -79,7 +79,7 @@ def _is_plain(value: Any) -> bool:
 def message(value: Any, called: Iterable[str] = ()) -> list[Json]:
     """One message, or the few that it is made of."""
     if isinstance(value, str):
-        return written(value) or ([{"role": "user", "content": value}] if value else [])
+        return messages_from_text(value) or ([{"role": "user", "content": value}] if value else [])
     if isinstance(value, list):
         return messages(value)
     if not isinstance(value, dict):
@@ -338,7 +338,7 @@ def _langchain(fields: Json, kind: str) -> list[Json]:
 # -- prose ------------------------------------------------------------------------------------------------
 
 
-def written(text: str) -> list[Json]:
+def messages_from_text(text: str) -> list[Json]:
     """Messages that were written down as text: a Python object's repr, or `role: text` in turn."""
     found = _REPR.match(text) if text.startswith("role='") and len(text) <= _MAX_REPR else None
     if found is not None:

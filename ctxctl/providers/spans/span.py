@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import mapping, string
-from ctxctl.providers.spans.chat_values import REDACTED, Talk
+from ctxctl.providers.spans.chat_values import REDACTED, ChatContent
 from ctxctl.providers.spans.inferences import moment
 
 MODELS: Final = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.response.model",
@@ -22,12 +22,12 @@ _SCOPES: Final = (
 _WRAPPERS: Final = ("spans", "data", "traces", "resource_spans", "items", "result", "results", "log_records")
 
 
-class Given(NamedTuple):
+class ReadBeside(NamedTuple):
     """What an importer has read of a span itself, where its attributes do not say it."""
 
     kind: str
     """`llm`, `agent`, or what else it is."""
-    asked: Talk
+    asked: ChatContent
     answer: list[Json]
     usage: Json | None
     model: str | None = None
@@ -57,7 +57,7 @@ class Span:
         """Name and attributes, in order."""
         self.error: str | None = None
         self.is_log = False
-        self.given: Given | None = None
+        self.given: ReadBeside | None = None
         self.line = 0
         self.answer_line = 0
         """Line of what tells the answer, where it is another one."""
@@ -115,7 +115,7 @@ def _span(value: Json) -> Span | None:
     """A span of any layout; None for what is none."""
     attributes = value.get("attributes")
     if isinstance(attributes, list):
-        attributes = flat(attributes)
+        attributes = flat_attributes(attributes)
     named = {name[11:]: inner for name, inner in value.items() if name.startswith("attributes.")}
     if named:
         # A row of a table: its columns are attributes.
@@ -162,7 +162,7 @@ def _events(value: Any) -> Iterator[tuple[str, Json]]:
         if isinstance(event, dict):
             attributes = event.get("attributes")
             if isinstance(attributes, list):
-                attributes = flat(attributes)
+                attributes = flat_attributes(attributes)
             yield string(event.get("name")) or "", attributes if isinstance(attributes, dict) else {}
 
 
@@ -178,7 +178,7 @@ def _error(value: Json) -> str | None:
 # -- OTLP values ------------------------------------------------------------------------------------------
 
 
-def flat(pairs: list[Any]) -> Json:
+def flat_attributes(pairs: list[Any]) -> Json:
     """OTLP attributes (`[{key, value}]`) by name."""
     return {
         pair["key"]: plain(pair.get("value"))

@@ -1,18 +1,16 @@
 """From spans, in whatever order they were exported, to model calls in the order in which they were begun.
 
-A call is an inference span without another one inside it: a framework's span around it, an agent's, a
-workflow's repeat its tokens and texts.
+A call is an inference span without another one inside it: the spans of a framework, an agent or a workflow
+around it repeat its tokens and texts.
 
-Calls of an agent's run of which an export holds the run's own span alone: each answer was one.
+Of some agents' runs an export holds the run's own span alone; each answer on it was one call.  pydantic-ai
+and Logfire put all messages of a run on its span, and those of earlier runs that it went on from.  The run's
+bill is the sum of its calls, so it is given to a call only where there was one.
 
-pydantic-ai and Logfire put all messages of a run on its span, those of the runs before it too where it went
-on from them.  The run's bill is the sum of its calls: it is a call's only where there was one.
-
-BeeAI's spans up to the middle of 2025: one for each event of a call, not one for the call.
-
-The span of the `start` event holds the request; those of `success`, `finish` and others tell of the same call
-again.  A span is named for the event's path and how often the process met it: `backend.openai.chat.start-3`.
-From Arize-ai/openinference, openinference-instrumentation-beeai, `middleware.py` and `id_name_manager.py`.
+BeeAI wrote one span for each event of a call up to the middle of 2025.  The span of the `start` event holds
+the request; those of `success`, `finish` and others tell of the same call again.  A span is named for the
+event's path and for how often the process met it: `backend.openai.chat.start-3`.  From
+Arize-ai/openinference, openinference-instrumentation-beeai, `middleware.py` and `id_name_manager.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from ctxctl.model import vocab
 from ctxctl.providers.spans import billing, chat_values
 from ctxctl.providers.spans.content import content, conversation
 from ctxctl.providers.spans.inferences import Inference, Inferences
-from ctxctl.providers.spans.span import MODELS, Given, Span, text_of
+from ctxctl.providers.spans.span import MODELS, ReadBeside, Span, text_of
 
 _ASKS: Final = (
     "chat",
@@ -73,7 +71,7 @@ class Traces:
         self._seen: set[int] = set()
         self._called: dict[str | None, None] = {}
         """Traces that have spans of calls: what their agents' spans repeat of these is nothing new."""
-        self._runs = Runs()
+        self._runs = AgentRuns()
         self._agents: dict[str | None, str] = {}
         """By session: the agent that its main thread is of."""
         self._threads: dict[tuple[str | None, str], str] = {}
@@ -121,7 +119,7 @@ class Traces:
             span for span in found
             if id(span) not in around and (is_call(span) or (is_outer(span) and not inside))
         ]  # fmt: skip
-        self._answers, unpaired = answers(calls, found)
+        self._answers, unpaired = answers_of_events(calls, found)
         self.unpaired += unpaired
         self._called.update((span.trace, None) for span in calls)
         for trace in list(self._called)[:-_REMEMBERED]:
@@ -176,14 +174,14 @@ class Traces:
         return f"{self._threads[key]}", {"parent_thread": parent or vocab.MAIN_THREAD, "agent_type": name}
 
 
-def _given(span: Span) -> Given:
+def _given(span: Span) -> ReadBeside:
     """What the attributes and events of a span say of its call."""
     attributes = span.attributes
     model = text_of(span, *MODELS)
     held = content(span)
     usage = None if is_summed(span) else billing.of_span(attributes, billing.provider_of(attributes), model)
     native_id = text_of(span, "gen_ai.response.id", "ai.response.id", "llm.response.id")
-    return Given("llm", held.asked, held.answer, usage, model, None, native_id)
+    return ReadBeside("llm", held.asked, held.answer, usage, model, None, native_id)
 
 
 def _agents(span: Span, known: dict[_Key, Span]) -> list[Span]:
@@ -303,7 +301,7 @@ _KEPT: Final = 64
 """Runs that a later one may go on from."""
 
 
-class Runs:
+class AgentRuns:
     """Makes calls of runs that come in the order in which they were begun."""
 
     def __init__(self) -> None:
@@ -326,7 +324,7 @@ class Runs:
             call.trace, call.parent, call.start, call.line = run.trace, run.id, run.start, run.line
             asked = talk._replace(messages=talk.messages[:at])
             bill = usage if len(answers) == 1 else None
-            call.given = Given("llm", asked, [talk.messages[at]], bill, model)
+            call.given = ReadBeside("llm", asked, [talk.messages[at]], bill, model)
             made.append(call)
         if made:
             made[-1].error = run.error
@@ -340,10 +338,10 @@ class Runs:
 def _announced(run: Span) -> int:
     """How many of its messages the run was given, by pydantic-ai's own word."""
     index: Any = run.attributes.get("pydantic_ai.new_message_index")
-    value, _ = chat_values.limited(run.attributes.get("pydantic_ai.all_messages"))
+    value, _ = chat_values.opened_partly(run.attributes.get("pydantic_ai.all_messages"))
     if isinstance(index, bool) or not isinstance(index, int) or not isinstance(value, list):
         return 0
-    return len(chat_values.asked(value[: max(index, 0)]).messages)
+    return len(chat_values.request_content(value[: max(index, 0)]).messages)
 
 
 _EVENT: Final = re.compile(r"(backend\.[\w-]{1,60}\.chat)\.([a-z_]{1,30})-(\d{1,12})")
@@ -363,7 +361,7 @@ def is_event(name: Any, attributes: Json) -> bool:
     return found is not None and found[2] != _START and not any(key.startswith(_INPUT) for key in attributes)
 
 
-def answers(calls: list[Span], found: list[Span]) -> tuple[dict[int, list[Json]], int]:
+def answers_of_events(calls: list[Span], found: list[Span]) -> tuple[dict[int, list[Json]], int]:
     """By `id` of the call's span, the answer that a `success` event tells; how many answers were left out.
 
     The events of a path are counted each for itself, so that equal numbers are the same call only as long as

@@ -11,7 +11,7 @@ from ctxctl.ingest.lines import Line
 from ctxctl.ingest.parts import Part, string
 from ctxctl.labels import plural
 from ctxctl.model import vocab
-from ctxctl.providers.mcp.parts import scoped
+from ctxctl.providers.mcp.parts import scoped_id
 from ctxctl.providers.mcp.session import McpSession
 from ctxctl.record.place import Place
 
@@ -266,14 +266,14 @@ class _LiveSession(McpSession):
         size = one.get("size")
         fields: dict[str, Any] = {"byte_size": size} if isinstance(size, int) and 0 <= size < 2**53 else {}
         return Part(
-            "external_resource", None, "user", key=scoped(self._server, uri), source=self._server,
+            "external_resource", None, "user", key=scoped_id(self._server, uri), source=self._server,
             title=string(one.get("name")) or uri, mime_type=string(one.get("mimeType")), **fields,
         )  # fmt: skip
 
     def _prompt_offer(self, one: Json) -> Part:
         name = string(one.get("name")) or "prompt"
         return Part(
-            "custom", None, "user", key=scoped(self._server, f"prompt:{name}"), source=self._server,
+            "custom", None, "user", key=scoped_id(self._server, f"prompt:{name}"), source=self._server,
             title=string(one.get("title")) or name, native={"type": "prompt"},
         )  # fmt: skip
 

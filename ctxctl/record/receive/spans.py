@@ -20,8 +20,8 @@ from ctxctl.model import vocab
 from ctxctl.providers.dialects.exchanges import Exchange
 from ctxctl.providers.spans.chat_values import NOTHING
 from ctxctl.providers.spans.content import content
-from ctxctl.providers.spans.inferences import Inference, Inferences, Kept, request
-from ctxctl.providers.spans.span import Given
+from ctxctl.providers.spans.inferences import CollectedDialect, Inference, Inferences, request
+from ctxctl.providers.spans.span import ReadBeside
 from ctxctl.providers.spans.traces import Traces, is_agent, is_call, session_of
 from ctxctl.record.conversations import Conversations
 from ctxctl.record.receive.write_guard import WriteGuard
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ctxctl.record.recorder import Recorder
 
 
-_DIALECT: Final = Kept()
+_DIALECT: Final = CollectedDialect()
 
 
 class Steps:
@@ -285,7 +285,7 @@ class _Trace:
             if span.is_log or is_call(span):
                 self._note(span, parents)
             if span.id in before and not span.is_log:
-                span.given = Given("other", NOTHING, [], None)  # the call inside went before it
+                span.given = ReadBeside("other", NOTHING, [], None)  # the call inside went before it
             made.append(span)
         return made
 

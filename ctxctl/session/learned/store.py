@@ -190,5 +190,5 @@ def _of_database(source: Source) -> str | None:
     """The version of opencode's sessions, if it is one."""
     from ctxctl.ingest import database  # slow to import
 
-    found = database.rows(source, "SELECT DISTINCT version FROM session", 2)
+    found = database.first_rows(source, "SELECT DISTINCT version FROM session", 2)
     return found[0][0] if len(found) == 1 and isinstance(found[0][0], str) else None

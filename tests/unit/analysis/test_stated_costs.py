@@ -133,7 +133,7 @@ def test_a_stream_says_what_its_run_cost() -> None:
         with open_source(path) as source:
             form = registry.detect(source)
             assert form is not None
-            events = list(registry.events(form, source, lambda _: None))
+            events = list(registry.capture_events(form, source, lambda _: None))
         said = [e["data"]["stated_total_usd"] for e in events if "stated_total_usd" in e["data"]]
         # A run that nobody answered costs 0 and has no request to stand with.
         raw = re.findall(r'"total_cost_usd": *([0-9.]*[1-9][0-9]*)', path.read_text())
@@ -150,7 +150,7 @@ def test_copilots_premium_requests_are_no_dollars() -> None:
     data = "\n".join(json.dumps(line) for line in lines_).encode()
     form = registry.of_head(data)
     assert form is not None
-    events = list(registry.events(form, Source.from_bytes("events.jsonl", data), lambda _: None))
+    events = list(registry.capture_events(form, Source.from_bytes("events.jsonl", data), lambda _: None))
     bills = [e["data"] for e in events if e["event_type"] == "ctxctl.usage.reported"]
     assert len(bills) >= len(told)
     assert not [bill for bill in bills if "stated_usd" in bill]

@@ -57,7 +57,7 @@ def events(name: str, data: bytes) -> tuple[list[Json], list[Problem]]:
     """The events of a capture in memory, by one format."""
     problems: list[Problem] = []
     source = Source.from_bytes("capture", data)
-    return list(registry.events(registry.by_name(name), source, problems.append)), problems
+    return list(registry.capture_events(registry.by_name(name), source, problems.append)), problems
 
 
 def slugs(problems: list[Problem]) -> list[str]:

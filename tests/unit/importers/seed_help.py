@@ -32,7 +32,7 @@ def events(name: str, capture: bytes | Path) -> tuple[list[Json], list[Problem]]
         source = Source.from_bytes("capture", capture)
     else:
         source = Folder(str(capture), capture)
-    found = list(registry.events(registry.by_name(name), source, problems.append))
+    found = list(registry.capture_events(registry.by_name(name), source, problems.append))
     assert [(e["event_id"], fault) for e in found for fault in validate_event(e)] == []
     return found, problems
 

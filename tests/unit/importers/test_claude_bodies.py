@@ -49,7 +49,7 @@ def test_a_request_has_its_own_answer_and_the_next_repeats_it() -> None:
 
 def test_the_session_is_the_one_of_the_index_and_ids_are_the_requests() -> None:
     folder = Folder("dump", DUMP)
-    found = list(registry.events(FORMAT, folder, lambda _: None))
+    found = list(registry.capture_events(FORMAT, folder, lambda _: None))
     injections = [e for e in found if e["event_type"] == "context.injection.applied"]
     assert {e["session_id"] for e in injections} == {SESSION}
     assert {e["data"]["native_id"] for e in injections} == {line["request_id"] for line in index()}
@@ -70,7 +70,7 @@ def test_an_index_in_a_stream_says_that_the_bodies_are_not_there() -> None:
 def test_the_transcript_beside_it_tells_the_prompts(tmp_path: Path) -> None:
     made = copied(tmp_path)
     shutil.copy(TRANSCRIPT, made / f"{SESSION}.jsonl")
-    found = list(registry.events(FORMAT, Folder("dump", made), lambda _: None))
+    found = list(registry.capture_events(FORMAT, Folder("dump", made), lambda _: None))
     turns = [
         e["turn_id"]
         for e in found
@@ -80,7 +80,7 @@ def test_the_transcript_beside_it_tells_the_prompts(tmp_path: Path) -> None:
                if line["type"] == "user" and isinstance(line["message"]["content"], str)]  # fmt: skip
     assert len(set(turns)) == 3
     assert set(turns) <= set(prompts)
-    without = list(registry.events(FORMAT, Folder("dump", DUMP), lambda _: None))
+    without = list(registry.capture_events(FORMAT, Folder("dump", DUMP), lambda _: None))
     assert not {e.get("turn_id") for e in without} & set(prompts)
 
 
@@ -92,6 +92,29 @@ def test_without_an_index_order_and_pairs_come_from_what_is_repeated(tmp_path: P
     # Four answers are in the same words, or the last of their conversation: nothing says whose they are.
     assert slugs(problems) == ["unpaired-answers"]
     assert {step.billed for step in steps} - {None} <= {*MAIN, *AGENT}
+
+
+def body(content: str, *names: str) -> dict[str, object]:
+    """A request's body as Claude Code 2.1.330 sends it, with tools of these names."""
+    schema = {"type": "object", "properties": {"file_path": {"type": "string"}}, "required": ["file_path"]}
+    return {
+        "model": "claude-opus-5-5",
+        "messages": [{"role": "user", "content": content}],
+        "system": [{"type": "text", "text": "You are a Claude agent."}],
+        "tools": [{"name": name, "description": "Reads a file.", "input_schema": schema} for name in names],
+        "metadata": {"user_id": orjson.dumps({"session_id": SESSION}).decode()},
+        "max_tokens": 64000,
+        "stream": True,
+    }
+
+
+def test_without_an_index_the_conversation_with_the_most_tools_is_first(tmp_path: Path) -> None:
+    """All have the same first message and length: tools alone tell the main agent's from a side question."""
+    for digit, names in enumerate(((), ("Read",), ("Read", "Bash", "Edit"), ("Read", "Bash"))):
+        file = tmp_path / f"{digit}7d5dd8f-d95b-4bb5-a2d8-057c9f84f503.request.json"
+        file.write_bytes(orjson.dumps(body("What do the notes say?", *names)))
+    steps, _ = seen(tmp_path)
+    assert [step.kinds().count("tool_definition") for step in steps] == [3, 2, 1, 0]
 
 
 def test_a_request_without_an_answer_stands_at_its_place(tmp_path: Path) -> None:
@@ -116,7 +139,7 @@ def test_an_index_never_leads_out_of_its_directory(tmp_path: Path) -> None:
     line = {**index()[0], "request_file": "../outside.request.json"}
     with (made / "index.jsonl").open("ab") as file:
         file.write(orjson.dumps(line) + b"\n")
-    found = list(registry.events(FORMAT, Folder("dump", made), lambda _: None))
+    found = list(registry.capture_events(FORMAT, Folder("dump", made), lambda _: None))
     assert "OUTSIDE" not in repr(found)
 
 

@@ -385,7 +385,7 @@ def test_a_type_of_the_future_and_a_newer_version_are_told() -> None:
     data = b"".join(json.dumps(one).encode() + b"\n" for one in (user("u", None, "hi"), future, later))
     problems: list[Problem] = []
     importer = registry.by_name("claude-code")
-    found = list(registry.events(importer, Source.from_bytes("s.jsonl", data), problems.append))
+    found = list(registry.capture_events(importer, Source.from_bytes("s.jsonl", data), problems.append))
     assert [problem.slug for problem in problems] == ["unknown-type", "newer-version"]
     assert whole(found) == {"m": "hi"}
     assert found[-1]["data"]["understood"]["unknown_records"] == {"a-type-of-the-future": 1}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ctxctl.importers.codex import CODEX, CODEX_EXEC
-from ctxctl.importers.codex.forks import born
-from ctxctl.importers.codex.items import cut
+from ctxctl.importers.codex.forks import uuid_time
+from ctxctl.importers.codex.parts import cut_output
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from tests.unit.importers.agent_help import (
@@ -393,7 +393,7 @@ def test_outputs_over_the_limit_are_cut_in_the_middle(tmp_path: Path) -> None:
         result = envelope("response_item", type="function_call_output", call_id="c1", output=output)
         found = windows(written(tmp_path, *lines, result, said("assistant", f"{number}.")), "codex")
         assert found[1].items[-1] == ("tool_result", "0123456789…3 tokens truncated…0123456789")
-    assert cut("é" * 20, {"mode": "bytes", "limit": 10}) == "ééé…14 chars truncated…ééé"
+    assert cut_output("é" * 20, {"mode": "bytes", "limit": 10}) == "ééé…14 chars truncated…ééé"
     for policy in (
         None,
         5,
@@ -402,13 +402,13 @@ def test_outputs_over_the_limit_are_cut_in_the_middle(tmp_path: Path) -> None:
         {"mode": "x", "limit": 1},
         {"mode": "bytes", "limit": 99},
     ):
-        assert cut("é" * 20, policy) is None
+        assert cut_output("é" * 20, policy) is None
 
 
 def test_the_time_of_an_id() -> None:
-    assert born("019ed836-b1da-78f1-8a0c-e598363d10f4") == 0x019ED836B1DA
-    assert born("2426852d-6cf5-4e90-be9f-e45fc6c7d5e4") is None
-    assert born(None) is None
+    assert uuid_time("019ed836-b1da-78f1-8a0c-e598363d10f4") == 0x019ED836B1DA
+    assert uuid_time("2426852d-6cf5-4e90-be9f-e45fc6c7d5e4") is None
+    assert uuid_time(None) is None
 
 
 # -- exec logs ----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.importers.registry import detect, events
+from ctxctl.importers.registry import capture_events, detect
 from ctxctl.trace.source import open_source
 from tests.unit.importers.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows
 
@@ -261,7 +261,7 @@ def told(path: Path) -> list[str]:
     with open_source(path) as source:
         form = detect(source)
         assert form is not None
-        for _ in events(form, source, lambda one: found.append(f"{one.slug} {one.message}")):
+        for _ in capture_events(form, source, lambda one: found.append(f"{one.slug} {one.message}")):
             pass
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.importers.copilot_cli import FORMAT
-from ctxctl.importers.copilot_cli.blocks import pieces
+from ctxctl.importers.copilot_cli.parts import pieces
 from tests.unit.importers.agent_help import (
     DAMAGES,
     FIXTURES,

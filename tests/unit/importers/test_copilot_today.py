@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ctxctl.importers.registry import detect, events
+from ctxctl.importers.registry import capture_events, detect
 from ctxctl.trace.source import open_source
 from tests.unit.importers.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows
 
@@ -176,7 +176,7 @@ def test_every_event_of_the_fixtures_is_one_that_the_importer_knows() -> None:
         with open_source(path) as source:
             form = detect(source)
             assert form is not None
-            for _ in events(form, source, lambda one: found.append(one.slug)):
+            for _ in capture_events(form, source, lambda one: found.append(one.slug)):
                 pass
     assert "unknown-type" not in found
     assert "newer-version" not in found

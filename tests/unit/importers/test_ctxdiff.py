@@ -12,7 +12,7 @@ import pytest
 
 from ctxctl.importers.ctxdiff.reader import is_prompt, part
 from ctxctl.model.results import Step
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.session import Inspector
 from tests.unit.importers.calls_help import FIXTURES, detected, events, seen, slugs
 
@@ -159,7 +159,7 @@ def block(role: str, value: Any, kind: str = "content_part") -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_blocks(given: dict[str, Any], kind: str, text: str) -> None:
-    made = part(given, Names())
+    made = part(given, CallTitles())
     assert (made.kind, made.text) == (kind, text)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ctxctl.importers import registry
-from ctxctl.importers.cursor.transcript import asked
+from ctxctl.importers.cursor.transcript import user_parts
 from tests.unit.importers.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows
 
 NAME = "cursor"
@@ -59,7 +59,7 @@ def test_a_transcript_has_a_request_for_each_answer() -> None:
 def test_what_the_editor_put_behind_an_image_is_no_part_of_the_question() -> None:
     put = ["[Image]\n", "<image_files>\n1. /w/owl.png\n</image_files>\n", "<timestamp>8:55</timestamp>\n"]
     query = "<user_query>\nwhat is it?\n<timestamp>mine</timestamp>\n</user_query>"
-    parts = asked("".join(put) + query)
+    parts = user_parts("".join(put) + query)
     assert [part.text for part in parts] == [*put, query]
     assert [part.kind for part in parts] == ["custom", "external_resource", "runtime_state", "user_message"]
     assert [part.source for part in parts] == [None, "image_files", "timestamp", None]
@@ -69,7 +69,7 @@ def test_what_the_editor_put_behind_an_image_is_no_part_of_the_question() -> Non
     "text", ["[Image]\n<timestamp>8:55</timestamp>\nowls", "[Image]", "<timestamp>\nowls"]
 )
 def test_what_nothing_tells_from_a_question_stays_in_it(text: str) -> None:
-    assert [(part.kind, part.text) for part in asked(text)] == [("user_message", text)]
+    assert [(part.kind, part.text) for part in user_parts(text)] == [("user_message", text)]
 
 
 def test_sub_agents_of_a_directory_are_threads() -> None:

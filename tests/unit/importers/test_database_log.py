@@ -25,7 +25,7 @@ def rows_of(path: Path) -> list[str]:
         return [row["a"] for row in found.execute("SELECT a FROM t ORDER BY rowid")]
 
     with open_source(path) as source:
-        return list(database.read(Run(), source, reader))  # type: ignore[arg-type]
+        return list(database.read_database(Run(), source, reader))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -71,5 +71,5 @@ def test_names_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
     made.close()
     path.write_bytes(path.read_bytes().replace(b"vvvvvvvv", b"\xff\xfe\xad\x80vvvv"))
     with open_source(path) as source:
-        assert database.rows(source, "SELECT a FROM t", 1) == []
+        assert database.first_rows(source, "SELECT a FROM t", 1) == []
         assert registry.detect(source) is None

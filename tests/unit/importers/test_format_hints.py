@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ctxctl.importers import registry
-from ctxctl.importers.table import TABLE, Words
+from ctxctl.importers.table import TABLE, HeadWords
 from ctxctl.ingest import database
 from ctxctl.ingest.outline import outline
 from ctxctl.trace.source import open_source
@@ -45,7 +45,7 @@ def test_no_format_that_accepts_a_capture_is_passed_over(folder: str) -> None:
         if path.relative_to(ROOT / "fixtures").parts[0] != folder:
             continue
         for head in heads(path):
-            words = Words(head)
+            words = HeadWords(head)
             scores = {entry: declared[entry.name].detect(head) for entry in TABLE}
             missed += [
                 f"{entry.name}: {path.name}, {len(head)} bytes, {score}"
@@ -76,7 +76,7 @@ def test_keys_that_are_spelled_by_number_are_found(head: bytes) -> None:
 
 def test_most_files_load_few_declarations() -> None:
     head = (ROOT / "fixtures/claude_code/session.jsonl").read_bytes()[: registry.HEAD]
-    words = Words(head)
+    words = HeadWords(head)
     admitted = [entry.name for entry in TABLE if words.admit(entry)]
     assert "claude-code" in admitted
     assert len(admitted) < len(TABLE) / 3

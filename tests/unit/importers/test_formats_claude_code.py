@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ctxctl.importers import registry
-from ctxctl.importers.claude_code import FORMAT, prompts
+from ctxctl.importers.claude_code import FORMAT, texts
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
@@ -463,7 +463,7 @@ def test_nonsense_in_every_field_raises_nothing() -> None:
     ],
 )
 def test_readings_of_user_texts(value: str, kind: str, sets_off: bool) -> None:
-    reading = prompts.read(value)
+    reading = texts.reading_of(value)
     assert (reading.kind, reading.sets_off) == (kind, sets_off)
 
 

@@ -80,7 +80,7 @@ def test_the_printed_importer_runs_as_printed(install: Install) -> None:
     assert found.name == "my-runtime"
     assert "my_runtime.reader" not in sys.modules
     problems: list[Problem] = []
-    made = list(registry.events(found, source, problems.append))
+    made = list(registry.capture_events(found, source, problems.append))
     assert problems == []
     assert [event["event_type"] for event in made].count("context.injection.applied") == 1
     facts = made[-1]["data"]["facts"]
@@ -128,7 +128,7 @@ def test_a_broken_plug_in_is_left_out_and_told_to_who_asks_for_it(
     install({"my_runtime/__init__.py": code}, printed_points())
     assert registry.available() == registry.built_in()
     assert registry.detect(Source.from_bytes("x", CAPTURE)) is None
-    assert [plugin.name for plugin in registry.broken()] == ["my-runtime"]
+    assert [plugin.name for plugin in registry.broken_plugins()] == ["my-runtime"]
     with pytest.raises(UsageError) as caught:
         registry.by_name("my-runtime")
     assert f"my_runtime:FORMAT did not load: {error}" in (caught.value.hint or "")

@@ -150,7 +150,7 @@ def test_what_is_not_known_is_counted_and_told(tmp_path: Path, run: Json) -> Non
     later["rows"]["session_message"] = {"columns": columns, "values": [row]}
     problems: list[Problem] = []
     with open_source(database(tmp_path / "later.db", later)) as source:
-        *_, last = registry.events(registry.by_name(NAME), source, problems.append)
+        *_, last = registry.capture_events(registry.by_name(NAME), source, problems.append)
     assert {problem.slug for problem in problems} == {"unknown-type", "newer-version"}
     told = last["data"]["understood"]
     assert told["unknown_records"] == {"hologram": 1, "session_message": 1}

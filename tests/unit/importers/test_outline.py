@@ -66,7 +66,7 @@ def test_every_line_of_a_log_of_long_requests_is_read() -> None:
     data = f"{line}\n".encode() * 3
     assert name_of(data) == "api"
     source = Source.from_bytes("capture", data)
-    found = list(registry.events(registry.by_name("api"), source, lambda _: None))
+    found = list(registry.capture_events(registry.by_name("api"), source, lambda _: None))
     assert sum(e["event_type"] == "context.injection.applied" for e in found) == 3
 
 

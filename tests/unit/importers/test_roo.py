@@ -233,7 +233,7 @@ def test_directories_of_tasks_are_sessions(tmp_path: Path) -> None:
     importer = registry.by_name(NAME)
     assert importer.reads_folders
     assert importer.detect_folder(folder) >= 90
-    events = list(registry.events(registry.by_name(NAME), folder, lambda problem: None))
+    events = list(registry.capture_events(registry.by_name(NAME), folder, lambda problem: None))
     assert {e.get("session_id") for e in events} == {"t-1", "t-2", None}
     assert len({e["event_id"] for e in events}) == len(events)
 

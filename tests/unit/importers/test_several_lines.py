@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.errors import UnreadableError
-from ctxctl.ingest.document import mended
+from ctxctl.ingest.document import mended_document
 from ctxctl.ingest.lines import values
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
@@ -89,10 +89,10 @@ def test_in_a_trace_nothing_is_wrong_with_it_but_its_lines(tmp_path: Path) -> No
 )
 def test_the_strings_of_a_damaged_document_are_decoded(written: str, read: str) -> None:
     torn = '{"messages": [{"role": "user", "content": "' + written
-    assert mended(torn) == {"messages": [{"role": "user", "content": read}]}
+    assert mended_document(torn) == {"messages": [{"role": "user", "content": read}]}
     lost = torn + '\n, "more": 1}]}'
-    assert mended(lost)["messages"][0]["content"] == read
+    assert mended_document(lost)["messages"][0]["content"] == read
 
 
 def test_a_key_with_an_escape_is_decoded_where_the_document_is_damaged() -> None:
-    assert mended('{"caf\\u00e9\\n": {"x": "y') == {"café\n": {"x": "y"}}
+    assert mended_document('{"caf\\u00e9\\n": {"x": "y') == {"café\n": {"x": "y"}}

@@ -12,7 +12,7 @@ import pytest
 from ctxctl.ingest import second_look as looking
 from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.measure import inventory
-from ctxctl.ingest.second_look import look
+from ctxctl.ingest.second_look import look_again
 from ctxctl.trace.source import Source, open_source
 from tests.unit.importers.seed_help import lines
 
@@ -32,7 +32,7 @@ SCHEMA = {"type": "object", "properties": {"input_tokens": {"type": "integer", "
 def found(value: Any) -> dict[str, str]:
     """By fact, the keys under which one record seems to hold it."""
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return {fact: hit.key for fact, hit in look(Source.from_bytes("x", data), ALL, {}).hits.items()}
+    return {fact: hit.key for fact, hit in look_again(Source.from_bytes("x", data), ALL, {}).hits.items()}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_looks_like_a_fact(value: Any, told: dict[str, str]) -> None:
 
 def test_lines_and_keys_are_those_of_the_file() -> None:
     data = lines({"type": "a"}, {"type": "b", "n": {"input_tokens": 4}})
-    hit = look(Source.from_bytes("x", data), ("input_tokens",), {}).hits["input_tokens"]
+    hit = look_again(Source.from_bytes("x", data), ("input_tokens",), {}).hits["input_tokens"]
     assert (hit.key, hit.line, hit.byte) == ("n.input_tokens", 2, len(b'{"type": "a"}\n'))
 
 
@@ -83,7 +83,7 @@ def test_in_a_document_a_key_is_told_from_others_of_its_name() -> None:
         "d": {"model": "acme-1"},
     }
     data = json.dumps(value, indent=1).encode()
-    hit = look(Source.from_bytes("x", data), ("model",), {}).hits["model"]
+    hit = look_again(Source.from_bytes("x", data), ("model",), {}).hits["model"]
     assert b'"acme-1"' in data.split(b"\n")[hit.line - 1]
     assert data[hit.byte :].startswith(b'"model": "acme-1"')
 
@@ -91,20 +91,20 @@ def test_in_a_document_a_key_is_told_from_others_of_its_name() -> None:
 def test_keys_that_are_known_to_be_something_else_do_not_count() -> None:
     data = lines({"stats": {"usage": {"input_tokens": 9}}}, {"call": {"usage": {"input_tokens": 4}}})
     source = Source.from_bytes("x", data)
-    assert look(source, ("input_tokens",), {"input_tokens": ("stats",)}).hits["input_tokens"].line == 2
-    assert not look(source, ("input_tokens",), {"input_tokens": ("stats", "call.usage")}).hits
-    assert look(source, ("input_tokens",), {"input_tokens": ("stat",)}).hits["input_tokens"].line == 1
+    assert look_again(source, ("input_tokens",), {"input_tokens": ("stats",)}).hits["input_tokens"].line == 2
+    assert not look_again(source, ("input_tokens",), {"input_tokens": ("stats", "call.usage")}).hits
+    assert look_again(source, ("input_tokens",), {"input_tokens": ("stat",)}).hits["input_tokens"].line == 1
 
 
 def test_of_a_long_file_the_beginning_and_the_end_are_looked_through() -> None:
     filler = lines(*[{"type": "a", "text": "x" * 1000}] * 6000)
     late = filler + lines({"modelId": "acme-1"})
-    seen = look(Source.from_bytes("x", late), ("model",), {})
+    seen = look_again(Source.from_bytes("x", late), ("model",), {})
     assert (seen.hits["model"].line, seen.of) == (6001, len(late))
     assert seen.looked <= looking.HEAD + looking.TAIL < len(late)
     assert late[seen.hits["model"].byte :] == b'{"modelId": "acme-1"}\n'
     middle = filler + lines({"modelId": "acme-1"}) + filler
-    seen = look(Source.from_bytes("x", middle), ("model",), {})
+    seen = look_again(Source.from_bytes("x", middle), ("model",), {})
     assert not seen.hits
     assert seen.looked < seen.of
 
@@ -116,12 +116,12 @@ def test_of_a_long_file_the_beginning_and_the_end_are_looked_through() -> None:
      b'{"model": "' + b"x" * 5_000_000],
 )  # fmt: skip
 def test_nothing_in_a_file_raises(data: bytes) -> None:
-    assert look(Source.from_bytes("x", data), ALL, {}).looked <= len(data)
+    assert look_again(Source.from_bytes("x", data), ALL, {}).looked <= len(data)
 
 
 def test_other_text_is_looked_through_by_its_keys() -> None:
     data = b"calls:\n- model: acme-1\n  usage:\n    prompt_tokens: 12\n  messages:\n  - role: system\n"
-    hits = look(Source.from_bytes("x", data), ALL, {}).hits
+    hits = look_again(Source.from_bytes("x", data), ALL, {}).hits
     assert {fact: hit.line for fact, hit in hits.items()} == {
         "model": 2,
         "input_tokens": 4,
@@ -137,7 +137,7 @@ def test_a_database_is_looked_through_by_its_tables(tmp_path: Path) -> None:
     database.commit()
     database.close()
     with open_source(path) as source:
-        hits = look(source, ("model", "input_tokens"), {}).hits
+        hits = look_again(source, ("model", "input_tokens"), {}).hits
     assert {fact: (hit.key, hit.line) for fact, hit in hits.items()} == {
         "input_tokens": ("steps.tokens_in", 2),
         "model": ("steps.data.modelID", 2),
@@ -147,7 +147,7 @@ def test_a_database_is_looked_through_by_its_tables(tmp_path: Path) -> None:
 def test_in_a_directory_the_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(lines({"type": "a"}))
     (tmp_path / "b.jsonl").write_bytes(lines({"modelId": "acme-1"}))
-    seen = look(Folder("x", tmp_path), ("model",), {})
+    seen = look_again(Folder("x", tmp_path), ("model",), {})
     assert (seen.hits["model"].file, seen.hits["model"].line) == ("b.jsonl", 1)
     assert inventory(Folder("x", tmp_path)) == "2 files"
 

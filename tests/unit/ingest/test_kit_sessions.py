@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxctl.ingest.build import Maker, Place
-from ctxctl.ingest.folder import Folder, several
+from ctxctl.ingest.folder import Folder, read_several
 from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
@@ -57,7 +57,7 @@ def test_the_sessions_of_a_file_end_with_it(tmp_path: Path) -> None:
     for name, text in {"a": "x\ny", "b": "x\nx!end", "c": "z", "d": ""}.items():
         (tmp_path / name).write_text(text)
     folder = Folder("dir", tmp_path)
-    events = list(several(folder, [(name, _Sessions()) for name in folder.files], lambda problem: None))
+    events = list(read_several(folder, [(name, _Sessions()) for name in folder.files], lambda problem: None))
     told = [(e["event_type"].rpartition(".")[2], e["session_id"]) for e in events]
     assert told == [
         ("said", "x"), ("said", "y"), ("ended", "x"), ("ended", "y"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.ingest.unchanged_requests import Still
+from ctxctl.ingest.unchanged_requests import UnchangedWindows
 
 CALL = {"event_type": "context.item.added", "data": {"item_id": "c", "context_kind": "tool_call"}}
 RESULT = {"event_type": "context.item.added", "data": {"item_id": "r", "context_kind": "tool_result"}}
@@ -20,7 +20,7 @@ def request(*items: str, base: str | None = None, splices: Any = None, thread: s
 
 
 def told(*events: dict[str, Any]) -> bool:
-    still = Still()
+    still = UnchangedWindows()
     for event in events:
         still.see(event)
     return bool(still.problems())

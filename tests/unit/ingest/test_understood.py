@@ -10,7 +10,7 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.ingest.about import HeldAgainst
-from ctxctl.ingest.understood import MAX_TYPES, Understood, is_newer, of
+from ctxctl.ingest.understood import MAX_TYPES, Understood, account_of, is_newer
 from tests.unit.importers.seed_help import FIXTURES, events, lines
 
 HELD = HeldAgainst("Tide", "1.9.2", "1.0", frozenset({"a", "b/c"}))
@@ -83,8 +83,8 @@ def test_the_account_is_found_behind_a_report() -> None:
         def report(self, problem: object) -> None:
             return None
 
-    assert of(Reporter().report) is Reporter.understood
-    assert of([].append).held is None
+    assert account_of(Reporter().report) is Reporter.understood
+    assert account_of([].append).held is None
 
 
 def amplifier(*more: dict[str, Any]) -> bytes:

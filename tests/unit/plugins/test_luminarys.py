@@ -13,7 +13,7 @@ from ctxctl.analysis.blame import blame
 from ctxctl.errors import UnavailableError
 from ctxctl.ingest.folder import Folder
 from ctxctl.plugins.luminarys import FORMAT
-from ctxctl.plugins.luminarys.calls import STATE_LIMIT, arrangement
+from ctxctl.plugins.luminarys.calls import STATE_LIMIT, arrangement_of
 from tests.unit.importers.seed_help import (
     FIXTURES,
     Json,
@@ -143,7 +143,7 @@ def test_what_the_host_returned_tells_the_placement() -> None:
 def test_placements(
     returned: tuple[str, ...], name: str, order: str, separator: str | None, result: str | None
 ) -> None:
-    made = arrangement("c", "r", returned)
+    made = arrangement_of("c", "r", returned)
     assert made is not None
     named = {"c": "context", "r": "result"}
     assert (made.name, made.order) == (name, tuple(named[letter] for letter in order))
@@ -151,13 +151,13 @@ def test_placements(
 
 
 def test_what_nobody_captured_has_no_arrangement() -> None:
-    assert arrangement("c", "r", ()) is None
-    assert arrangement(None, None, ("x",)) is None
+    assert arrangement_of("c", "r", ()) is None
+    assert arrangement_of(None, None, ("x",)) is None
     # A line of dashes in the result itself is not the host's.
-    inner = arrangement("c", "a\n---\nb", ("c\n---\na\n---\nb",))
+    inner = arrangement_of("c", "a\n---\nb", ("c\n---\na\n---\nb",))
     assert inner is not None
     assert (inner.separator, inner.result) == ("\n---\n", None)
-    assert arrangement(None, "r", ("r",)) == ("result", ("result",), None, None)
+    assert arrangement_of(None, "r", ("r",)) == ("result", ("result",), None, None)
 
 
 def test_the_call_of_another_skill_is_not_the_models() -> None:

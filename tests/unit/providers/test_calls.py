@@ -33,22 +33,22 @@ TEXT = json.dumps(BODY)
     ],
 )
 def test_a_body_is_opened_however_it_was_kept(raw: object, encoded: bool) -> None:
-    assert encodings.opened(raw, encoded=encoded) == BODY
+    assert encodings.decoded_body(raw, encoded=encoded) == BODY
 
 
 def test_what_is_no_json_stays_text_and_what_is_no_text_is_nothing() -> None:
-    assert encodings.opened("data: {}\n\n") == "data: {}\n\n"
-    assert encodings.opened("{cut") == "{cut"
-    assert encodings.opened('"{cut"') == '"{cut"'
-    assert encodings.opened(b"\x89PNG\0\0\xff") is None
-    assert encodings.opened(5) is None
-    assert encodings.opened("a", encoded=True) is None
+    assert encodings.decoded_body("data: {}\n\n") == "data: {}\n\n"
+    assert encodings.decoded_body("{cut") == "{cut"
+    assert encodings.decoded_body('"{cut"') == '"{cut"'
+    assert encodings.decoded_body(b"\x89PNG\0\0\xff") is None
+    assert encodings.decoded_body(5) is None
+    assert encodings.decoded_body("a", encoded=True) is None
 
 
 def test_a_compressed_bomb_is_cut_short() -> None:
     data = gzip.compress(b"x" * (encodings.MAX_BODY + 1000))
-    assert len(encodings.opened(data)) == encodings.MAX_BODY
-    assert encodings.opened(data[:1000]) is not None, "what a cut one holds"
+    assert len(encodings.decoded_body(data)) == encodings.MAX_BODY
+    assert encodings.decoded_body(data[:1000]) is not None, "what a cut one holds"
 
 
 def test_headers_of_every_shape() -> None:
@@ -95,7 +95,7 @@ def test_what_a_call_is_for(method: object, url: object, body: object, what: str
     ],
 )
 def test_dialects_that_are_known_and_not_read(url: object, body: dict[str, object], name: str | None) -> None:
-    assert purpose.unread(url, body) == name
+    assert purpose.unread_dialect(url, body) == name
 
 
 def test_addresses_lose_what_may_be_a_key() -> None:
@@ -122,7 +122,7 @@ def test_answers_of_servers_that_are_like_chat_completions() -> None:
     content = [{"type": "text", "text": "hi"}]
     cohere = {"id": "c", "message": {"content": content}, "usage": {"tokens": TOKENS}}
     for answer in (ollama, cohere):
-        found = answers.final(answer, CHAT)
+        found = answers.final_response(answer, CHAT)
         assert found is not None
         assert [part.text for part in CHAT.reply(found)] == ["hi"]
         bill = CHAT.usage(found)
@@ -133,16 +133,16 @@ def test_answers_of_servers_that_are_like_chat_completions() -> None:
 def test_answers_in_pieces() -> None:
     pieces = [{"message": {"role": "assistant", "content": text}} for text in ("h", "i")]
     lines = "".join(json.dumps(piece) + "\n" for piece in [*pieces, {"done": True, "prompt_eval_count": 4}])
-    found = answers.final(lines, CHAT)
+    found = answers.final_response(lines, CHAT)
     assert found is not None
     assert [part.text for part in CHAT.reply(found)] == ["hi"]
     gemini = by_name("gemini")
     chunk = {"candidates": [{"content": {"role": "model", "parts": [{"text": "hi"}]}}]}
     total = {**chunk, "usageMetadata": {"promptTokenCount": 4}}
     for answer in ([chunk, total], {"response": total}, [{"response": total}], encodings.as_events([total])):
-        made = answers.final(answer, gemini)
+        made = answers.final_response(answer, gemini)
         assert made is not None
         assert (gemini.usage(made) or {}).get("input_tokens") == 4
-    assert answers.final("no answer", CHAT) is None
-    assert answers.final([], CHAT) is None
-    assert answers.final(5, CHAT) is None
+    assert answers.final_response("no answer", CHAT) is None
+    assert answers.final_response([], CHAT) is None
+    assert answers.final_response(5, CHAT) is None

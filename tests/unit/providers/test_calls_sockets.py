@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ctxctl.providers.calls.http import Call
-from ctxctl.providers.calls.websockets import calls
+from ctxctl.providers.calls.websockets import calls_of_messages
 
 Json = dict[str, Any]
 WHOLE = Call("wss://api.openai.com/v1/responses", None)
@@ -29,7 +29,7 @@ def answered(name: str) -> list[Json]:
 
 def asked(sent: list[Json], names: list[str]) -> list[Json]:
     received = [event for name in names for event in answered(name)]
-    return [call.request for call in calls(WHOLE, sent, received)]
+    return [call.request for call in calls_of_messages(WHOLE, sent, received)]
 
 
 def test_a_request_behind_a_warm_up_has_its_input_in_front() -> None:

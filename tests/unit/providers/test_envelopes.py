@@ -78,14 +78,14 @@ def test_what_is_taken_off_is_bounded() -> None:
     deep: Any = BODY
     for _ in range(envelopes.MAX_DEPTH):
         deep = {"data": deep}
-    assert envelopes.opened(deep, is_request) == BODY
-    assert envelopes.opened({"data": deep}, is_request) is None
+    assert envelopes.enveloped_body(deep, is_request) == BODY
+    assert envelopes.enveloped_body({"data": deep}, is_request) is None
     bomb = coded(gzip.compress(b" " * (envelopes.MAX_OPENED + 1)))
     wide: Any = dict.fromkeys(envelopes.FIELDS, bomb)
     for _ in range(3):
         wide = dict.fromkeys(envelopes.FIELDS, wide)
     begun = time.process_time()
-    assert envelopes.opened(wide, is_request) is None
+    assert envelopes.enveloped_body(wide, is_request) is None
     assert time.process_time() - begun < 20
 
 

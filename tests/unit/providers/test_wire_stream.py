@@ -53,7 +53,7 @@ ANTHROPIC = (
 
 def test_messages_are_put_together_and_the_last_totals_win() -> None:
     for end in ("\n", "\r\n"):
-        body = stream.final(sse(*ANTHROPIC, end=end), by_name("anthropic"))
+        body = stream.streamed_response(sse(*ANTHROPIC, end=end), by_name("anthropic"))
         assert body is not None
         assert body["content"] == [
             {"type": "thinking", "thinking": "hm", "signature": "s"},
@@ -74,7 +74,7 @@ def test_a_total_that_counts_the_prompt_means_its_zeros() -> None:
         "type": "message_delta",
         "usage": {"input_tokens": 181, "cache_read_input_tokens": 0, "output_tokens": 8},
     }
-    body = stream.final(sse(start, end), by_name("anthropic"))
+    body = stream.streamed_response(sse(start, end), by_name("anthropic"))
     assert body is not None
     assert body["usage"] == {"input_tokens": 181, "cache_read_input_tokens": 0, "output_tokens": 8}
 
@@ -82,15 +82,17 @@ def test_a_total_that_counts_the_prompt_means_its_zeros() -> None:
 def test_a_cut_stream_gives_what_had_come() -> None:
     text = sse(*ANTHROPIC)
     for end in range(0, len(text), 7):
-        body = stream.final(text[:end], "anthropic")
+        body = stream.streamed_response(text[:end], "anthropic")
         assert body is None or isinstance(body["content"], list)
-    body = stream.final(sse(*ANTHROPIC[:8]), "anthropic")
+    body = stream.streamed_response(sse(*ANTHROPIC[:8]), "anthropic")
     assert body is not None
     assert body["content"][1]["text"] == "we"
 
 
 def test_a_stream_that_failed_has_its_error() -> None:
-    body = stream.final(sse(START, {"type": "error", "error": {"type": "overloaded_error"}}), "anthropic")
+    body = stream.streamed_response(
+        sse(START, {"type": "error", "error": {"type": "overloaded_error"}}), "anthropic"
+    )
     assert body is not None
     assert body["error"] == {"type": "overloaded_error"}
 
@@ -127,7 +129,7 @@ def test_chat_chunks() -> None:
         )
         + "data: [DONE]\n\n"
     )
-    body = stream.final(text)
+    body = stream.streamed_response(text)
     assert body is not None
     message = body["choices"][0]["message"]
     assert (message["content"], message["reasoning_content"]) == ("well", "hm")
@@ -147,10 +149,10 @@ def test_the_end_of_a_responses_stream_is_the_response() -> None:
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": {"id": "r", "output": [], "usage": {"input_tokens": 3}}},
     )
-    whole = stream.final(sse(*events))
+    whole = stream.streamed_response(sse(*events))
     assert whole is not None
     assert (whole["output"], whole["usage"]) == ([item], {"input_tokens": 3})
-    cut = stream.final(sse(*events[:3]))
+    cut = stream.streamed_response(sse(*events[:3]))
     assert cut is not None
     assert cut["output"] == [item]
 
@@ -168,7 +170,7 @@ def test_gemini_chunks() -> None:
         ),
         {"usageMetadata": {"promptTokenCount": 5}},
     )
-    body = stream.final(text)
+    body = stream.streamed_response(text)
     assert body is not None
     assert body["candidates"][0]["content"]["parts"] == [
         {"text": "hm", "thought": True},
@@ -179,6 +181,6 @@ def test_gemini_chunks() -> None:
 
 
 def test_what_is_no_stream_gives_nothing() -> None:
-    assert stream.final("") is None
-    assert stream.final("data: [DONE]\n\n") is None
-    assert stream.final("<html>", "anthropic") is None
+    assert stream.streamed_response("") is None
+    assert stream.streamed_response("data: [DONE]\n\n") is None
+    assert stream.streamed_response("<html>", "anthropic") is None

@@ -123,7 +123,7 @@ def test_the_items_of_a_body_are_those_that_an_import_of_it_gives(path: Path, na
     ],
 )  # fmt: skip
 def test_bills_are_read_as_the_importers_read_them(dialect: str, response: dict[str, Any]) -> None:
-    ours, theirs = bill(response), dialects.record(dialect, response)
+    ours, theirs = bill(response), dialects.usage_record_of(dialect, response)
     assert theirs is not None
     for name in (
         "provider",

@@ -47,7 +47,7 @@ def of_capture(path: Path) -> list[Json]:
     """The events of a capture."""
     with open_capture(path) as (source, importer):
         assert importer is not None
-        return list(registry.events(importer, source, lambda _: None))
+        return list(registry.capture_events(importer, source, lambda _: None))
 
 
 def gathered(*streams: list[Json]) -> Gathered:

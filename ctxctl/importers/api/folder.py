@@ -11,8 +11,8 @@ import orjson
 
 from ctxctl.errors import CtxctlError
 from ctxctl.importers.api import is_body_file
-from ctxctl.importers.api.reader import MAX_STREAM, NAME, Log, framed
-from ctxctl.importers.api.shapes import shape
+from ctxctl.importers.api.reader import MAX_STREAM, NAME, Log, framed_events
+from ctxctl.importers.api.records import body_record
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
 from ctxctl.ingest.folder import Folder
@@ -106,7 +106,7 @@ def _records(folder: Folder, name: _Name, run: Run) -> Iterator[tuple[Any, Line]
             yield source.read(0, MAX_STREAM).decode("utf-8", "replace").removeprefix("\ufeff"), _WHOLE
             return
         if _is_lines(source):
-            answer = framed(source, run) if name.answer else None
+            answer = framed_events(source, run) if name.answer else None
             if answer is not None:
                 yield answer, _WHOLE
             else:
@@ -115,7 +115,7 @@ def _records(folder: Folder, name: _Name, run: Run) -> Iterator[tuple[Any, Line]
         value = document(source, run.report)
     records = value if isinstance(value, list) and not is_answer(value) else [value]
     for record in records:
-        if record is not None and (shape(record) is not None or name.answer is not None):
+        if record is not None and (body_record(record) is not None or name.answer is not None):
             yield record, _WHOLE
 
 

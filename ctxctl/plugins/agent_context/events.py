@@ -10,9 +10,9 @@ from ctxctl.ingest.build import Place
 from ctxctl.ingest.lines import Line
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
-from ctxctl.plugins.agent_context import conform, kinds
-from ctxctl.plugins.agent_context.kinds import Json
-from ctxctl.plugins.agent_context.resolve import IDS, Capture, Group, Loose
+from ctxctl.plugins.agent_context import conform, records
+from ctxctl.plugins.agent_context.grouping import IDS, Capture, Group, LooseRecord
+from ctxctl.plugins.agent_context.records import Json
 from ctxctl.trace.validate import RECORD_SCHEMAS
 
 _ORDER: Final = (
@@ -22,10 +22,10 @@ _ORDER: Final = (
 )  # fmt: skip
 _PLACED: Final = frozenset({"session_id", "thread_id", "turn_id", "step_id"})
 _SHOWN: Final = 5
-_BY_SCHEMA: Final = {kind.schema: kind for kind in kinds.KINDS if kind.schema is not None}
+_BY_SCHEMA: Final = {kind.schema: kind for kind in records.KINDS if kind.schema is not None}
 
 
-def _kind(event: Json) -> kinds.Kind | None:
+def _kind(event: Json) -> records.Kind | None:
     """The kind of record that an event has to hold by its type."""
     kind = event.get("event_type")
     return _BY_SCHEMA.get(RECORD_SCHEMAS.get(kind, "")) if isinstance(kind, str) else None
@@ -66,7 +66,7 @@ class Emitter:
         self._sources = {
             record.id: record.data
             for record in self._capture.loose
-            if record.kind is kinds.SOURCE and record.id is not None
+            if record.kind is records.SOURCE and record.id is not None
         }
         for number, group in enumerate(groups, 1):
             yield from self._group(group, number, several=len(groups) > 1)
@@ -90,9 +90,9 @@ class Emitter:
             made["time"] = vocab.NO_TIME
         data = made.get("data")
         if isinstance(data, dict):
-            kind = _kind(event) or kinds.kind_of(data)
+            kind = _kind(event) or records.kind_of(data)
             if kind is not None:
-                made["data"] = conform.conformed(kind, data)[0]
+                made["data"] = conform.conformed_record(kind, data)[0]
         return made
 
     def _group(self, group: Group, number: int, *, several: bool) -> Iterator[Json]:
@@ -136,21 +136,23 @@ class Emitter:
     def _named_sources(self) -> set[str]:
         if not self._used and self._sources:
             for record in self._capture.loose:
-                refs = record.data.get("source_refs") if record.kind is kinds.ITEM else None
+                refs = record.data.get("source_refs") if record.kind is records.ITEM else None
                 if isinstance(refs, list):
                     self._used.update(ref for ref in refs if isinstance(ref, str))
         return self._used
 
-    def _tell_unresolved(self, envelope: Loose) -> None:
+    def _tell_unresolved(self, envelope: LooseRecord) -> None:
         lacking = self._capture.unresolved(envelope)
         if lacking:
             names = ", ".join(lacking[:_SHOWN]) + (" …" if len(lacking) > _SHOWN else "")
             what = f"{len(lacking)} record{'s' * (len(lacking) != 1)} that the capture does not hold"
             self._problem(envelope, "unresolved-ref", f"envelope {envelope.id} refers to {what}: {names}")
 
-    def _event(self, record: Loose, ids: dict[str, str], context: str | None, windows: list[Loose]) -> Json:
+    def _event(
+        self, record: LooseRecord, ids: dict[str, str], context: str | None, windows: list[LooseRecord]
+    ) -> Json:
         kind = record.kind
-        data, faults = conform.conformed(kind, record.data)
+        data, faults = conform.conformed_record(kind, record.data)
         for fault in faults:
             self._problem(record, "bad-field", f"{kind.name} {record.id}: {fault}")
         if "schema_version" not in record.data and kind.name not in self._unversioned:
@@ -159,7 +161,7 @@ class Emitter:
                 f"{kind.name} records without schema_version; read as {vocab.SCHEMA_VERSION} (said once)"
             )
             self._problem(record, "no-schema-version", message)
-        if kind is kinds.ITEM:
+        if kind is records.ITEM:
             self._with_sources(data)
         if windows:
             conform.with_segments(data, [window.data for window in windows])
@@ -180,13 +182,13 @@ class Emitter:
                 made[name] = record.data[name]
         return made
 
-    def _key(self, record: Loose, ids: dict[str, str]) -> tuple[str | None, str | None, str | None]:
+    def _key(self, record: LooseRecord, ids: dict[str, str]) -> tuple[str | None, str | None, str | None]:
         return ids.get("session_id"), ids.get("thread_id"), record.id
 
-    def _type(self, record: Loose, ids: dict[str, str]) -> str:
+    def _type(self, record: LooseRecord, ids: dict[str, str]) -> str:
         known = self._key(record, ids) in self._items
         self._items.add(self._key(record, ids))
-        if record.kind is kinds.ITEM:
+        if record.kind is records.ITEM:
             return vocab.ITEM_UPDATED if known else vocab.ITEM_ADDED
         if record.kind.event_type == vocab.MISSING_DETECTED:
             status = record.data.get("status")
@@ -206,7 +208,7 @@ class Emitter:
             return {"schema_version": vocab.SCHEMA_VERSION, **self._sources[ref]}
         return ref
 
-    def _problem(self, record: Loose, slug: str, message: str) -> None:
+    def _problem(self, record: LooseRecord, slug: str, message: str) -> None:
         self._run.make.file = record.file
         self._run.problem(slug, message, Line(record.line, 0, b""))
         self._run.make.file = None
@@ -216,7 +218,7 @@ def _elsewhere(group: Group) -> bool:
     """Whether a group tells what others than the model saw, and so makes no step of the model's."""
     placed = [r for r in group.records if r.kind.name in ("context_assembly", "context_injection")]
     others = all(r.data.get("target", vocab.MODEL) != vocab.MODEL for r in placed)
-    return bool(placed) and others and all(r in placed or r.kind is kinds.ITEM for r in group.records)
+    return bool(placed) and others and all(r in placed or r.kind is records.ITEM for r in group.records)
 
 
 def _first_time(group: Group) -> str | None:

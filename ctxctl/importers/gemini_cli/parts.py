@@ -20,7 +20,7 @@ _CONTEXT: Final = ("This is the Gemini CLI. We are setting up the context", "<se
 """How the message begins that tells the model of the folder, the date, the platform."""
 
 
-class Cutter:
+class PartCutter:
     """Cuts messages into parts; a function's response gets the title of its call."""
 
     def __init__(self) -> None:

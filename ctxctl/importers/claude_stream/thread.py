@@ -1,10 +1,7 @@
-"""One thread of a run: the main conversation, or that of a sub-agent.
+"""One thread of a run, the main conversation or a sub-agent's, with its answers and what each call billed.
 
-What one call billed, by the lines that tell of it.
-
-Partial messages (`stream_event`): what they add where a message's own lines are missing.
-
-A line's content blocks as parts, by the rules that hold for Claude Code's transcripts.
+Partial messages (`stream_event`) add what is missing where a message's own lines are.  Content blocks become
+parts by the rules that hold for Claude Code's transcripts.
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from ctxctl.importers.claude_code import blocks, prompts
+from ctxctl.importers.claude_code import blocks, texts
 from ctxctl.importers.claude_code.blocks import Entry
 from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.conversation import Conversation
@@ -30,7 +27,7 @@ class Answer:
 
     def __init__(self, identity: str, model: str | None, place: Place | None, line: int) -> None:
         self.identity = identity
-        self.bill = Bill(model)
+        self.bill = CallBill(model)
         self.place = place
         """Of its request; None for a line of an older message, whose request was told before."""
         self.line = line
@@ -50,7 +47,7 @@ class Answer:
         return found
 
 
-class Boundary:
+class OpenCompaction:
     """A compaction whose summary may still come."""
 
     def __init__(self, native: str | None, meta: Json, line: int) -> None:
@@ -59,7 +56,7 @@ class Boundary:
         self.line = line
 
 
-class Lane:
+class StreamThread:
     """A conversation, the answer that is coming, and what is known of its calls."""
 
     def __init__(self, conversation: Conversation, windows: dict[str, int]) -> None:
@@ -67,8 +64,8 @@ class Lane:
         self._windows = windows
         """Size of the context window, by model."""
         self.answer: Answer | None = None
-        self.pieces: Pieces | None = None
-        self.boundary: Boundary | None = None
+        self.pieces: PartialMessage | None = None
+        self.boundary: OpenCompaction | None = None
         self.titles: dict[str, str | None] = {}
         """Title of each call, which its result shares."""
         self._asked: set[str] = set()
@@ -87,14 +84,14 @@ class Lane:
             answer = self._open(identity, string(message.get("model")), line, request)
         answer.bill.merge(message)
         content = message.get("content")
-        made = blocks.assistant(content, base or f"{identity}/{answer.blocks}", line)
+        made = blocks.assistant_items(content, base or f"{identity}/{answer.blocks}", line)
         answer.blocks += len(blocks.blocks_of(content))
         self._add(answer.fresh(made), base)
 
     def local(self, message: Json, base: str | None, line: int) -> None:
         """An answer that Claude Code made up: no request, but it stays in the conversation."""
         self.close()
-        made = blocks.assistant(message.get("content"), base or "", line)
+        made = blocks.assistant_items(message.get("content"), base or "", line)
         parts = of_entries(made, keyed=base is not None)
         self._note(base, parts)
         self.conversation.append(*parts)
@@ -113,7 +110,7 @@ class Lane:
         if kind == "message_start":
             self.flush()
             message = event.get("message")
-            self.pieces = Pieces(message, line) if isinstance(message, dict) else None
+            self.pieces = PartialMessage(message, line) if isinstance(message, dict) else None
         elif self.pieces is not None:
             if kind == "content_block_start":
                 # The line of a block comes around the block's end: by now it is there or lost.
@@ -195,7 +192,7 @@ class Lane:
             if pieces.usage is not None:
                 answer.bill.ended(pieces.usage)
 
-    def _fill(self, pieces: Pieces) -> Answer | None:
+    def _fill(self, pieces: PartialMessage) -> Answer | None:
         """Tell the finished blocks of a partial message that no line of its own told."""
         identity = pieces.identity
         if identity is None:
@@ -208,7 +205,7 @@ class Lane:
         for index in sorted(pieces.blocks):
             block = pieces.blocks.pop(index)
             if index >= answer.blocks:
-                made = blocks.assistant([block], f"{identity}/{index}", pieces.line)
+                made = blocks.assistant_items([block], f"{identity}/{index}", pieces.line)
                 answer.blocks = index + 1
                 self._add(answer.fresh(made), None, derived=True)
         return answer
@@ -250,7 +247,7 @@ class Lane:
 _PROMPT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
-class Bill:
+class CallBill:
     """The counts of one call.
 
     A line repeats the counts of the message's beginning: its output is a count so far.  The output is told
@@ -325,7 +322,7 @@ _MAX_BLOCKS: Final = 10_000
 _GROWS: Final = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
-class Pieces:
+class PartialMessage:
     """The events of one streamed message."""
 
     def __init__(self, message: Json, line: int) -> None:
@@ -418,19 +415,19 @@ def _part(entry: Entry, derived: bool, keyed: bool) -> Part:
 
 
 def user_entries(
-    content: Any, base: str, line: int, titles: dict[str, str | None], reading: prompts.Reading | None
+    content: Any, base: str, line: int, titles: dict[str, str | None], reading: texts.TextReading | None
 ) -> tuple[list[Entry], list[Entry]]:
     """The items of a user message: results of calls, and everything else; `reading` is that of its texts."""
     results: list[Entry] = []
     others: list[Entry] = []
     for index, block in enumerate(blocks.blocks_of(content)):
-        item = blocks.part(base, index)
+        item = blocks.block_id(base, index)
         if isinstance(block, dict) and block.get("type") == "tool_result":
             tool = block.get("tool_use_id")
             title = titles.get(tool) if isinstance(tool, str) else None
-            results += blocks.result(block, item, line, title)
+            results += blocks.result_items(block, item, line, title)
         else:
-            entry = blocks.user(block, item, line, reading)
+            entry = blocks.user_item(block, item, line, reading)
             if entry is not None:
                 others.append(entry)
     return results, others

@@ -1,6 +1,7 @@
-"""One message of a task's history as items: tool results by their headings, XML tool calls, editor state.
+"""The messages of a task's history as items, and the window that they make.
 
-A task's window: the messages of its history that a request carries, without those that were condensed.
+A message is cut into tool results by their headings, XML tool calls and editor state; the window leaves out
+messages that were condensed.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, call_title, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.dialects.anthropic import Anthropic
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.slots import split
 from ctxctl.providers.usage import clock
 
@@ -41,11 +41,11 @@ _OPENED: Final = re.compile(rf"^<({_TOOLS})>", re.MULTILINE)
 _ARGUMENT: Final = re.compile(r"<(path|command|regex|query|tool_name|url|mode_slug)>([^<]{1,400})</\1>")
 
 
-class Cutter:
+class PartCutter:
     """Cuts the messages of one task; the calls met so far name their results."""
 
     def __init__(self) -> None:
-        self._names = Names()
+        self._names = CallTitles()
 
     def cut(self, message: Json, place: str) -> list[Part]:
         """The items of a stored message in the order in which the model reads them.
@@ -76,7 +76,7 @@ class Cutter:
         return own
 
 
-def prompts(parts: list[Part]) -> bool:
+def is_prompt(parts: list[Part]) -> bool:
     """Whether a message is one that a person wrote."""
     return any(part.kind == "user_message" for part in parts)
 
@@ -102,7 +102,7 @@ def classify(parts: list[Part]) -> None:
             part.kind, part.title = "tool_result", title
 
 
-def shown(text: str, place: str) -> list[Part]:
+def shown_parts(text: str, place: str) -> list[Part]:
     """The items of a request's text as the chat shows it: one string, editor state included."""
     parts = []
     for piece in split(text):
@@ -131,7 +131,7 @@ def _readable(block: Any) -> Any:
     return block
 
 
-def sealed(message: Json) -> Part:
+def sealed_reasoning(message: Json) -> Part:
     """Reasoning that only the provider can read."""
     data = message.get("encrypted_content") or message.get("id")
     version = build.digest_of(str(data))[: build.VERSION_DIGITS]
@@ -203,7 +203,7 @@ class History:
     def __init__(self, run: Run, window: Conversation) -> None:
         self.window = window
         self._run = run
-        self._cutter = Cutter()
+        self._cutter = PartCutter()
         self._owners: list[tuple[int, str | None, str | None]] = []
         """Of each row: its message's index, and what stands for it once it was condensed or cut off."""
         self._sealed: list[Part] = []
@@ -219,7 +219,7 @@ class History:
         if message.get("isTruncationMarker") is True:
             self._truncate(message, parts, index)
             return
-        if prompts(parts):
+        if is_prompt(parts):
             self.window.turn = str(message.get("ts") or index)
         self._append(message, parts, index)
 
@@ -232,7 +232,7 @@ class History:
 
     def reasoning(self, message: Json) -> None:
         """Reasoning that is stored as a message of its own, before the answer."""
-        self._sealed.append(sealed(message))
+        self._sealed.append(sealed_reasoning(message))
 
     def condense(self, message: Json, index: int, told: Json | None = None) -> None:
         """A summary takes the place of what it stands for; `told`: what the chat said of it."""
@@ -295,9 +295,3 @@ class History:
 def _owner(message: Json, index: int) -> tuple[int, str | None, str | None]:
     condensed, truncated = (string(message.get(name)) for name in _PARENTS)
     return index, condensed, truncated
-
-
-def opened(run: Run, **told: Any) -> None:
-    """Tell at the import's start what is read."""
-    fields = {"format": run.name, "session": run.session, **told}
-    run.emit(vocab.SOURCE_OPENED, {name: value for name, value in fields.items() if value is not None})

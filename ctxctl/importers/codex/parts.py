@@ -1,6 +1,7 @@
 """From the items of the Responses API, as rollouts hold them, to parts of a request.
 
-How Codex cuts a tool's output in the middle before the model gets it: rollouts hold it as it came.
+Rollouts hold a tool's output as it came; Codex cuts long ones in the middle before the model gets them, and
+so does `cut_output`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _TEXTS: Final = frozenset({"input_text", "output_text", "text", "summary_text", 
 _DATA: Final = "data:"
 
 
-class Read(NamedTuple):
+class ReadItem(NamedTuple):
     """One item of the rollout."""
 
     parts: list[Part]
@@ -50,7 +51,7 @@ class Read(NamedTuple):
     """What of the request's head stands in the history itself: `tools` or `instructions`; else empty."""
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """A call of the model."""
 
     key: str
@@ -59,22 +60,22 @@ class Call(NamedTuple):
     """What Codex sends as its output where it never got one; None where it sends none."""
 
 
-_NOTHING: Final = Read([], False)
+_NOTHING: Final = ReadItem([], False)
 
 
-class Items:
+class ItemReader:
     """Reads items in order; remembers which ids were used and which calls wait for their output."""
 
     def __init__(self) -> None:
         self._used: dict[str, int] = {}
-        self._open: dict[str, Call] = {}
+        self._open: dict[str, ToolCall] = {}
         """By call id, of calls that have no output yet."""
         self._left: set[str] = set()
         """Those of them whose turn is over."""
         self.policy: Any = None
         """By which Codex cuts tool outputs, where a turn tells it."""
 
-    def read(self, item: Json, line: int, *, again: bool = False) -> Read:
+    def read(self, item: Json, line: int, *, again: bool = False) -> ReadItem:
         """The parts of one item, with the runtime's ids as keys.
 
         Args:
@@ -88,28 +89,28 @@ class Items:
         if not isinstance(kind, str) or kind in _UNSENT:
             return _NOTHING
         if kind in _CALLS:
-            return Read([self._call(item, kind, line, again)], True)
+            return ReadItem([self._call(item, kind, line, again)], True)
         if kind in _OUTPUTS:
-            return Read(self._output(item, line, again), False)
+            return ReadItem(self._output(item, line, again), False)
         if kind == "reasoning":
-            return Read(self._reasoning(item, line, again), True)
+            return ReadItem(self._reasoning(item, line, again), True)
         if kind in _HOSTED:
-            return Read(self._hosted(item, kind, line, again), True)
+            return ReadItem(self._hosted(item, kind, line, again), True)
         if kind == "tool_search_output":
-            return Read(self._found_tools(item, line, again), False)
+            return ReadItem(self._found_tools(item, line, again), False)
         if kind == "additional_tools":
-            return Read(self._given_tools(item, line, again), False, holds="tools")
+            return ReadItem(self._given_tools(item, line, again), False, holds="tools")
         if kind in _SUMMARIES:
-            return Read([self._summary(item, line, again)], False)
+            return ReadItem([self._summary(item, line, again)], False)
         if kind == "agent_message":
-            return Read(self._from_agent(item, line, again), False, True)
+            return ReadItem(self._from_agent(item, line, again), False, True)
         text = canonical({name: value for name, value in item.items() if name != "id"})
         part = Part("custom", text, "user", key=self._key(item, again), native={"type": kind}, line=line)
-        return Read([part], False)
+        return ReadItem([part], False)
 
     # -- messages -------------------------------------------------------------------------------------------
 
-    def _message(self, item: Json, line: int, again: bool) -> Read:
+    def _message(self, item: Json, line: int, again: bool) -> ReadItem:
         role = string(item.get("role")) or "user"
         mail = _mail(item) if role == "assistant" else None
         if mail is not None:
@@ -134,14 +135,14 @@ class Items:
                 part.native = {"phase": phase}
             made.append(part)
             prompt = prompt or part.kind == "user_message"
-        return Read(made, role == "assistant", prompt, holds)
+        return ReadItem(made, role == "assistant", prompt, holds)
 
-    def mail(self, mail: Json, line: int, *, again: bool = False) -> Read:
+    def mail(self, mail: Json, line: int, *, again: bool = False) -> ReadItem:
         """What another agent said to this one: input, though older versions put it in the model's mouth."""
         sealed = string(mail.get("encrypted_content"))
         content = {"text": mail.get("content")} if sealed is None else {"encrypted_content": sealed}
         made = self._from_agent({**mail, "content": [content]}, line, again)
-        return Read(made, False, mail.get("trigger_turn") is not False)
+        return ReadItem(made, False, mail.get("trigger_turn") is not False)
 
     def _from_agent(self, item: Json, line: int, again: bool) -> list[Part]:
         base = self._key(item, again)
@@ -207,7 +208,7 @@ class Items:
         call = string(item.get("call_id"))
         key = self._unique(call, again) if call is not None else self._key(item, again)
         if call is not None and key is not None:
-            self._open[call] = Call(key, title, _UNANSWERED.get(kind))
+            self._open[call] = ToolCall(key, title, _UNANSWERED.get(kind))
         return Part("tool_call", text, "assistant", key=key, title=title, line=line)
 
     def _hosted(self, item: Json, kind: str, line: int, again: bool) -> list[Part]:
@@ -217,7 +218,7 @@ class Items:
         arguments = item.get("action", item.get("revised_prompt"))
         text, title = _called(name, arguments, free=isinstance(arguments, str))
         if call is not None and key is not None:
-            self._open[call] = Call(key, title, _UNANSWERED.get(kind))
+            self._open[call] = ToolCall(key, title, _UNANSWERED.get(kind))
         made = [Part("tool_call", text, "assistant", key=key, title=title, line=line)]
         result = item.get("result")
         if kind == "image_generation_call" and isinstance(result, str) and result:
@@ -236,7 +237,7 @@ class Items:
             base = self._key(item, again)
         output = item.get("output", item.get("result"))
         if isinstance(output, str):
-            sent = None if again else cut(output, self.policy)
+            sent = None if again else cut_output(output, self.policy)
             text = output if sent is None else sent
             part = Part("tool_result", text, "tool", key=base, title=title, line=line)
             part.truncated = part.derived = sent is not None
@@ -457,7 +458,7 @@ _BYTES: Final = 4
 _SHOWN: Final = ("tokens truncated…", "chars truncated…")
 
 
-def cut(text: str, policy: Any) -> str | None:
+def cut_output(text: str, policy: Any) -> str | None:
     """The text as the model got it; None where it is short enough, or was cut before it was logged.
 
     Args:

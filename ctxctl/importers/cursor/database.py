@@ -6,14 +6,13 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.importers.cursor.transcript import asked, call, content
+from ctxctl.importers.cursor.transcript import call, content, user_parts
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
-from ctxctl.ingest.database import read, value
+from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.usage import clock
 from ctxctl.trace.source import Source
 
@@ -26,7 +25,7 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """What a database holds of conversations."""
     run = Run(name, report)
     run.line = Line(1, 0, b"")
-    return read(run, source, _read)
+    return read_database(run, source, _read)
 
 
 def _read(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
@@ -45,8 +44,7 @@ def _store(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
     run.session = string(head.get("agentId"))
     created = head.get("createdAt")
     run.make.at(clock(created / 1000) if isinstance(created, int) else created)
-    told = {"format": run.name, "session": run.session, "title": string(head.get("name"))}
-    run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if v is not None})
+    run.opened(session=run.session, title=string(head.get("name")))
     root = string(head.get("latestRootBlobId"))
     data = _blob(database, root)
     if data is None:
@@ -121,8 +119,7 @@ def _composers(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
             found = True
             native = str(key).partition(":")[2]
             run.session = native
-            told = {"format": run.name, "session": native, "title": string(composer.get("name"))}
-            run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if v is not None})
+            run.opened(session=native, title=string(composer.get("name")))
             _Bubbles(run, composer).read(_bubbles(database, native, composer))
             yield from run.drain()
     if not found:
@@ -172,7 +169,7 @@ class _Bubbles:
         if bubble.get("type") == 1:
             self._answering = False
             self._window.turn = native
-            self._append(asked(text) if text is not None else [], native)
+            self._append(user_parts(text) if text is not None else [], native)
             return
         info = bubble.get("modelInfo")
         model = string(info.get("modelName")) if isinstance(info, dict) else None

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from ctxctl.ingest import build
-from ctxctl.plugins.agent_context import kinds
-from ctxctl.plugins.agent_context.kinds import Json, Kind
+from ctxctl.plugins.agent_context import records
+from ctxctl.plugins.agent_context.records import Json, Kind
 
 _REFS: Final = (
     "surface_refs", "item_refs", "selection_refs", "budget_ref", "budget_refs", "assembly_refs",
@@ -29,7 +29,7 @@ _BESIDE: Final = frozenset(
 """Records that say more of a step that an envelope binds, and make none of their own."""
 _NEAR: Final = 256
 """Groups, from the last one back, that a record without refs may belong to."""
-_NAMES: Final = (*(kind.id for kind in kinds.KINDS), "item_ref", "ref", "id")
+_NAMES: Final = (*(kind.id for kind in records.KINDS), "item_ref", "ref", "id")
 IDS: Final = (
     "session_id", "thread_id", "turn_id", "step_id", "task_id", "run_id", "attempt_id", "runtime_id",
     "tool_call_id", "action_id", "evidence_id",
@@ -40,7 +40,7 @@ _RUNTIME: Final = {name.removesuffix("_id"): name for name in IDS} | {
 }  # fmt: skip
 
 
-class Loose:
+class LooseRecord:
     """A record as it was found, before its references are resolved."""
 
     __slots__ = ("bundle", "data", "file", "group", "id", "kind", "line", "mark")
@@ -61,8 +61,8 @@ class Group:
     """Records of one step: those of an envelope, or a cluster that no envelope binds."""
 
     def __init__(self) -> None:
-        self.records: list[Loose] = []
-        self.envelopes: list[Loose] = []
+        self.records: list[LooseRecord] = []
+        self.envelopes: list[LooseRecord] = []
         self.ids: dict[str, str] = {}
 
     @property
@@ -71,10 +71,10 @@ class Group:
         found = [build.timestamp(e.data.get("created_at")) for e in self.envelopes]
         return next((time for time in found if time is not None), None)
 
-    def add(self, record: Loose) -> None:
+    def add(self, record: LooseRecord) -> None:
         """Take a record in; what it says of the runtime's ids fills what is not known yet."""
         record.group = self
-        into = self.envelopes if record.kind is kinds.ENVELOPE else self.records
+        into = self.envelopes if record.kind is records.ENVELOPE else self.records
         into.append(record)
         for name, value in ids_of(record.data).items():
             self.ids.setdefault(name, value)
@@ -84,16 +84,16 @@ class Capture:
     """All records of a capture, events among them, each distinct one once."""
 
     def __init__(self) -> None:
-        self.loose: list[Loose] = []
+        self.loose: list[LooseRecord] = []
         self.events: list[tuple[Json, int, str | None]] = []
         self.schemas = False
         """Some document is a JSON Schema of the standard."""
-        self._contents: dict[str, Loose] = {}
+        self._contents: dict[str, LooseRecord] = {}
         self._marks: set[tuple[str, str]] = set()
         self._held: set[str | None] = set()
         self._counted = 0
 
-    def add(self, record: Loose) -> None:
+    def add(self, record: LooseRecord) -> None:
         """Take a record in; an equal one that was there before is the same record told again.
 
         Whole records that it holds where others hold refs come in front of it.
@@ -108,12 +108,12 @@ class Capture:
 
     def groups(self) -> list[Group]:
         """The records grouped, in the order in which they are told."""
-        known: dict[str, list[Loose]] = {}
+        known: dict[str, list[LooseRecord]] = {}
         for record in self.loose:
             if record.id is not None:
                 known.setdefault(record.id, []).append(record)
         groups: list[Group] = []
-        envelopes = [record for record in self.loose if record.kind is kinds.ENVELOPE]
+        envelopes = [record for record in self.loose if record.kind is records.ENVELOPE]
         for envelope in envelopes:
             _bind(envelope, known, groups)
         self._bundled(envelopes)
@@ -127,9 +127,9 @@ class Capture:
             ]
         return groups
 
-    def _bundled(self, envelopes: list[Loose]) -> None:
+    def _bundled(self, envelopes: list[LooseRecord]) -> None:
         """What came in one bundle with a single envelope belongs to it, named or not."""
-        by_bundle: dict[int, list[Loose]] = {}
+        by_bundle: dict[int, list[LooseRecord]] = {}
         for envelope in envelopes:
             by_bundle.setdefault(envelope.bundle, []).append(envelope)
         for record in self.loose:
@@ -137,13 +137,13 @@ class Capture:
             if record.group is None and len(beside) == 1 and beside[0].group is not None:
                 beside[0].group.add(record)
 
-    def borrowed(self, group: Group) -> list[Loose]:
+    def borrowed(self, group: Group) -> list[LooseRecord]:
         """Items and summaries that a group refers to and another group holds, each in its last version."""
         if not self._contents:
             told = (r for r in self.loose if r.kind.name in ("context_item", "context_summary"))
             self._contents = {record.id: record for record in told if record.id is not None}
         own = {record.id for record in group.records}
-        found: dict[str, Loose] = {}
+        found: dict[str, LooseRecord] = {}
         for record in (*group.records, *group.envelopes):
             for ref in _refs(record):
                 known = self._contents.get(ref) or self._contents.get(ref.rpartition("@")[0])
@@ -151,7 +151,7 @@ class Capture:
                     found[known.id] = known
         return list(found.values())
 
-    def unresolved(self, envelope: Loose) -> list[str]:
+    def unresolved(self, envelope: LooseRecord) -> list[str]:
         """Refs of an envelope to records that the capture does not hold."""
         if self._counted != len(self.loose):
             self._held, self._counted = {record.id for record in self.loose}, len(self.loose)
@@ -160,14 +160,14 @@ class Capture:
         return [ref for ref in named if ref not in held and ref.rpartition("@")[0] not in held]
 
 
-def _bind(envelope: Loose, known: dict[str, list[Loose]], groups: list[Group]) -> None:
+def _bind(envelope: LooseRecord, known: dict[str, list[LooseRecord]], groups: list[Group]) -> None:
     """An envelope's own group; one that binds only what others have bound joins the first of them."""
     reached = list(_reached(envelope, known))
     fresh = [record for record in reached if record.group is None]
     owners = [record for record in reached if record.group is not None]
-    owners.sort(key=lambda record: record.kind is kinds.ITEM)
+    owners.sort(key=lambda record: record.kind is records.ITEM)
     owner = owners[0].group if owners else None
-    shapes = any(record.kind is not kinds.ITEM for record in fresh)
+    shapes = any(record.kind is not records.ITEM for record in fresh)
     if owner is not None and not shapes:
         owner.add(envelope)
         for record in fresh:
@@ -180,7 +180,7 @@ def _bind(envelope: Loose, known: dict[str, list[Loose]], groups: list[Group]) -
     groups.append(group)
 
 
-def _cluster(record: Loose, known: dict[str, list[Loose]], groups: list[Group]) -> None:
+def _cluster(record: LooseRecord, known: dict[str, list[LooseRecord]], groups: list[Group]) -> None:
     """A record that no envelope binds: with what it refers to, unless its ids say that it is another's."""
     ids = ids_of(record.data)
     reached = list(_reached(record, known))
@@ -208,7 +208,7 @@ def _agree(ids: dict[str, str], others: dict[str, str]) -> bool:
     return all(others.get(name, value) == value for name, value in ids.items())
 
 
-def _reached(start: Loose, known: dict[str, list[Loose]]) -> Iterator[Loose]:
+def _reached(start: LooseRecord, known: dict[str, list[LooseRecord]]) -> Iterator[LooseRecord]:
     """What a record refers to, and so on; envelopes are not passed through."""
     seen = {id(start)}
     waiting = deque([start])
@@ -216,13 +216,13 @@ def _reached(start: Loose, known: dict[str, list[Loose]]) -> Iterator[Loose]:
         record = waiting.popleft()
         for ref in _refs(record):
             for found in known.get(ref, ()) or known.get(ref.rpartition("@")[0], ()):
-                if id(found) not in seen and found.kind is not kinds.ENVELOPE:
+                if id(found) not in seen and found.kind is not records.ENVELOPE:
                     seen.add(id(found))
                     waiting.append(found)
                     yield found
 
 
-def _refs(record: Loose) -> Iterator[str]:
+def _refs(record: LooseRecord) -> Iterator[str]:
     data = record.data
     for field in _REFS:
         if field != record.kind.id:
@@ -253,7 +253,7 @@ class _Whole(NamedTuple):
     data: Json
 
 
-def _embedded(record: Loose) -> Iterator[Loose]:
+def _embedded(record: LooseRecord) -> Iterator[LooseRecord]:
     """Whole records that stand where a ref would do; the ref takes their place."""
     data = record.data
     for field in _REFS:
@@ -268,14 +268,14 @@ def _embedded(record: Loose) -> Iterator[Loose]:
         data[field] = refs if isinstance(value, list) else refs[0]
         for one in found:
             if one is not None:
-                yield Loose(one.kind, one.data, record.line, record.file, record.bundle)
+                yield LooseRecord(one.kind, one.data, record.line, record.file, record.bundle)
 
 
 def _whole(value: Any) -> _Whole | None:
     """A record in the place of a ref: it says more than a ref with its reason and score."""
     if not isinstance(value, dict):
         return None
-    kind = kinds.kind_of(value)
+    kind = records.kind_of(value)
     if kind is None or _text(value.get(kind.id)) is None:
         return None
     return _Whole(kind, value)

@@ -1,14 +1,12 @@
-"""Messages that a request's record holds whole (`api-request-blob`): cut into the items of the transcript.
+"""Texts that Claude Code puts into a request by itself, as items: reminders, instructions, the environment.
 
-They are those that the client put together itself: a prompt with reminders around it, instructions, what it
-tells of the environment.  Each text is looked for among what the transcript's lines hold; what is found there
-is that line's item, worded as it was sent, and what is not is an item of its own.
+Where a request's record holds a message whole (`api-request-blob`), each of its texts is looked for among
+what the transcript's lines hold: what is found is that line's item, worded as it was sent, and what is not
+is an item of its own.
 
-What Claude Code puts into a request by itself: `attachment` lines (versions 2.1 on).
-
-Their wording in the request is recorded from about 2.1.270 on.  Where it is not, an item carries the text
-that is (a file, a hook's output, a skill list); where nothing is, it is opaque, and its tokens stay uncounted
-rather than guessed.
+Of `attachment` lines (versions 2.1 on), the wording in the request is recorded from about 2.1.270 on.  Where
+it is not, an item carries the text that is (a file, a hook's output, a skill list); where nothing is, it is
+opaque, and its tokens stay uncounted rather than guessed.
 """
 
 from __future__ import annotations
@@ -17,11 +15,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.importers.claude_code import blocks
-from ctxctl.importers.claude_code.blocks import Entry, blocks_of, native, part
-from ctxctl.importers.claude_code.view import Message
+from ctxctl.importers.claude_code.blocks import Entry, block_id, blocks_of, native
+from ctxctl.importers.claude_code.last_request import Message
 from ctxctl.ingest import build
-from ctxctl.ingest.build import Block
-from ctxctl.ingest.lines import Json
+from ctxctl.ingest.build import Block, Json
 from ctxctl.ingest.parts import string
 
 _OPEN: Final = "<system-reminder>\n"
@@ -44,7 +41,7 @@ class _Awaited(NamedTuple):
     """As it may have been sent, the longest first: with its tags, or without."""
 
 
-class Sent:
+class SentTexts:
     """Cuts the messages of one thread's requests."""
 
     def __init__(self, home: object, pending: list[Entry]) -> None:
@@ -79,7 +76,7 @@ class Sent:
         placed: list[Block] = []
         ends: list[int] = []
         for index, block in enumerate(blocks.blocks_of(value.get("content"))):
-            for entry, before in self._block(block, role, blocks.part(name, index), line):
+            for entry, before in self._block(block, role, blocks.block_id(name, index), line):
                 entries.append(entry)
                 placed.append(_block(entry, role, before))
             ends.append(len(placed))
@@ -100,16 +97,16 @@ class Sent:
         kind = block.get("type") if isinstance(block, dict) else None
         text = block if isinstance(block, str) else block.get("text") if kind == "text" else None
         if role == "assistant":
-            made = blocks.assistant([block], name, line)
+            made = blocks.assistant_items([block], name, line)
         elif isinstance(text, str):
             yield from self._text(text, role, name, line)
             return
         elif kind == "tool_result":
             tool = block.get("tool_use_id")
             title = self._results.get(tool) if isinstance(tool, str) else None
-            made = blocks.result(block, name, line, title)
+            made = blocks.result_items(block, name, line, title)
         else:
-            other = blocks.user(block, name, line, None)
+            other = blocks.user_item(block, name, line, None)
             made = [other] if other is not None else []
         for entry in made:
             yield self._found(entry, keyed=kind in ("tool_result", "tool_use")), ""
@@ -140,7 +137,7 @@ class Sent:
             if awaited is not None:
                 yield self._worded(awaited, piece), before
                 continue
-            made = _own(piece, role, blocks.part(name, index) if index else name, line)
+            made = _own(piece, role, blocks.block_id(name, index) if index else name, line)
             yield self._found(made), before
 
     def _pieces(self, text: str) -> Iterator[tuple[_Awaited | None, str, str]]:
@@ -221,7 +218,7 @@ def _block(entry: Entry, role: str, before: str) -> Block:
 def _own(text: str, role: str, name: str, line: int) -> Entry:
     """A text that no line holds."""
     if role != "system":
-        made = blocks.user(text, name, line, None)
+        made = blocks.user_item(text, name, line, None)
         if made is not None:
             return made
     meta = blocks.native("system")
@@ -229,11 +226,11 @@ def _own(text: str, role: str, name: str, line: int) -> Entry:
 
 
 def _forms(text: str) -> tuple[str, ...]:
-    bare = untagged(text).strip()
+    bare = without_tags(text).strip()
     return (f"{_OPEN}{bare}\n{_CLOSE}", bare) if bare else ()
 
 
-def untagged(text: str) -> str:
+def without_tags(text: str) -> str:
     """A rendering without its tags, as it stands in a message of the system's."""
     whole = text.strip()
     if whole.startswith(_OPEN) and whole.endswith(_CLOSE):
@@ -403,7 +400,7 @@ def attachment(record: Json, uuid: str, line: int, *, is_worded: bool = False) -
         role = record.get("renderedRole")
         if role not in ("system", "user"):
             role = "user" if kind in _OF_THE_USER else "system"
-        return [_worded(value, kind, role, text, part(uuid, at), line) for at, text in enumerate(texts)]
+        return [_worded(value, kind, role, text, block_id(uuid, at), line) for at, text in enumerate(texts)]
     if is_worded and "renderedRole" not in record and kind not in _NEVER_WORDED:
         return []
     entry = _unworded(value, kind, uuid, line)
@@ -426,7 +423,7 @@ def _worded(value: Json, kind: str, role: str, text: str, item: str, line: int) 
     meta = native(kind, hook=string(value.get("hookName")))
     if role == "system":
         # Older models get it tagged, in a message of the user's: the request's record says so.
-        text = untagged(text)
+        text = without_tags(text)
     record = build.text_item(item, context_kind, text, title=_title(kind, value), metadata=meta)
     entry = Entry(item, context_kind, role, record, line)
     entry.native = item.partition("/")[0]

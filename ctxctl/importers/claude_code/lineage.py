@@ -1,20 +1,15 @@
-"""Which session and thread a line belongs to.
+"""Where a line of a session belongs: its thread, its parents, and the files of the session's sub-agents.
 
-The parent chain of a session's lines, over all of its files.
+The parent chain runs over all of a session's files.  `progress` lines (2.1.12 to 2.1.81) are taken into it
+by their bytes alone, because there are many and no request carries them: what they hold stands in other
+lines too, and a later line may name one as its parent.  Compactions enter the chain with their boundary,
+their summary and the messages that newer versions keep behind them.
 
-`progress` lines (2.1.12 to 2.1.81), by their bytes: no request carries them, and there are many.
+Other programs write lines of the same shape whose parents are wrong: every line names the prompt.  A walk
+over them would show requests that carry nothing but the prompt, so `impossible_parent_line` finds them
+first.
 
-What they hold is told again by other lines (a sub-agent's messages by its own file); all that counts is that
-a later line may name one as its parent.
-
-Whether the parents of a transcript's lines can be what they say.
-
-Other programs write lines of the same shape whose parents are none: every line names the prompt.  A walk over
-them would show requests that carry nothing but it.
-
-Compactions: boundaries, summaries, and the messages that newer versions keep behind them.
-
-The files of a session's sub-agents: `agent-<id>.jsonl` beside it, or under `<session>/subagents/`.
+Sub-agents' files are `agent-<id>.jsonl` beside the session's, or under `<session>/subagents/`.
 """
 
 from __future__ import annotations
@@ -29,10 +24,10 @@ import orjson
 from ctxctl.errors import CtxctlError
 from ctxctl.importers.claude_code import blocks
 from ctxctl.importers.claude_code.blocks import Entry, blocks_of
-from ctxctl.importers.claude_code.chain import Compaction, Node, Unit
-from ctxctl.importers.claude_code.threads import Origin, Thread
-from ctxctl.ingest.build import Maker
-from ctxctl.ingest.lines import Json, Line, Report
+from ctxctl.importers.claude_code.chain import ChainNode, ChainUnit, Compaction
+from ctxctl.importers.claude_code.thread import Origin, Thread
+from ctxctl.ingest.build import Json, Maker
+from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import mapping, string
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD
@@ -41,7 +36,7 @@ from ctxctl.trace.source import Source, open_source
 _TASK_TOOLS = frozenset({"Task", "Agent"})
 
 
-class Task(NamedTuple):
+class OpenTask(NamedTuple):
     """An open call that starts a sub-agent."""
 
     thread: str
@@ -49,10 +44,10 @@ class Task(NamedTuple):
     agent: str | None
 
 
-class Routing:
+class ThreadRouting:
     """Finds the thread that each line of a transcript belongs to."""
 
-    def __init__(self, graph: Graph, own: str | None = None) -> None:
+    def __init__(self, graph: ParentChain, own: str | None = None) -> None:
         self._graph = graph
         self._own = own
         """The session of every line, whatever it says: known where a file begins with another's lines."""
@@ -61,7 +56,7 @@ class Routing:
         """The session that is being read."""
         self.file: tuple[str, Origin] | None = None
         """The sub-agent's file that is being read: its name, and where the sub-agent was started."""
-        self.tasks: dict[str, Task] = {}
+        self.tasks: dict[str, OpenTask] = {}
         """Open calls that start a sub-agent, by tool use id."""
         self._joined: dict[str, str | None] = {}
         """Native session ids, and the session whose conversation each carries on."""
@@ -131,28 +126,28 @@ class Routing:
                 arguments = block.get("input")
                 if isinstance(arguments, dict):
                     prompt = string(arguments.get("prompt")) or ""
-                    self.tasks[tool] = Task(thread.name, prompt, string(arguments.get("subagent_type")))
+                    self.tasks[tool] = OpenTask(thread.name, prompt, string(arguments.get("subagent_type")))
 
 
-class Graph:
+class ParentChain:
     """All lines by uuid, what follows what, and where tool calls are."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
         self.line = Line(0, 0, b"")
         """The line that is being read."""
-        self.nodes: dict[str, Node | None] = {}
+        self.nodes: dict[str, ChainNode | None] = {}
         """By uuid; a line that no request carries stands for its parent, None for the root."""
-        self.owner: dict[Node, Thread] = {}
-        self.tools: dict[str, Unit] = {}
+        self.owner: dict[ChainNode, Thread] = {}
+        self.tools: dict[str, ChainUnit] = {}
         """Units by tool use id, of any thread."""
-        self.after: dict[Node, Node] = {}
+        self.after: dict[ChainNode, ChainNode] = {}
         """Anchors of compactions: what follows one really follows the messages preserved behind it."""
         self.is_ordered = False
         """The parents of the file that is being read are none: its lines follow each other."""
         self._missing: dict[str, Line] = {}
 
-    def parent(self, value: Json, thread: Thread, *, wants: bool = False) -> Node | None:
+    def parent(self, value: Json, thread: Thread, *, wants: bool = False) -> ChainNode | None:
         """The node that a line follows; `wants`: a root is no answer (before an API call there is a prompt).
 
         Where the parent is not in the file, the line before in its thread stands in.
@@ -170,7 +165,7 @@ class Graph:
         self._missing.setdefault(uuid, self.line)
         return thread.last
 
-    def add(self, value: Json, thread: Thread, node: Node) -> None:
+    def add(self, value: Json, thread: Thread, node: ChainNode) -> None:
         """Put a line into the chain."""
         nodes = self.nodes
         wanted = value.get("parentUuid")
@@ -183,7 +178,7 @@ class Graph:
         self.owner[node] = thread
         thread.last = node
 
-    def holds(self, thread: Thread, tool: str, unit: Unit) -> None:
+    def holds(self, thread: Thread, tool: str, unit: ChainUnit) -> None:
         """Say which unit a tool call is in, so that its result is put there."""
         thread.tools[tool] = self.tools[tool] = unit
 
@@ -220,10 +215,10 @@ _ENDS: Final = re.compile(
 )
 
 
-class Progress:
+class ProgressLines:
     """Takes such lines into the chain without parsing them."""
 
-    def __init__(self, graph: Graph, make: Maker) -> None:
+    def __init__(self, graph: ParentChain, make: Maker) -> None:
         self._graph = graph
         self._make = make
 
@@ -259,7 +254,7 @@ _ANSWERS: Final = 2
 """Answers behind results that must be wrong, at least."""
 
 
-def impossible(source: Source) -> int:
+def impossible_parent_line(source: Source) -> int:
     """The first line of a file whose parents cannot be right; 0 where nothing speaks against them.
 
     They cannot where every line of every answer follows a prompt, though tools answered behind it: an answer
@@ -310,14 +305,14 @@ def _messages(source: Source) -> Iterator[tuple[int, Json]]:
 class Compactions:
     """Puts compactions into the chain."""
 
-    def __init__(self, graph: Graph, make: Maker) -> None:
+    def __init__(self, graph: ParentChain, make: Maker) -> None:
         self._graph = graph
         self._make = make
 
     def boundary(self, value: Json, thread: Thread, uuid: str) -> None:
         """A `compact_boundary`: a root; what follows it is all that requests carry from here on."""
         meta = mapping(value.get("compactMetadata"))
-        node = Node(uuid, None)
+        node = ChainNode(uuid, None)
         node.compaction = compaction = self._begin(thread, uuid, meta)
         anchor, compaction.preserved = self._preserved(meta)
         self._graph.add({}, thread, node)
@@ -331,7 +326,7 @@ class Compactions:
         boundary = self._graph.nodes.get(above) if isinstance(above, str) else None
         compaction = boundary.compaction if boundary is not None else None
         parent = self._graph.parent(value, thread) if compaction is not None else None
-        node = Node(uuid, parent, Unit(uuid))
+        node = ChainNode(uuid, parent, ChainUnit(uuid))
         if compaction is None:
             compaction = node.compaction = self._begin(thread, uuid, {})
         if entries:
@@ -345,7 +340,7 @@ class Compactions:
         """A `microcompact_boundary`: from here on requests carry some tool results blanked."""
         meta = value.get("microcompactMetadata")
         ids = meta.get("compactedToolIds") if isinstance(meta, dict) else None
-        node = Node(uuid, self._graph.parent(value, thread))
+        node = ChainNode(uuid, self._graph.parent(value, thread))
         if isinstance(ids, list):
             node.blanks = tuple(tool for tool in ids if isinstance(tool, str))
         self._graph.add(value, thread, node)
@@ -355,7 +350,7 @@ class Compactions:
         made.pending = {entry.item: entry.block(set()).ref for entry in thread.pending}
         return made
 
-    def _preserved(self, meta: Json) -> tuple[Any, list[Node]]:
+    def _preserved(self, meta: Json) -> tuple[Any, list[ChainNode]]:
         """The uuid that preserved messages come after, and their lines in order (2.1.177 on)."""
         kept, segment = meta.get("preservedMessages"), meta.get("preservedSegment")
         nodes = self._graph.nodes
@@ -368,7 +363,7 @@ class Compactions:
         head, tail = segment.get("headUuid"), segment.get("tailUuid")
         first = nodes.get(head) if isinstance(head, str) else None
         node = nodes.get(tail) if isinstance(tail, str) else None
-        found: list[Node] = []
+        found: list[ChainNode] = []
         while first is not None and node is not None and node is not first:
             found.append(node)
             node = node.parent
@@ -376,11 +371,11 @@ class Compactions:
             return None, []
         return segment.get("anchorUuid"), [first, *reversed(found)]
 
-    def _keep(self, compaction: Compaction, anchor: Node) -> None:
+    def _keep(self, compaction: Compaction, anchor: ChainNode) -> None:
         """Put the preserved messages behind their anchor, and what followed it behind them."""
         graph, last = self._graph, anchor
         for node in compaction.preserved:
-            clone = Node(node.uuid, last, node.unit)
+            clone = ChainNode(node.uuid, last, node.unit)
             clone.turn = node.turn
             clone.results = node.results
             graph.owner[clone] = graph.owner[anchor]
@@ -394,7 +389,7 @@ class Compactions:
 _AGENT_HEAD = 256 * 1024
 
 
-class Agents:
+class SubAgentFiles:
     """Finds sub-agents' files and hands each out once."""
 
     def __init__(self, report: Report) -> None:

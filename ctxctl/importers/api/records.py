@@ -15,7 +15,7 @@ _ENDS: Final = ("errored", "canceled", "cancelled", "expired")
 """How a request of a batch ends that has no answer."""
 
 
-class Shape(NamedTuple):
+class BodyRecord(NamedTuple):
     """A record's bodies, as the capture keeps them, and what stands beside them."""
 
     request: Any = None
@@ -42,14 +42,14 @@ class Shape(NamedTuple):
         return self.error or _error(inner) or f"HTTP {self.status}"
 
 
-def shape(record: Any) -> Shape | None:
+def body_record(record: Any) -> BodyRecord | None:
     """What a record holds; None if no body of either kind."""
     if is_answer(record) and not _held(record, detection.REQUESTS, is_request)[0]:
-        return Shape(response=record)
+        return BodyRecord(response=record)
     if not isinstance(record, dict):
         return None
     if is_request(record) and not _held(record, detection.RESPONSES, is_answer_inside)[0]:
-        return Shape(request=record)
+        return BodyRecord(request=record)
     # A message's content may quote a request; it is none.
     asking = detection.REQUESTS if "role" not in record else detection.REQUESTS[:-1]
     request, asked = _held(record, asking, is_request)
@@ -74,9 +74,9 @@ def requests_of(record: Any) -> list[Any]:
     return [record]
 
 
-def _shape(record: Json, request: Any, response: Any, asked: Json, answered: Json) -> Shape:
+def _shape(record: Json, request: Any, response: Any, asked: Json, answered: Json) -> BodyRecord:
     outer = (record, asked, answered)
-    return Shape(
+    return BodyRecord(
         request=request or None,
         response=response or None,
         url=_text(_first(outer, detection.URLS)),
@@ -91,7 +91,7 @@ def _shape(record: Json, request: Any, response: Any, asked: Json, answered: Jso
     )
 
 
-def _ended(record: Json, answered: Json) -> Shape | None:
+def _ended(record: Json, answered: Json) -> BodyRecord | None:
     """How a request ended that no model answered: refused, cancelled, expired."""
     held = any(name in record for name in detection.RESPONSES)
     if not held or _id(record) is None:
@@ -113,14 +113,14 @@ def _first_object(record: Json) -> Json:
     return next((value for value in held if isinstance(value, dict)), {})
 
 
-def _addressed(record: Json) -> Shape | None:
+def _addressed(record: Json) -> BodyRecord | None:
     """A call that asks no model that is read: its address tells what it was for."""
     url = _text(_first((record,), detection.URLS))
     body = record.get("body")
     if url is None or not isinstance(body, dict):
         return None
     method = record.get("method")
-    return Shape(
+    return BodyRecord(
         request=body,
         response=record.get("response"),
         url=url,
@@ -138,7 +138,7 @@ def _held(record: Any, fields: tuple[str, ...], wanted: Callable[[Any], bool]) -
         value = record.get(name)
         if not value or isinstance(value, int | float):
             continue
-        found = envelopes.opened(value, wanted)
+        found = envelopes.enveloped_body(value, wanted)
         if found is not None:
             return found, value if isinstance(value, dict) and found is not value else {}
     return None, {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ctxctl.importers.claude_code.blocks import Entry
-from ctxctl.importers.claude_code.chain import Advance, Path
+from ctxctl.importers.claude_code.chain import ChainPath, RequestChange
 from ctxctl.ingest.build import Block
 from ctxctl.listdiff import Splice, joined, same_start, trimmed
 
@@ -23,7 +23,7 @@ class Message:
         """Placements up to and with each content block."""
 
 
-class Body:
+class RecordedBody:
     """What a request's record says that was sent: one window in items."""
 
     __slots__ = ("head", "messages")
@@ -34,10 +34,10 @@ class Body:
         """None: not all of them could be told."""
 
 
-class View:
+class LastRequest:
     """The window of a thread, by the records of its requests where there are some, else by its lines."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: ChainPath) -> None:
         self._path = path
         self._head: list[Block] = []
         self._messages: list[Message] | None = None
@@ -45,7 +45,9 @@ class View:
         self._starts: list[int] = []
         """Placements in front of each of them, the head's not counted."""
 
-    def advance(self, advance: Advance, before: list[Block] | None, body: Body | None) -> Advance:
+    def advance(
+        self, advance: RequestChange, before: list[Block] | None, body: RecordedBody | None
+    ) -> RequestChange:
         """Go on to the next request.
 
         Args:
@@ -109,7 +111,7 @@ class View:
             at += len(one.blocks)
         self._messages = told
 
-    def _by_lines(self, advance: Advance, head: list[Block]) -> Advance:
+    def _by_lines(self, advance: RequestChange, head: list[Block]) -> RequestChange:
         start = len(self._head)
         if not start and not head:
             return advance

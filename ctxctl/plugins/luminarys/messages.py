@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ctxctl.errors import UnavailableError
+from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import string
 from ctxctl.trace.source import Source
-
-Json = dict[str, Any]
 
 _CHUNK: Final = 1 << 20
 _MAX_BUFFER: Final = 64 << 20
@@ -69,7 +68,7 @@ class Response(NamedTuple):
     commands: list[str]
 
 
-def unpacked(source: Source, damaged: Callable[[int, str], None]) -> Iterator[tuple[int, Any]]:
+def unpacked_messages(source: Source, damaged: Callable[[int, str], None]) -> Iterator[tuple[int, Any]]:
     """The messages of a file, one behind the other, each with its offset.
 
     Ends at the first that cannot be read, and tells `damaged` its offset and why.  Raises UnavailableError
@@ -82,7 +81,7 @@ def unpacked(source: Source, damaged: Callable[[int, str], None]) -> Iterator[tu
             at += len(chunk)
             unpacker.feed(chunk)
             for message in unpacker:
-                yield start, plain(message)
+                yield start, plain_value(message)
                 start = unpacker.tell()
     except Exception as error:
         # The library has errors of its own, which derive from nothing more special.
@@ -102,31 +101,31 @@ def _library() -> Any:
     return msgpack
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def plain_value(value: Any, depth: int = 0) -> Any:
     """A decoded value with text keys only, no deeper than any reader takes; bytes stay bytes."""
     if isinstance(value, str | bytes | int):
         return value
     if isinstance(value, dict):
         if depth >= _MAX_DEPTH:
             return _DEEPER
-        return {str(key): plain(inner, depth + 1) for key, inner in value.items()}
+        return {str(key): plain_value(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         if depth >= _MAX_DEPTH:
             return _DEEPER
-        return [plain(inner, depth + 1) for inner in value]
+        return [plain_value(inner, depth + 1) for inner in value]
     if isinstance(value, str | bytes | bool | int | float) or value is None:
         return value
     return str(value)
 
 
-def shown(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A decoded value as JSON can hold it: bytes as `{"b64": …}`."""
     if isinstance(value, bytes):
         return {"b64": base64.b64encode(value).decode()}
     if isinstance(value, dict):
-        return {key: shown(inner) for key, inner in value.items()}
+        return {key: json_value(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [shown(inner) for inner in value]
+        return [json_value(inner) for inner in value]
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return str(value)
     return value
@@ -148,7 +147,7 @@ def is_response(value: Any) -> bool:
 
 def request(value: Json) -> Request:
     """The request of a map."""
-    native = {key: shown(inner) for key, inner in value.items() if key not in ("state", "payload")}
+    native = {key: json_value(inner) for key, inner in value.items() if key not in ("state", "payload")}
     return Request(native, blob(value.get("state")), blob(value.get("payload")))
 
 
@@ -194,7 +193,7 @@ def _remembered(data: bytes) -> tuple[Any, bool]:
 def _unpacked(data: bytes) -> tuple[Any, bool]:
     library = _library()
     try:
-        return plain(library.unpackb(data, **_LIMITS)), True
+        return plain_value(library.unpackb(data, **_LIMITS)), True
     except Exception:
         # Whatever a skill put there: it is shown as bytes then.
         return None, False

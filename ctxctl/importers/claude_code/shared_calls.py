@@ -15,8 +15,9 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.errors import CtxctlError
+from ctxctl.ingest.build import Json
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.lines import Json, Report, lines
+from ctxctl.ingest.lines import Report, lines
 from ctxctl.ingest.parts import string
 from ctxctl.model.problem import Problem
 
@@ -25,7 +26,7 @@ _PROMPT: Final = ("input_tokens", "cache_read_input_tokens", "cache_creation_inp
 Key = tuple[Any, ...]
 
 
-class Copy(NamedTuple):
+class CallCopy(NamedTuple):
     """A call as one file has it."""
 
     time: str
@@ -36,12 +37,12 @@ class Copy(NamedTuple):
 
 class _File(NamedTuple):
     name: str
-    calls: dict[Key, Copy]
+    calls: dict[Key, CallCopy]
     own: str | None
     """The session that it goes on with at its end."""
 
 
-class Carried(NamedTuple):
+class SharedCalls(NamedTuple):
     """What of a file is another one's."""
 
     calls: frozenset[str] = frozenset()
@@ -50,7 +51,7 @@ class Carried(NamedTuple):
     """The session that the file is of, where it holds such; its first lines may name the other's."""
 
 
-def carried(folder: Folder, names: list[str], report: Report) -> dict[str, Carried]:
+def shared_calls(folder: Folder, names: list[str], report: Report) -> dict[str, SharedCalls]:
     """By file, the messages that another one of these files bills; said once for each two files.
 
     One more pass over the files; it keeps some ids and times of each call.
@@ -69,11 +70,11 @@ def carried(folder: Folder, names: list[str], report: Report) -> dict[str, Carri
             if times[key] > 1:
                 rank = (copy.forked, copy.time, copy.session != file.own, goes_on[file.name], file.name)
                 owners[key] = min(owners.get(key, (rank, file.name)), (rank, file.name))
-    found: dict[str, Carried] = {}
+    found: dict[str, SharedCalls] = {}
     for file in files:
         elsewhere = [key for key in file.calls if key in owners and owners[key][1] != file.name]
         if elsewhere:
-            found[file.name] = Carried(frozenset(key[0] for key in elsewhere), file.own)
+            found[file.name] = SharedCalls(frozenset(key[0] for key in elsewhere), file.own)
         for owner, count in Counter(owners[key][1] for key in elsewhere).items():
             calls = "1 API call stands" if count == 1 else f"{count} API calls stand"
             message = f"{file.name}: {calls} in {owner} too: billed there, here they are history"
@@ -82,7 +83,7 @@ def carried(folder: Folder, names: list[str], report: Report) -> dict[str, Carri
 
 
 def _read(folder: Folder, name: str) -> _File:
-    calls: dict[Key, Copy] = {}
+    calls: dict[Key, CallCopy] = {}
     own: str | None = None
     for value in _answers(folder, name):
         message: Json = value["message"]
@@ -94,7 +95,9 @@ def _read(folder: Folder, name: str) -> _File:
         key = identity, *(usage.get(part) if type(usage.get(part)) is int else None for part in _PROMPT)
         if key not in calls:
             time = string(value.get("timestamp")) or ""
-            calls[key] = Copy(time, isinstance(value.get("forkedFrom"), dict), string(value.get("sessionId")))
+            calls[key] = CallCopy(
+                time, isinstance(value.get("forkedFrom"), dict), string(value.get("sessionId"))
+            )
     return _File(name, calls, own)
 
 

@@ -11,7 +11,6 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, call_title, count, mapping, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
 
@@ -57,12 +56,7 @@ class Hail:
             self._run.session = self._window.session = string(record.get("session_id"))
         version = string(record.get("version")) or ""
         self._run.understood.version(version.removeprefix("hail-"), self._run.line.number)
-        told = {
-            "format": self._run.name,
-            "version": record.get("version"),
-            "agent": string(agent.get("tool")),
-        }
-        self._run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if isinstance(v, str)})
+        self._run.opened(version=version or None, agent=string(agent.get("tool")))
 
     def _event(self, record: Json) -> None:
         native = string(record.get("event_id"))

@@ -1,7 +1,4 @@
-"""From the events of a Copilot session to parts of a request.
-
-What was sent for a prompt: what the person typed, and what Copilot put around it.
-"""
+"""From the events of a Copilot session to parts of a request; a prompt is cut at what was put around it."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _AGENT: Final = "agent-"
 """Start of the source of a prompt that another agent wrote."""
 
 
-class Keys:
+class UniqueKeys:
     """Tells ids apart that a log uses twice: messages in pieces, and calls that a model numbers anew."""
 
     def __init__(self) -> None:
@@ -34,18 +31,18 @@ class Keys:
         return name if again == 1 else f"{name}~{again}"
 
 
-def injected(data: Json) -> bool:
+def is_injected(data: Json) -> bool:
     """Whether a user message is the runtime's (a skill's text, a follow-up), not a person's."""
     source = string(data.get("source"))
     return source is not None and source not in _HUMAN and not source.startswith(_AGENT)
 
 
-def user(data: Json, name: str | None, keys: Keys, line: int) -> list[Part]:
+def user_parts(data: Json, name: str | None, keys: UniqueKeys, line: int) -> list[Part]:
     """The parts of a user message as it was sent."""
     typed = string(data.get("content"))
     sent = string(data.get("transformedContent")) or typed
     made: list[Part] = []
-    if sent is not None and injected(data):
+    if sent is not None and is_injected(data):
         source = string(data.get("source")) or ""
         kind = "external_resource" if source.startswith("skill") else "policy_note"
         made.append(Part(kind, sent, "user", key=keys.unique(name), title=source, line=line))
@@ -67,7 +64,7 @@ def user(data: Json, name: str | None, keys: Keys, line: int) -> list[Part]:
     return made
 
 
-def _attached(one: Json, name: str | None, index: int, keys: Keys, line: int) -> list[Part]:
+def _attached(one: Json, name: str | None, index: int, keys: UniqueKeys, line: int) -> list[Part]:
     """A picture that is kept beside the log, and the line that Copilot puts before it (1.0.102)."""
     asset, path, mime = (string(one.get(field)) for field in ("assetId", "path", "mimeType"))
     if asset is None or mime is None or not mime.startswith("image/") or one.get("omittedReason") is not None:
@@ -86,8 +83,8 @@ def _attached(one: Json, name: str | None, index: int, keys: Keys, line: int) ->
     return [Part("policy_note", text, "user", key=key, title=title, line=line, derived=True), picture]
 
 
-def assistant(
-    data: Json, shown: str | None, keys: Keys, titles: dict[str, str], given: dict[str, str], line: int
+def assistant_parts(
+    data: Json, shown: str | None, keys: UniqueKeys, titles: dict[str, str], given: dict[str, str], line: int
 ) -> list[Part]:
     """The parts of a message of the model: reasoning, text, calls.
 
@@ -119,7 +116,7 @@ def assistant(
     requests = data.get("toolRequests")
     for request in requests if isinstance(requests, list) else []:
         if isinstance(request, dict):
-            made.append(called(request, keys, titles, given, line))
+            made.append(call_part(request, keys, titles, given, line))
     return made
 
 
@@ -138,7 +135,9 @@ def is_left_behind(data: Json) -> bool:
     return isinstance(held, dict) and held.get("provider") == "openai-responses"
 
 
-def called(request: Json, keys: Keys, titles: dict[str, str], given: dict[str, str], line: int) -> Part:
+def call_part(
+    request: Json, keys: UniqueKeys, titles: dict[str, str], given: dict[str, str], line: int
+) -> Part:
     """The part of one call."""
     name = string(request.get("name")) or "tool"
     arguments = parsed(request.get("arguments"))
@@ -153,7 +152,9 @@ def called(request: Json, keys: Keys, titles: dict[str, str], given: dict[str, s
     return Part("tool_call", text, "assistant", key=keys.unique(call), title=title, line=line)
 
 
-def result(data: Json, keys: Keys, titles: dict[str, str], line: int, *, short: bool) -> list[Part]:
+def result_parts(
+    data: Json, keys: UniqueKeys, titles: dict[str, str], line: int, *, short: bool
+) -> list[Part]:
     """What the model got back from a tool: `result.content`, not what was shown to the person.
 
     `short`: of a call that failed, this version logs less than it sends, so that the text is not known.

@@ -11,7 +11,7 @@ from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, mapping, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.gemini import Gemini
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
@@ -25,7 +25,7 @@ class Qwen:
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
         self._window: Conversation | None = None
-        self._names = Names()
+        self._names = CallTitles()
         self._rows: dict[str, int] = {}
         """By uuid: the size of the window after that record."""
         self._last: str | None = None
@@ -47,9 +47,7 @@ class Qwen:
             self._run.session = string(record.get("sessionId"))
             self._window = self._run.thread()
             self._run.understood.version(record.get("version"), self._run.line.number)
-            told = {"format": self._run.name, "version": string(record.get("version")),
-                    "cwd": string(record.get("cwd"))}  # fmt: skip
-            self._run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if v is not None})
+            self._run.opened(version=string(record.get("version")), cwd=string(record.get("cwd")))
         window = self._window
         parent = string(record.get("parentUuid"))
         if parent is not None and parent != self._last and parent in self._rows:

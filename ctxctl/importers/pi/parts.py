@@ -60,7 +60,7 @@ def usage_of(message: Json) -> Json | None:
     )
 
 
-class Cutter:
+class PartCutter:
     """Cuts messages into parts; results get the titles of their calls."""
 
     def __init__(self) -> None:
@@ -78,9 +78,9 @@ class Cutter:
         elif role == "toolResult":
             parts = self._result(message, key)
         elif role == "bashExecution":
-            parts = [] if message.get("excludeFromContext") is True else [bash(message, key)]
+            parts = [] if message.get("excludeFromContext") is True else [command_part(message, key)]
         elif role in ("custom", "hookMessage"):
-            parts = custom(message, key)
+            parts = extension_parts(message, key)
         elif role in ("branchSummary", "compactionSummary"):
             parts = [Part("thread_summary", str(message.get("summary") or ""), "user", key=key)]
         else:
@@ -142,7 +142,7 @@ class Cutter:
         return parts
 
 
-def aloud(parts: list[Part]) -> dict[str, Part | None]:
+def spoken_reasoning(parts: list[Part]) -> dict[str, Part | None]:
     """What another model gets for an answer's reasoning, by item: its text as if said, or nothing."""
     found: dict[str, Part | None] = {}
     for part in parts:
@@ -177,7 +177,7 @@ def contents(content: Any, kind: str, role: str, key: str | None) -> list[Part]:
     return parts
 
 
-def custom(message: Json, key: str | None) -> list[Part]:
+def extension_parts(message: Json, key: str | None) -> list[Part]:
     """What an extension had sent as a user's message."""
     parts = contents(message.get("content"), "policy_note", "user", key)
     name = string(message.get("customType"))
@@ -187,7 +187,7 @@ def custom(message: Json, key: str | None) -> list[Part]:
     return parts
 
 
-def bash(message: Json, key: str | None) -> Part:
+def command_part(message: Json, key: str | None) -> Part:
     """A command that the person ran (`!command`), in the words in which pi tells the model of it."""
     command, output = str(message.get("command") or ""), message.get("output")
     text = f"Ran `{command}`\n"

@@ -11,7 +11,6 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, mapping, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.usage import clock, usage_record
 from ctxctl.trace.source import Source
 
@@ -70,8 +69,7 @@ class Kimi:
     def _opened(self, record: Json) -> None:
         version = string(record.get("protocol_version"))
         self._run.understood.version(version, self._line)
-        told = {"format": self._run.name, "version": version}
-        self._run.emit(vocab.SOURCE_OPENED, {name: value for name, value in told.items() if value})
+        self._run.opened(version=version)
 
     def _config(self, record: Json) -> None:
         self._model = string(record.get("modelAlias")) or self._model

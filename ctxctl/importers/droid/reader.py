@@ -1,6 +1,6 @@
 """Factory Droid's sessions: Anthropic messages in an envelope.
 
-What a session of Factory Droid's was billed: with a message, or as a sum in the settings beside it.
+A session's bills stand with its messages, or as a sum in the settings beside it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
 from ctxctl.providers.dialects.anthropic import Anthropic
-from ctxctl.providers.dialects.base import Names
+from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source, open_source
 
@@ -32,7 +31,7 @@ class Droid:
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
         self._window: Conversation | None = None
-        self._names = Names()
+        self._names = CallTitles()
         self._ends: dict[str, int] = {}
         """By message id: the size of the window after it."""
         self._settings = Settings()
@@ -66,8 +65,7 @@ class Droid:
             return
         self._run.session = string(record.get("id")) or string(record.get("sessionId"))
         self._run.understood.version(record.get("version"), self._run.line.number)
-        told = {"format": self._run.name, "session": self._run.session, "cwd": string(record.get("cwd"))}
-        self._run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if v is not None})
+        self._run.opened(session=self._run.session, cwd=string(record.get("cwd")))
 
     def _message(self, window: Conversation, record: Json, message: Json) -> None:
         native = string(record.get("id"))

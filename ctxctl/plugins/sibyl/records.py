@@ -12,9 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import listed, shallow
-
-Json = dict[str, Any]
 
 TITLE: Final = "# Sibyl Context Pack: "
 """How a pack's markdown begins."""
@@ -51,7 +50,7 @@ class Answer(NamedTuple):
     """The call it answers, where one record holds both."""
 
 
-class Sent(NamedTuple):
+class SentRequest(NamedTuple):
     """A request to a model, or a line of a transcript, in which a pack may be found."""
 
     content: Any
@@ -65,7 +64,7 @@ class Audit(NamedTuple):
     row: Json
 
 
-Record = Call | Answer | Sent | Audit
+Record = Call | Answer | SentRequest | Audit
 
 
 def records(value: Any, depth: int = 0, time: Any = None) -> Iterator[Record]:
@@ -112,17 +111,17 @@ def is_pack(value: Json) -> bool:
     return told >= 4 or (facets and told >= 1)
 
 
-def sent_of(value: Json) -> Sent | None:
+def sent_of(value: Json) -> SentRequest | None:
     """A request body, or a line of a transcript that can hold tool results, by what it sends."""
     if any(isinstance(value.get(key), list) for key in _BODIES) and "goal" not in value:
         model = value.get("model")
         content = [value[key] for key in (*_BODIES, "system", "instructions") if key in value]
-        return Sent(content, model if isinstance(model, str) else None)
+        return SentRequest(content, model if isinstance(model, str) else None)
     message = value.get("message")
     if isinstance(message, dict) and "content" in message:
-        return Sent(message["content"])
+        return SentRequest(message["content"])
     if isinstance(value.get("output"), str | list) and "call_id" in value:
-        return Sent(value["output"])
+        return SentRequest(value["output"])
     return None
 
 
@@ -233,9 +232,9 @@ def _of_text(text: str, native: str | None, time: Any) -> Answer | None:
         if '"sections"' not in stripped or len(stripped) > _MENDED:
             return None
         # Some client or proxy cut it, or put a notice behind it.
-        from ctxctl.ingest.document import mended
+        from ctxctl.ingest.document import mended_document
 
-        value = shallow(mended(stripped))
+        value = shallow(mended_document(stripped))
     return Answer(value, None, native, time) if isinstance(value, dict) and is_pack(value) else None
 
 

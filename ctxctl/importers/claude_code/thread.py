@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ctxctl.importers.claude_code.blocks import Entry
-from ctxctl.importers.claude_code.chain import Node, Path, Unit
-from ctxctl.importers.claude_code.requests import Requests
-from ctxctl.importers.claude_code.view import View
-from ctxctl.ingest.build import Place, Window
-from ctxctl.ingest.lines import Json
+from ctxctl.importers.claude_code.chain import ChainNode, ChainPath, ChainUnit
+from ctxctl.importers.claude_code.last_request import LastRequest
+from ctxctl.importers.claude_code.requests import RequestRecords
+from ctxctl.ingest.build import Json, Place, Window
 from ctxctl.model.billed import fields_of
 from ctxctl.providers.usage import hour_writes, miss_cause
 
@@ -44,7 +43,7 @@ class Call:
 
     __slots__ = ("cause", "line", "model", "output", "place", "prompt", "terms", "tier", "time", "unit")
 
-    def __init__(self, unit: Unit, place: Place, line: int, time: str) -> None:
+    def __init__(self, unit: ChainUnit, place: Place, line: int, time: str) -> None:
         self.unit = unit
         self.place = place
         self.line = line
@@ -122,20 +121,22 @@ class Thread:
         session: str | None,
         name: str,
         origin: Origin | None,
-        lookup: Callable[[str], Node | None],
-        elsewhere: Callable[[str], Unit | None],
+        lookup: Callable[[str], ChainNode | None],
+        elsewhere: Callable[[str], ChainUnit | None],
     ) -> None:
         self.session = session
         self.name = name
         self.origin = origin
-        self.path = Path(lookup, lambda tool: self.tools[tool] if tool in self.tools else elsewhere(tool))
+        self.path = ChainPath(
+            lookup, lambda tool: self.tools[tool] if tool in self.tools else elsewhere(tool)
+        )
         self.window = Window()
-        self.view = View(self.path)
-        self.requests: Requests | None = None
+        self.view = LastRequest(self.path)
+        self.requests: RequestRecords | None = None
         """The records of its requests, in versions that write such."""
-        self.messages: dict[str, Unit] = {}
+        self.messages: dict[str, ChainUnit] = {}
         """Units by message id."""
-        self.tools: dict[str, Unit] = {}
+        self.tools: dict[str, ChainUnit] = {}
         """Units by the tool use ids they hold."""
         self.titles: dict[str, str | None] = {}
         """Title of each tool call, which its result shares."""
@@ -144,7 +145,7 @@ class Thread:
         self.retracted: list[Entry] = []
         self.foreign: set[Entry] = set()
         """Items of other threads that this one has announced as well."""
-        self.last: Node | None = None
+        self.last: ChainNode | None = None
         """The line read last."""
         self.call: Call | None = None
         self.started = False
@@ -154,10 +155,10 @@ class Thread:
         self._native_turn: str | None = None
         self._turns: dict[str, int] = {}
 
-    def records(self) -> Requests:
+    def records(self) -> RequestRecords:
         """The records of its requests; what lines hold is held against them from now on."""
         if self.requests is None:
-            self.requests = Requests(self, self.pending)
+            self.requests = RequestRecords(self, self.pending)
         return self.requests
 
     def place(self, step: str | None = None) -> Place:
@@ -176,7 +177,7 @@ class Thread:
         again = self._turns[turn] = self._turns.get(turn, 0) + 1
         self._turn = turn if again == 1 else f"{turn}~{again}"
 
-    def add(self, unit: Unit, entries: list[Entry], time: str, *, tail: bool) -> list[Entry]:
+    def add(self, unit: ChainUnit, entries: list[Entry], time: str, *, tail: bool) -> list[Entry]:
         """Add items to a unit and to what the next step announces; repeats of its own items are left out."""
         target = unit.tail if tail else unit.head
         added = []

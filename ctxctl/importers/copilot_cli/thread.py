@@ -10,7 +10,7 @@ from ctxctl.ingest.parts import Part, count
 from ctxctl.providers.usage import usage_record
 
 
-class Lane:
+class SessionThread:
     """A conversation and where its present request stands.
 
     A request is what `assistant.turn_start` begins; versions without that event are read by the answer: it
