@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ctxctl.model.sessions import SessionDiff
     from ctxctl.report.compare import Comparison
     from ctxctl.session import Inspector
-    from ctxctl.session.naming import Place
+    from ctxctl.session.naming import NamedPlace
 
 A = Annotated[
     str,
@@ -95,7 +95,7 @@ def diff(
     raise typer.Exit(Exit.FINDINGS if exit_code and found.differs else code)
 
 
-def _interface(left: Place, right: Place | None, thread: str | None, how: Run) -> int:
+def _interface(left: NamedPlace, right: NamedPlace | None, thread: str | None, how: Run) -> int:
     """Open the terminal UI on two frames, over the trace of the second; its exit code."""
     import sys
 
@@ -188,7 +188,7 @@ def _tell(
         out.lines(compare.patch_lines(patches, out.paint))
 
 
-def _point_out(left: Place, right: Place | None) -> None:
+def _point_out(left: NamedPlace, right: NamedPlace | None) -> None:
     """Say what was compared, where two traces were named and no frame of them."""
     from ctxctl.cli.output import note
 
@@ -197,7 +197,7 @@ def _point_out(left: Place, right: Place | None) -> None:
 
 
 def _whole_sessions(
-    left: Place, right: Place | None, how: Run, *, stat: bool, exit_code: bool, frames: bool
+    left: NamedPlace, right: NamedPlace | None, how: Run, *, stat: bool, exit_code: bool, frames: bool
 ) -> int:
     """Compare two sessions and print it; the exit code.  `frames`: what was asked for is about frames."""
     from ctxctl.analysis.sessions import compare_sessions

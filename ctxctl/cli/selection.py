@@ -14,13 +14,13 @@ from ctxctl.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxctl.analysis.where import Stop
+    from ctxctl.analysis.where import WhereStep
     from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
     from ctxctl.model.results import Step, Turn
     from ctxctl.report.find import Narrowed
     from ctxctl.session import Inspector
-    from ctxctl.session.naming import Place
+    from ctxctl.session.naming import NamedPlace
     from ctxctl.tokens.catalogue.rates import RateBook
 
 _RANGE = re.compile(r"(-?\d{1,9})?(\.\.)?(-?\d{1,9})?")
@@ -129,11 +129,11 @@ def _unshielded(argument: str) -> str:
     return argument.removeprefix(_SHIELD)
 
 
-def split(argument: str, *, same: str | None = None) -> Place:
+def split(argument: str, *, same: str | None = None) -> NamedPlace:
     """As `naming.split`, of an argument as `shielded` left it."""
     from ctxctl.session import naming
 
-    return naming.split(_unshielded(argument), same=same)
+    return naming.split_name(_unshielded(argument), same=same)
 
 
 _SHOWN = 60
@@ -142,12 +142,12 @@ _SHOWN = 60
 def query_of(text: str) -> Query:
     """The predicate; a mistake in it is shown in its place, and raised as UsageError("bad-query")."""
     from ctxctl.cli.output import note
-    from ctxctl.engine.query import QueryError, parse
+    from ctxctl.engine.query import QueryError, parse_query
     from ctxctl.text import cells, visible
 
     text = _unshielded(text)
     try:
-        return parse(text)
+        return parse_query(text)
     except QueryError as error:
         start = max(0, error.column - _SHOWN)
         shown = visible(text[start : error.column + _SHOWN])
@@ -208,14 +208,14 @@ class Replayed:
                 if chosen(result):
                     yield result, True
             return
-        from ctxctl.analysis.where import where
+        from ctxctl.analysis.where import steps_where
 
         book = prices(query, how)
         yield from self._narrowed(
-            where(inspector, query, how.out.progressed, book=book, skipped=how.everything)
+            steps_where(inspector, query, how.out.progressed, book=book, skipped=how.everything)
         )
 
-    def _narrowed(self, stops: Iterator[Stop]) -> Iterator[tuple[Step | Turn, bool]]:
+    def _narrowed(self, stops: Iterator[WhereStep]) -> Iterator[tuple[Step | Turn, bool]]:
         fits: set[tuple[str | None, str]] = set()
         for stop in stops:
             step, turn = stop.at.step, stop.at.turn

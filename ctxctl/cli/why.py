@@ -34,7 +34,7 @@ def why(
     no_what_if: NoWhatIf = False,
 ) -> None:
     """Tell why an item is, or is not, in a window: the recorded decisions, and what it would take."""
-    from ctxctl.analysis.why.answer import explain
+    from ctxctl.analysis.why.answer import explain_item
     from ctxctl.cli.run import begin, header, opened, tell_problems, verdict
     from ctxctl.cli.selection import split
     from ctxctl.report import jsonout
@@ -48,7 +48,7 @@ def why(
     out = how.out
     with opened(place.trace, how, "replaying") as inspector:
         ordinal = locate(inspector, place.address, options.turn, options.thread)
-        found = explain(inspector, ordinal, item, everything=options.everything, progress=out.progressed)
+        found = explain_item(inspector, ordinal, item, everything=options.everything, progress=out.progressed)
         if not options.json:
             named = header(inspector)
             out.lines([out.paint("dim", f"{visible(named.trace)}: {one_line(named)}")])
@@ -56,9 +56,9 @@ def why(
             out.flush()
         supposed = None
         if not no_what_if:
-            from ctxctl.analysis.why.supposing import suppose
+            from ctxctl.analysis.why.supposing import supposed_outcomes
 
-            supposed = suppose(inspector, found, how.settings.models, progress=out.progressed)
+            supposed = supposed_outcomes(inspector, found, how.settings.models, progress=out.progressed)
         if options.json:
             out.json(jsonout.trace(header(inspector)))
             out.json(to_json(found, supposed))

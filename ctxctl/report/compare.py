@@ -96,13 +96,13 @@ def compared(
         under: The resolved parameters of both in one line.
         canonical: Whether texts have their JSON in canonical form.
     """
-    from ctxctl.analysis.frame_pair import between, several_sessions
+    from ctxctl.analysis.frame_pair import frame_changes, several_sessions
 
     def side(inspector: Inspector, ordinal: int) -> Side:
         read = _reader(inspector, canonical=canonical)
         return Side(base_name(inspector.name), inspector.frame(ordinal), read, several_sessions(inspector))
 
-    left, right, found = side(one, a), side(two, b), between(one, a, two, b)
+    left, right, found = side(one, a), side(two, b), frame_changes(one, a, two, b)
     return Comparison(
         under=under, a=left, b=right, changes=found.changes, new=found.new, freed=found.freed,
         before=found.before, after=found.after, unrecorded=found.unrecorded, reweighed=found.reweighed,
@@ -131,7 +131,7 @@ class Patch(msgspec.Struct, frozen=True, eq=False):
 
 def patches(comparison: Comparison, *, whole: bool) -> Iterator[Patch]:
     """A diff for every updated item; with `whole`, added and removed items too, whole."""
-    from ctxctl.engine.textdiff.unified import unified
+    from ctxctl.engine.textdiff.unified import unified_diff
 
     hidden = comparison.b.frame.step.told.withheld | comparison.a.frame.step.told.withheld
     for change in rows(comparison.changes):
@@ -142,7 +142,7 @@ def patches(comparison: Comparison, *, whole: bool) -> Iterator[Patch]:
             before = _text(comparison.a, change.item)
             after = _text(comparison.b, change.item)
             both = before is not None and after is not None
-            yield Patch(change, unified(before or "", after or "") if both else None)
+            yield Patch(change, unified_diff(before or "", after or "") if both else None)
         elif whole and change.status == "added":
             yield Patch(change, _whole("+", _text(comparison.b, change.item)))
         elif whole and change.status == "removed":

@@ -79,7 +79,7 @@ def plain(
     inspector: Inspector, report: Report, progress: Callable[[float], None], *, cite: bool
 ) -> Iterator[bytes]:
     """The trace as ctxctl writes it: contents once, windows as differences."""
-    policy = ContentPolicy(inspector.trace.contents, inspector.veil, cite=cite)
+    policy = ContentPolicy(inspector.trace.contents, inspector.redactor, cite=cite)
     buffer = BytesIO()
     writer = TraceWriter(cast("IO[bytes]", buffer), source="ctxctl", report=report)
     for event, line in _lines(inspector, progress):
@@ -105,7 +105,7 @@ class _Strict:
     """Makes events that say everything by themselves."""
 
     def __init__(self, inspector: Inspector, *, cite: bool) -> None:
-        self._policy = ContentPolicy(inspector.trace.contents, inspector.veil, cite=cite)
+        self._policy = ContentPolicy(inspector.trace.contents, inspector.redactor, cite=cite)
         self._blocks = Blocks()
         self._time = vocab.NO_TIME
 

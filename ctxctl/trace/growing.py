@@ -17,7 +17,7 @@ from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.trace.codec import Decoder
 from ctxctl.trace.follow import OpenFile
-from ctxctl.trace.reader import Pass, Trace
+from ctxctl.trace.reader import Trace, TracePass
 from ctxctl.trace.source import Source
 
 SCRATCH: Final = 1 << 50
@@ -174,7 +174,7 @@ class GrowingTrace(Trace):
             self._memos = type(self._memos)()
 
 
-class Reading(Pass):
+class Reading(TracePass):
     """The one pass over a growing trace that can also go back."""
 
     def __init__(self, trace: GrowingTrace) -> None:
@@ -219,7 +219,7 @@ class Reading(Pass):
         if whole and problems:
             return []
         fresh = [event for event in events if event.event_id is None or key_of(event) not in self.seen()]
-        return fresh if trace.veil is None else trace.veil.events(fresh)
+        return fresh if trace.redactor is None else trace.redactor.events(fresh)
 
 
 def key_of(event: Event) -> int:

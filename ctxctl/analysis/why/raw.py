@@ -41,14 +41,14 @@ class Spot(NamedTuple):
     file: str | None
 
 
-def untaken(inspector: Inspector, text: str) -> list[Link]:
+def left_in_capture(inspector: Inspector, text: str) -> list[Link]:
     """A sentence if the capture holds the text; else one on what such a capture does not record.
 
     Reads the foreign file again, so it is for when somebody asked.  What was redacted is never searched.
     """
     if inspector.format == NATIVE:
         return []
-    spot = None if inspector.veil or len(text.strip()) < LEAST else _spot(inspector, text.strip())
+    spot = None if inspector.redactor or len(text.strip()) < LEAST else _spot(inspector, text.strip())
     if spot is not None:
         file = f" of {spot.file}" if spot.file is not None else ""
         under = f", under {spot.key}" if spot.key else ""

@@ -14,10 +14,10 @@ from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.records import Assembly, Item
-from ctxctl.session.redaction.learning import Learning
-from ctxctl.session.redaction.scan import redacts, trace_redacts
+from ctxctl.session.redaction.learning import RedactionLearner
+from ctxctl.session.redaction.scan import file_redacts, trace_redacts
 from ctxctl.session.redaction.secrets import LEAST, Secrets
-from ctxctl.session.redaction.shingles import Run
+from ctxctl.session.redaction.shingles import CommonRun
 from ctxctl.session.redaction.unescaped import Unescaped, apart
 from ctxctl.trace.growing import SCRATCH, GrowingTrace
 from ctxctl.trace.reader import Trace
@@ -58,13 +58,13 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 class RedactionFilter:
     """What was redacted in one trace, and every text and record of it without that.
 
-    A trace on disk is learnt when the veil is made, before anything is shown of it: in one look at its bytes
+    A trace on disk is learnt when the redactor is made, before anything is shown of it: in one look at its bytes
     where it has no redaction.  A growing one is learnt as it is read.
     """
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._learnt = Learning(trace.contents.text)
+        self._learnt = RedactionLearner(trace.contents.text)
         self._upto = 0
         """Bytes of a growing trace that were learnt from."""
         self._scanned = 0
@@ -81,7 +81,7 @@ class RedactionFilter:
         if self._live or trace_redacts(trace.source):
             if not self._live:
                 self._learn()
-            trace.veil = self
+            trace.redactor = self
 
     def __bool__(self) -> bool:
         return bool(self._learnt.hidden) or bool(self._learnt.whole)
@@ -181,7 +181,7 @@ class RedactionFilter:
             text = secrets.masked(text, lambda _: MASK)
         return self._without_runs(text, lambda _: MASK)
 
-    def _without_runs(self, text: str, mask: Callable[[Run], str]) -> str:
+    def _without_runs(self, text: str, mask: Callable[[CommonRun], str]) -> str:
         found = self._learnt.runs.runs(text)
         if "\\" in text and self._learnt.runs:
             view = Unescaped(text)
@@ -290,7 +290,7 @@ class RedactionFilter:
         size = self._trace.source.size
         first = fresh[0]
         if size > self._scanned and first.offset < SCRATCH:
-            if redacts(self._trace.source, max(self._scanned, first.offset)):
+            if file_redacts(self._trace.source, max(self._scanned, first.offset)):
                 fresh = list(Trace(self._trace.source).events(first.offset, first.line))
             self._scanned = size
         for event in fresh:
@@ -333,12 +333,12 @@ def _numbered(text: str, secrets: Secrets, sort: str) -> str:
 
 
 def _is_model(name: str) -> bool:
-    from ctxctl.tokens.catalogue.find import find
+    from ctxctl.tokens.catalogue.find import find_model
 
-    return find(name).how != "unknown"
+    return find_model(name).how != "unknown"
 
 
 def _fields() -> frozenset[str]:
-    from ctxctl.trace.validate import fields
+    from ctxctl.trace.validate import schema_fields
 
-    return fields()
+    return schema_fields()
