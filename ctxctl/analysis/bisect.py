@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ctxctl.analysis.series import UNKNOWN, Course, courses
-from ctxctl.analysis.sessions import CoursePair, differences, paired_threads, turns_of
-from ctxctl.analysis.where import where
+from ctxctl.analysis.series import UNKNOWN, ThreadSeries, thread_series
+from ctxctl.analysis.sessions import SeriesPair, differences, paired_threads, turns_of
+from ctxctl.analysis.where import steps_where
 from ctxctl.engine.query import Query
-from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.engine.textdiff.turn_alignment import Aligned
+from ctxctl.engine.textdiff.turn_alignment import AlignedTurns
 from ctxctl.model.blame import Moment
 from ctxctl.model.results import Change, Step
 from ctxctl.model.sessions import By, ItemDiff
@@ -36,7 +36,7 @@ class Flip(NamedTuple):
     truth: bool
 
 
-class Turned:
+class PredicateTurns:
     """What became of a predicate over one thread."""
 
     def __init__(self, key: ThreadKey) -> None:
@@ -80,15 +80,15 @@ class Turned:
 
 def bisect(
     inspector: Inspector, query: Query, book: RateBook | None = None, progress: Progress | None = None
-) -> list[Turned]:
+) -> list[PredicateTurns]:
     """Ask a predicate at every step of a trace; by thread, in the order in which their first steps end."""
-    found: dict[ThreadKey, Turned] = {}
-    for stop in where(inspector, query, progress, book=book):
+    found: dict[ThreadKey, PredicateTurns] = {}
+    for stop in steps_where(inspector, query, progress, book=book):
         step = stop.at.step
         key = ThreadKey(step.session, step.thread)
         turned = found.get(key)
         if turned is None:
-            turned = found[key] = Turned(key)
+            turned = found[key] = PredicateTurns(key)
         turned.add(Moment(stop.ordinal, step.turn, step.step), step, stop.held.truth, stop.held.changes)
     return list(found.values())
 
@@ -103,8 +103,8 @@ class Parting(NamedTuple):
     """Where two threads part ways; `a` or `b` None: that side has no such step."""
 
     why: Why
-    a: At | None
-    b: At | None
+    a: StepAt | None
+    b: StepAt | None
     ordinal_a: int | None
     ordinal_b: int | None
     by: By | None
@@ -137,7 +137,7 @@ class _Place(NamedTuple):
     holds: bool | None = None
 
 
-def part(
+def first_parting(
     one: Inspector,
     two: Inspector,
     query: Query | None = None,
@@ -153,7 +153,7 @@ def part(
         from ctxctl.tokens.catalogue.rates import RateBook
 
         book = RateBook()
-    left, right = courses(one, book, query, progress), courses(two, book, query, progress)
+    left, right = thread_series(one, book, query, progress), thread_series(two, book, query, progress)
     return [_parted(one, two, pair, query is not None) for pair in paired_threads(left, right)]
 
 
@@ -162,7 +162,7 @@ class _Count:
         self.steps = self.alone = self.undecided = 0
 
 
-def _parted(one: Inspector, two: Inspector, pair: CoursePair, asked: bool) -> Parted:
+def _parted(one: Inspector, two: Inspector, pair: SeriesPair, asked: bool) -> Parted:
     count = _Count()
     place = next(_places(pair, asked, count), None)
     keys = [course.key if course is not None else None for course in pair]
@@ -170,7 +170,7 @@ def _parted(one: Inspector, two: Inspector, pair: CoursePair, asked: bool) -> Pa
     return Parted(keys[0], keys[1], count.steps, count.alone, count.undecided, parting)
 
 
-def _places(pair: CoursePair, asked: bool, count: _Count) -> Iterator[_Place]:
+def _places(pair: SeriesPair, asked: bool, count: _Count) -> Iterator[_Place]:
     """The places at which two threads differ, the first of each turn."""
     for turn in turns_of(pair)[0]:
         steps = (_steps(pair.a, turn.a), _steps(pair.b, turn.b))
@@ -191,7 +191,7 @@ def _places(pair: CoursePair, asked: bool, count: _Count) -> Iterator[_Place]:
                 yield _Place(why, ends[0], ends[1], by)
 
 
-def _in_turn(pair: CoursePair, turn: Aligned, by: By, asked: bool, count: _Count) -> Iterator[_Place]:
+def _in_turn(pair: SeriesPair, turn: AlignedTurns, by: By, asked: bool, count: _Count) -> Iterator[_Place]:
     assert pair.a is not None
     assert pair.b is not None
     for m, n in zip(_steps(pair.a, turn.a), _steps(pair.b, turn.b), strict=False):
@@ -210,11 +210,11 @@ def _in_turn(pair: CoursePair, turn: Aligned, by: By, asked: bool, count: _Count
             return
 
 
-def _steps(course: Course | None, turn: int | None) -> range:
+def _steps(course: ThreadSeries | None, turn: int | None) -> range:
     return course.steps_of(turn) if course is not None and turn is not None else range(0)
 
 
-def _ordinal(course: Course | None, step: int) -> int | None:
+def _ordinal(course: ThreadSeries | None, step: int) -> int | None:
     return course.ordinals[step] if course is not None else None
 
 

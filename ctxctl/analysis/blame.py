@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.analysis.frame_pair import several_sessions
 from ctxctl.analysis.lacks import fidelity_of
-from ctxctl.engine.query.facts import server_of
-from ctxctl.engine.replay.cursor import At
-from ctxctl.engine.replay.entry_log import Entries, Since
-from ctxctl.engine.replay.frames import Delta, delta_of
+from ctxctl.engine.query.facts import tool_server_of
+from ctxctl.engine.replay.cursor import StepAt
+from ctxctl.engine.replay.entry_log import EntryLog, PresentSince
+from ctxctl.engine.replay.frames import FrameDelta, delta_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.engine.textdiff.near_duplicates import Alike, Texts
+from ctxctl.engine.textdiff.near_duplicates import NearDuplicate, SeenTexts
 from ctxctl.errors import UsageError
 from ctxctl.model.blame import AGES, BEFORE, OLDER, Blame, Block, Moment, Total, Totals, Twin, age_class
 from ctxctl.model.results import Placement
-from ctxctl.session.assembly import joints, text_of
+from ctxctl.session.assembly import joints_of, text_of
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
@@ -25,7 +25,7 @@ Check = Callable[[], None]
 """Called now and then; may raise to give up."""
 
 
-def blame(
+def blame_frame(
     inspector: Inspector,
     ordinal: int,
     check: Check | None = None,
@@ -43,7 +43,7 @@ def blame(
     """
     known = _surveyed(inspector, ordinal) or _walked(inspector, ordinal, progress)
     at = known.at
-    glue, closes = joints(at.step, at.placements)
+    glue, closes = joints_of(at.step, at.placements)
     texts = [text_of(inspector.text, p, canonical=canonical) for p in at.placements]
     if check is not None:
         check()
@@ -68,8 +68,8 @@ def blame(
 class _Known(NamedTuple):
     """A step and, for each of its placements, since when it is there."""
 
-    at: At
-    since: list[Since]
+    at: StepAt
+    since: list[PresentSince]
 
 
 def _surveyed(inspector: Inspector, ordinal: int) -> _Known | None:
@@ -78,12 +78,14 @@ def _surveyed(inspector: Inspector, ordinal: int) -> _Known | None:
     if not survey.entries or not 0 <= ordinal < len(inspector.known):
         return None
     row = inspector.known[ordinal]
-    log = survey.entries.get(ThreadKey(row.session, row.thread), Entries())
+    log = survey.entries.get(ThreadKey(row.session, row.thread), EntryLog())
     at = inspector.at(ordinal)
     return _Known(at, log.since(ordinal, at.placements, list(_behind(inspector, ordinal, at, log))))
 
 
-def _behind(inspector: Inspector, ordinal: int, at: At, log: Entries) -> Iterator[tuple[int, Delta]]:
+def _behind(
+    inspector: Inspector, ordinal: int, at: StepAt, log: EntryLog
+) -> Iterator[tuple[int, FrameDelta]]:
     """The steps that are not in the log, because they are not over: the last one first."""
     number: int | None = ordinal
     while number is not None and number >= log.steps:
@@ -97,9 +99,9 @@ def _behind(inspector: Inspector, ordinal: int, at: At, log: Entries) -> Iterato
 
 def _walked(inspector: Inspector, ordinal: int, progress: Callable[[float], None] | None) -> _Known:
     """By a replay from the start up to the step."""
-    logs: dict[ThreadKey, Entries] = {}
+    logs: dict[ThreadKey, EntryLog] = {}
     for number, (at, engine) in enumerate(inspector.walk(progress)):
-        log = logs.setdefault(ThreadKey(at.step.session, at.step.thread), Entries())
+        log = logs.setdefault(ThreadKey(at.step.session, at.step.thread), EntryLog())
         assert engine.sealed is not None
         log.note(number, engine.sealed.delta)
         if number == ordinal:
@@ -110,10 +112,12 @@ def _walked(inspector: Inspector, ordinal: int, progress: Callable[[float], None
 # The blocks -------------------------------------------------------------------------------------------------
 
 
-def _twins(frame: Sequence[Placement], texts: Sequence[str], check: Check | None) -> list[Alike | None]:
+def _twins(
+    frame: Sequence[Placement], texts: Sequence[str], check: Check | None
+) -> list[NearDuplicate | None]:
     """For each placement, the earlier one that it repeats; what has no text repeats nothing."""
-    known = Texts()
-    found: list[Alike | None] = []
+    known = SeenTexts()
+    found: list[NearDuplicate | None] = []
     for number, (placement, text) in enumerate(zip(frame, texts, strict=True)):
         if check is not None and not number & 63:
             check()
@@ -127,7 +131,7 @@ def _blocks(
     ordinal: int,
     known: _Known,
     texts: Sequence[str],
-    twins: Sequence[Alike | None],
+    twins: Sequence[NearDuplicate | None],
     closes: Sequence[str],
     glue: int,
 ) -> tuple[Block, ...]:
@@ -156,7 +160,7 @@ def _blocks(
                 since=came,
                 entered=None if placement.carried else moment.of(since.item),
                 age=None if came is None else known.at.step.turn - came.turn,
-                server=server_of(placement),
+                server=tool_server_of(placement),
                 twin=None if twin is None else Twin(twin.number, twin.share),
                 repeated=repeated[n],
             )
@@ -168,7 +172,7 @@ def _blocks(
 class _Moments:
     """Steps by their ordinals, each made once."""
 
-    def __init__(self, inspector: Inspector, ordinal: int, at: At) -> None:
+    def __init__(self, inspector: Inspector, ordinal: int, at: StepAt) -> None:
         known = inspector.known
         self._places = known if ordinal < len(known) else inspector.places().spans
         self._made = {ordinal: Moment(ordinal, at.step.turn, at.step.step)}
@@ -214,7 +218,7 @@ def _sums(blocks: Iterable[Block], of: Callable[[Block], str | None]) -> tuple[T
     return tuple(sorted(found, key=lambda total: -total.tokens))
 
 
-def shown(
+def shown_blocks(
     found: Blame, *, stale: bool = False, duplicate: bool = False, item: str | None = None,
     version: str | None = None,
 ) -> tuple[Block, ...]:  # fmt: skip

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
-from ctxctl.session.resolver import ASK_THERE, Candidate, resolve, the_one
+from ctxctl.session.resolver import ASK_THERE, ItemCandidate, only_item, resolve_item
 
 if TYPE_CHECKING:
     from ctxctl.model.blame import Blame
@@ -24,7 +24,7 @@ def life_by_name(inspector: Inspector, name: str, thread: str | None) -> tuple[s
         return name, lives
     inventory = inspector.items()
     scope = None if thread is None else {key for key in inventory.shelves if key.thread == thread}
-    item = the_one(resolve(inventory, name, inspector.text, scope), name).candidate.item
+    item = only_item(resolve_item(inventory, name, inspector.text, scope), name).candidate.item
     lives = inspector.life(item, thread=thread)
     if not lives:
         raise UsageError(
@@ -43,12 +43,12 @@ def copies_by_name(inspector: Inspector, found: Blame, name: str) -> tuple[str, 
     if name in held:
         return name, None
 
-    def remark(one: Candidate) -> str:
+    def remark(one: ItemCandidate) -> str:
         return f"{'in' if one.item in held else 'not in'} the window"
 
     scope = {ThreadKey(found.step.session, found.step.thread)}
-    answer = resolve(inspector.items(), name, inspector.text, scope)
-    meant = the_one(answer, name, where=ASK_THERE, remark=remark)
+    answer = resolve_item(inspector.items(), name, inspector.text, scope)
+    meant = only_item(answer, name, where=ASK_THERE, remark=remark)
     item = meant.candidate.item
     if item not in held:
         raise UsageError(

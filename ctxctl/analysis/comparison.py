@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ctxctl.analysis.whatif_side import ContextCosts, Tally, limits_of, recorded_limits, side
-from ctxctl.engine.replay.cursor import ignore
+from ctxctl.analysis.whatif_side import ContextCosts, SideTally, limits_of, recorded_limits, whatif_side
+from ctxctl.engine.replay.cursor import ignore_problem
 from ctxctl.engine.replay.edits import Edits
-from ctxctl.engine.replay.rules import Rules
+from ctxctl.engine.replay.rules import ReplayRules
 from ctxctl.engine.replay.run import Engine
 from ctxctl.model.results import Placement, Step, Summary, Turn
-from ctxctl.model.turnpairs import TurnPair, begun
+from ctxctl.model.turnpairs import TurnPair, turn_begun
 from ctxctl.model.vocab import UNRECORDED
 from ctxctl.model.whatif import Limits, Pair, Side, Totals
 from ctxctl.policies.registry import Strategy
@@ -90,8 +90,8 @@ class Comparison:
     def __init__(
         self,
         inspector: Inspector,
-        recorded: Rules,
-        simulated: Rules | None,
+        recorded: ReplayRules,
+        simulated: ReplayRules | None,
         supposed: Supposed,
         *,
         book: RateBook | None = None,
@@ -102,9 +102,9 @@ class Comparison:
         self._inspector = inspector
         self._costs = None if book is None else ContextCosts(book, supposed.model)
         self._wanted = wanted
-        self._recorded = Engine(recorded, inspector.reporting().add if settle else ignore)
-        self._simulated = None if simulated is None else Engine(simulated, ignore)
-        self._sums = (Tally(), Tally())
+        self._recorded = Engine(recorded, inspector.reporting().add if settle else ignore_problem)
+        self._simulated = None if simulated is None else Engine(simulated, ignore_problem)
+        self._sums = (SideTally(), SideTally())
         self._ordinal = 0
         self.held = 0
         """Steps whose cap a recorded limit on input decides, although another window is supposed."""
@@ -143,7 +143,7 @@ class Comparison:
         for one in self._run(None, progress):
             key = (one.session, one.thread)
             if isinstance(one, Pair):
-                still[key] = (still.get(key) or begun(one, None)).then(one)
+                still[key] = (still.get(key) or turn_begun(one, None)).then(one)
             else:
                 yield replace(still.pop(key), title=one.title)
 
@@ -177,7 +177,7 @@ class Comparison:
                     continue
                 if isinstance(one, Step):
                     limits = self.supposed.limits.over(limits_of(one))
-                    yield self._pair(one, one, side(one, limits))
+                    yield self._pair(one, one, whatif_side(one, limits))
                 else:
                     yield one
             return
@@ -189,7 +189,7 @@ class Comparison:
                 assert self._simulated is not None
                 if self.supposed.model is not None and one.model != other.model:
                     other = retokenized(one, other, self._recorded.frame, self._simulated.frame)
-                yield self._pair(one, other, side(other))
+                yield self._pair(one, other, whatif_side(other))
             else:
                 yield one
 
@@ -207,7 +207,7 @@ class Comparison:
             self.held += 1
         ordinal = self._ordinal
         self._ordinal += 1
-        pair = Pair(ordinal, step.session, step.thread, step.turn, step.step, side(step), simulated)
+        pair = Pair(ordinal, step.session, step.thread, step.turn, step.step, whatif_side(step), simulated)
         if self._costs is not None:
             pair = self._costs.priced(step, other, pair)
         if self.first_differing is None and self._differs(step, other):

@@ -113,7 +113,7 @@ def _part_of(tokens: Tokens, part: str) -> int:
     return tokens.output if part == "output" else tokens.context
 
 
-class Spent(NamedTuple):
+class SpentOn(NamedTuple):
     """What went on one thing over a session."""
 
     name: str
@@ -219,9 +219,9 @@ class Costs:
         """YYYY-MM-DD: whose day's prices a request without a time has."""
         return self._book.as_of
 
-    def spent(self) -> list[Spent]:
+    def spent(self) -> list[SpentOn]:
         """By name, the dearest first; among equals by tokens, then by name."""
-        found = [Spent(name, *row) for name, row in self._spent.items()]  # type: ignore[arg-type]
+        found = [SpentOn(name, *row) for name, row in self._spent.items()]  # type: ignore[arg-type]
         return sorted(found, key=lambda s: (-s.money, -s.tokens, s.name))
 
     def _spend(self, cost: StepCost, placements: Sequence[Placement]) -> None:
@@ -337,7 +337,7 @@ def _plus(a: Tokens, b: Tokens) -> Tokens:
     return Tokens(*(x + y for x, y in zip(a, b, strict=True)))
 
 
-def walk(inspector: Inspector, costs: Costs, progress: Progress | None = None) -> Iterable[StepCost]:
+def step_costs(inspector: Inspector, costs: Costs, progress: Progress | None = None) -> Iterable[StepCost]:
     """Every step of a trace with its cost, in their order; `costs` has the sums when it is over."""
     for at, _ in inspector.walk(progress):
         yield costs.add(at.step, at.placements)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ctxctl.engine.replay.renderings import difference
+from ctxctl.engine.replay.renderings import rendering_difference
 from ctxctl.model.results import Change, Frame
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ctxctl.trace.index import Span
 
 
-def between(
+def frame_changes(
     one: Inspector, a: int, two: Inspector, b: int, check: Callable[[], None] | None = None
 ) -> FrameDiff:
     """What changed from frame `a` of `one` to frame `b` of `two`.
@@ -29,8 +29,8 @@ def between(
     found = two.compare(left, right)
     found = found._replace(changes=tuple(_rendered(c, one, left, two, right) for c in found.changes))
     if one is not two or not any(change.status == "removed" for change in found.changes):
-        return explained(found, {})
-    return explained(found, removals(one, a, b, check))
+        return explained_changes(found, {})
+    return explained_changes(found, removals(one, a, b, check))
 
 
 def _rendered(change: Change, one: Inspector, left: Frame, two: Inspector, right: Frame) -> Change:
@@ -41,7 +41,9 @@ def _rendered(change: Change, one: Inspector, left: Frame, two: Inspector, right
         next(p for p in reversed(frame.placements) if p.item == change.item and not p.stale)
         for frame in (left, right)
     )
-    what = difference(was, now, lambda content: (one if content is was.content else two).text(content))
+    what = rendering_difference(
+        was, now, lambda content: (one if content is was.content else two).text(content)
+    )
     return msgspec.structs.replace(change, reason=what or None)
 
 
@@ -62,7 +64,7 @@ def removals(
     return found
 
 
-def explained(found: FrameDiff, known: dict[str, Change]) -> FrameDiff:
+def explained_changes(found: FrameDiff, known: dict[str, Change]) -> FrameDiff:
     """The same with the causes that the steps in between recorded, and none where there is none."""
     changes = []
     for change in found.changes:

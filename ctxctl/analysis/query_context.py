@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _UNIT: Final = 10**CENTS
 
 
-class Arounds:
+class QueryContexts:
     """Follows the windows of all threads of one replay; `of` is to be called at each step, in order."""
 
     def __init__(self, query: Query, text: Callable[[Content], str], book: RateBook | None = None) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ctxctl.analysis.query_context import Arounds
-from ctxctl.engine.query import Around, Query, Word
-from ctxctl.engine.query.terms import folded
-from ctxctl.engine.replay.cursor import At
+from ctxctl.analysis.query_context import QueryContexts
+from ctxctl.engine.query import Query, QueryContext, Word
+from ctxctl.engine.query.terms import casefolded
+from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.content import Content
@@ -34,7 +34,7 @@ Pause = Callable[[], None]
 """Called every few milliseconds of work; may raise to stop."""
 
 
-def search(inspector: Inspector, query: Query, pause: Pause) -> Iterator[Found]:
+def search_trace(inspector: Inspector, query: Query, pause: Pause) -> Iterator[Found]:
     """Look through the trace once; the last value has `done`.
 
     What is unchanged in a step is no hit there, unless the query asks for it.  Texts are read once for each
@@ -71,7 +71,7 @@ class _Search:
 
     def run(self) -> Iterator[Found]:
         query, told, before = self._query, 0.0, dict[ThreadKey, list[Placement]]()
-        arounds = Arounds(query, self._inspector.text)
+        arounds = QueryContexts(query, self._inspector.text)
         ordinal = -1
         for ordinal, (at, engine) in enumerate(
             self._inspector.walk(self._progress, skipped=query.asks_skipped)
@@ -86,7 +86,7 @@ class _Search:
                     if truth:
                         self._hit(_of_step(ordinal, step))
                 else:
-                    self._changes(ordinal, Look(at, before.get(key, []), engine, key, around))
+                    self._changes(ordinal, SearchedStep(at, before.get(key, []), engine, key, around))
             before[key] = at.placements
             now = monotonic()
             if now - told >= _TELL or (self._fresh and self._total == len(self._fresh)):
@@ -108,7 +108,7 @@ class _Search:
         if self._total <= KEPT:
             self._fresh.append(hit)
 
-    def _changes(self, ordinal: int, look: Look) -> None:
+    def _changes(self, ordinal: int, look: SearchedStep) -> None:
         query, step = self._query, look.at.step
         for change in step.changes:
             if change.status == "skipped" and not query.asks_skipped:
@@ -131,7 +131,7 @@ class _Search:
                 else:
                     self._total += 1
 
-    def _unknown(self, look: Look, change: Change) -> None:
+    def _unknown(self, look: SearchedStep, change: Change) -> None:
         found = self._withheld if change.item in look.at.step.told.withheld else self._textless
         if len(found) < _UNKNOWN:
             found.add(hash((look.key, change.item, change.version or change.previous_version)))
@@ -140,7 +140,7 @@ class _Search:
         """Look for all words in a text; what a hit shows of it is kept only where one may follow."""
         self._pause()
         text = self._inspector.text(content)
-        low = folded(text) if any(word.any_case for word in self._bit) else ""
+        low = casefolded(text) if any(word.any_case for word in self._bit) else ""
         words = 0
         for word, bit in self._bit.items():
             if word.needle in (low if word.any_case else text):
@@ -152,7 +152,7 @@ class _Search:
         self._known[content] = known
         return known
 
-    def _of_change(self, ordinal: int, look: Look, change: Change) -> Hit:
+    def _of_change(self, ordinal: int, look: SearchedStep, change: Change) -> Hit:
         step = look.at.step
         content = look.content(change) if self._shown or not change.title else None
         known = self._known.get(content) if content is not None else None
@@ -169,16 +169,16 @@ class _Search:
         )  # fmt: skip
 
 
-class Look:
+class SearchedStep:
     """One step, and where the texts of its changes are; a frame is gone through only if somebody asks."""
 
     def __init__(
         self,
-        at: At,
+        at: StepAt,
         before: list[Placement],
         engine: Engine,
         key: ThreadKey,
-        around: Around | None = None,
+        around: QueryContext | None = None,
     ) -> None:
         self.at = at
         self.key = key
@@ -232,10 +232,10 @@ def excerpt(text: str, word: Word) -> Excerpt:
 def place(text: str, word: Word) -> tuple[int, int]:
     """Where a word first stands in a text that has it."""
     if not word.any_case or text.isascii():
-        at = (folded(text) if word.any_case else text).find(word.needle)
+        at = (casefolded(text) if word.any_case else text).find(word.needle)
         return (at, at + len(word.needle)) if at >= 0 else (0, 0)
     match = re.compile(re.escape(word.text), re.IGNORECASE).search(text)
     if match is not None:
         return match.span()
-    at = min(max(folded(text).find(word.needle), 0), len(text))
+    at = min(max(casefolded(text).find(word.needle), 0), len(text))
     return at, min(at + len(word.needle), len(text))

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ctxctl.analysis.costs import cost_of
-from ctxctl.analysis.where import Where
-from ctxctl.engine.replay.cursor import At
+from ctxctl.analysis.where import WhereQuery
+from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.frames import delta_of
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _WRAP = (1 << 63) - 1
 UNKNOWN = 2
-"""In `Course.truths`: the trace does not say."""
+"""In `ThreadSeries.truths`: the trace does not say."""
 
 
 def content_key(p: Placement) -> str:
@@ -37,7 +37,7 @@ def content_key(p: Placement) -> str:
     return p.digest if p.digest is not None else f"{p.item}\0{p.version}\0{p.tokens}"
 
 
-class TurnCourse:
+class TurnSeries:
     """One turn."""
 
     __slots__ = ("came", "first", "prompt", "side", "went")
@@ -55,12 +55,12 @@ class TurnCourse:
         """Number of its first step in the course, from 0."""
 
 
-class Course:
+class ThreadSeries:
     """One thread, in order."""
 
     def __init__(self, key: ThreadKey) -> None:
         self.key = key
-        self.turns: list[TurnCourse] = []
+        self.turns: list[TurnSeries] = []
         self.ordinals = array("l")
         """Of its steps."""
         self.prints = array("q")
@@ -71,7 +71,7 @@ class Course:
         self._print = 0
         self._open: _Open | None = None
 
-    def add(self, ordinal: int, at: At, engine: Engine, truth: bool | None, book: RateBook) -> None:
+    def add(self, ordinal: int, at: StepAt, engine: Engine, truth: bool | None, book: RateBook) -> None:
         """Take in the next step."""
         assert engine.sealed is not None
         delta = engine.sealed.delta
@@ -88,14 +88,14 @@ class Course:
         if at.turn is not None:
             self._close(ordinal, at, at.turn)
 
-    def _close(self, ordinal: int, at: At, turn: Turn) -> None:
+    def _close(self, ordinal: int, at: StepAt, turn: Turn) -> None:
         assert self._open is not None
         current = [p for p in at.placements if not p.stale]
         delta = delta_of(self._held, current)
         self._held = current
         side = self._open.side(ordinal, at.step, turn)
         self.turns.append(
-            TurnCourse(side, self._open.prompt, delta.inserted, delta.removed, self._open.first)
+            TurnSeries(side, self._open.prompt, delta.inserted, delta.removed, self._open.first)
         )
         self._open = None
 
@@ -144,21 +144,21 @@ def hash_of(p: Placement) -> int:
     return xxhash.xxh3_64_intdigest(content_key(p).encode("utf-8", "replace")) >> 1
 
 
-def courses(
+def thread_series(
     inspector: Inspector,
     book: RateBook,
     query: Query | None = None,
     progress: Progress | None = None,
-) -> dict[ThreadKey, Course]:
+) -> dict[ThreadKey, ThreadSeries]:
     """Replay a trace; by thread its course, in the order in which the threads' first steps end."""
-    found: dict[ThreadKey, Course] = {}
-    asked = Where(inspector, query, book) if query is not None else None
+    found: dict[ThreadKey, ThreadSeries] = {}
+    asked = WhereQuery(inspector, query, book) if query is not None else None
     skipped = query is not None and query.asks_skipped
     for ordinal, (at, engine) in enumerate(inspector.walk(progress, skipped=skipped, settle=True)):
         key = ThreadKey(at.step.session, at.step.thread)
         course = found.get(key)
         if course is None:
-            course = found[key] = Course(key)
+            course = found[key] = ThreadSeries(key)
         truth = asked.held(at, engine).truth if asked is not None else None
         course.add(ordinal, at, engine, truth, book)
     return found

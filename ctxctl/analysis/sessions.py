@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.analysis.series import Course, TurnCourse, content_key, courses
+from ctxctl.analysis.series import ThreadSeries, TurnSeries, content_key, thread_series
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.engine.textdiff.turn_alignment import Aligned, aligned
+from ctxctl.engine.textdiff.turn_alignment import AlignedTurns, align_turns
 from ctxctl.model.results import Placement
 from ctxctl.model.sessions import (
     ItemDiff,
@@ -38,7 +38,7 @@ def compare_sessions(
         from ctxctl.tokens.catalogue.rates import RateBook
 
         book = RateBook()
-    left, right = courses(one, book, progress=progress), courses(two, book, progress=progress)
+    left, right = thread_series(one, book, progress=progress), thread_series(two, book, progress=progress)
     threads: list[ThreadPair] = []
     minimal = True
     for pair in paired_threads(left, right):
@@ -58,16 +58,18 @@ def compare_sessions(
     )
 
 
-class CoursePair(NamedTuple):
+class SeriesPair(NamedTuple):
     """Two threads that belong together."""
 
-    a: Course | None
-    b: Course | None
+    a: ThreadSeries | None
+    b: ThreadSeries | None
 
 
-def paired_threads(left: Mapping[ThreadKey, Course], right: Mapping[ThreadKey, Course]) -> list[CoursePair]:
+def paired_threads(
+    left: Mapping[ThreadKey, ThreadSeries], right: Mapping[ThreadKey, ThreadSeries]
+) -> list[SeriesPair]:
     """The threads of two traces: the first session with the first, and within them by name, else in order."""
-    found: list[CoursePair] = []
+    found: list[SeriesPair] = []
     ours, theirs = _by_session(left.values()), _by_session(right.values())
     for n in range(max(len(ours), len(theirs))):
         mine = ours[n] if n < len(ours) else []
@@ -77,25 +79,25 @@ def paired_threads(left: Mapping[ThreadKey, Course], right: Mapping[ThreadKey, C
         spare = iter([course for course in others if course.key.thread in named])
         for course in mine:
             other = partner[course.key.thread] or next(spare, None)
-            found.append(CoursePair(course, other))
-        found += [CoursePair(None, course) for course in spare]
+            found.append(SeriesPair(course, other))
+        found += [SeriesPair(None, course) for course in spare]
     return found
 
 
-def _by_session(found: Iterable[Course]) -> list[list[Course]]:
-    sessions: dict[str | None, list[Course]] = {}
+def _by_session(found: Iterable[ThreadSeries]) -> list[list[ThreadSeries]]:
+    sessions: dict[str | None, list[ThreadSeries]] = {}
     for course in found:
         sessions.setdefault(course.key.session, []).append(course)
     return list(sessions.values())
 
 
-def turns_of(pair: CoursePair) -> tuple[list[Aligned], bool]:
+def turns_of(pair: SeriesPair) -> tuple[list[AlignedTurns], bool]:
     """The aligned turns of two threads; whether no better alignment exists."""
     a, b = (course.turns if course is not None else [] for course in pair)
-    return aligned([turn.prompt for turn in a], [turn.prompt for turn in b])
+    return align_turns([turn.prompt for turn in a], [turn.prompt for turn in b])
 
 
-def _threads(pair: CoursePair) -> tuple[ThreadPair, bool]:
+def _threads(pair: SeriesPair) -> tuple[ThreadPair, bool]:
     found, minimal = turns_of(pair)
     held = _Held()
     turns = tuple(
@@ -123,7 +125,7 @@ class _Held:
         """Contents whose number changed on a side since then."""
         self._same = self._only_a = self._only_b = 0
 
-    def step(self, a: TurnCourse | None, b: TurnCourse | None, *, equal: bool) -> TurnPair:
+    def step(self, a: TurnSeries | None, b: TurnSeries | None, *, equal: bool) -> TurnPair:
         """Go on to the next turns; one of them may be missing."""
         for side, turn in ((self._a, a), (self._b, b)):
             if turn is not None:

@@ -13,25 +13,25 @@ from dataclasses import replace
 import msgspec
 
 from ctxctl.analysis.comparison import Comparison, Supposed
-from ctxctl.analysis.whatif_side import recorded_limits, side
+from ctxctl.analysis.whatif_side import recorded_limits, whatif_side
 from ctxctl.config import load as load_settings
 from ctxctl.engine.replay.placements import Count
 from ctxctl.engine.simulate.placements import Trim
 from ctxctl.errors import UsageError
 from ctxctl.model.results import Step, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Supposition
-from ctxctl.policies.registry import RECORDED, Strategy, by_name
+from ctxctl.policies.registry import RECORDED, Strategy, policy_by_name
 from ctxctl.session.edits import Resolved
 from ctxctl.session.facade import Inspector
-from ctxctl.session.params import Params, fits, plans, recomputes, same_ranks
+from ctxctl.session.params import Params, fitter_of, planner_of, recomputer_of, same_ranks
 from ctxctl.session.recount import Recount
 from ctxctl.session.scales import scales_of
-from ctxctl.tokens.catalogue.find import Known, find
+from ctxctl.tokens.catalogue.find import KnownModel, find_model
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.tokens.encodings import NAMES
-from ctxctl.tokens.models import is_known, near, resolve
+from ctxctl.tokens.models import is_known, near_models, resolve_encoding
 
-__all__ = ["Comparison", "FieldError", "Supposition", "WhatIfs", "recorded_limits", "side"]
+__all__ = ["Comparison", "FieldError", "Supposition", "WhatIfs", "recorded_limits", "whatif_side"]
 
 
 class FieldError(UsageError):
@@ -62,7 +62,7 @@ class WhatIfs:
         model, encoding, assumed = supposition.model, base.encoding, base.assumed
         if model is not None:
             self._known(model)
-            found = resolve(model)
+            found = resolve_encoding(model)
             encoding, assumed = found.encoding, found.assumed
         if supposition.encoding is not None:
             if supposition.encoding not in NAMES:
@@ -74,10 +74,10 @@ class WhatIfs:
         policy, changed = self._policy(supposition.policy)
         limits, known = supposition.limits, None
         if model is not None and supposition.window is None and supposition.max_input is None:
-            known = find(model, own=load_settings().models)
+            known = find_model(model, own=load_settings().models)
             limits = Limits(known.window, supposition.reserve, known.max_input)
         edits, edited = self._edits(supposition)
-        changed = changed or (fits(policy) is not None and limits.given) or edits is not None
+        changed = changed or (fitter_of(policy) is not None and limits.given) or edits is not None
         params = msgspec.structs.replace(
             base,
             policy=base.policy if supposition.policy is None else supposition.policy,
@@ -86,7 +86,7 @@ class WhatIfs:
             encoding_from=base.encoding_from if supposition.encoding is None else "flag",
             assumed=assumed,
             limits=limits,
-            fitting=fits(policy) is not None,
+            fitting=fitter_of(policy) is not None,
             edited=edited,
         )
         only = not changed and model is None and same_ranks(encoding, base.encoding)
@@ -104,7 +104,7 @@ class WhatIfs:
         """Both replays side by side, ready to run.
 
         Args:
-            supposed: What `resolve` gave.
+            supposed: What `resolve_encoding` gave.
             book: Prices; without them no side has a cost.
             wanted: Which steps and turns are looked at; None: all.
             settle: The inspector's problems are those that the recorded side comes by.
@@ -127,9 +127,9 @@ class WhatIfs:
             known=supposed.params.uses_encoding,
             encodings=None if supposed.params.one_encoding else rules.encodings,
             model=supposed.params.model,
-            policy=plans(supposed.policy),
-            fitter=fits(supposed.policy),
-            recomputer=recomputes(supposed.policy),
+            policy=planner_of(supposed.policy),
+            fitter=fitter_of(supposed.policy),
+            recomputer=recomputer_of(supposed.policy),
             trim=trim,
             limits=supposed.limits,
             edits=supposed.edits,
@@ -148,7 +148,7 @@ class WhatIfs:
         if name is None or name == current:
             return self.inspector.strategy, False
         try:
-            return by_name(name), True
+            return policy_by_name(name), True
         except UsageError as error:
             raise FieldError("policy", error.slug, error.message, hint=error.hint) from None
 
@@ -164,7 +164,7 @@ class WhatIfs:
         named.add(self.inspector.params.first_model)
         if model in named or is_known(model):
             return
-        like = near(model, (name for name in named if name))
+        like = near_models(model, (name for name in named if name))
         hint = f"near: {', '.join(like)}; " if like else ""
         raise FieldError(
             "model", "unknown-model", f"no model called {_quoted(model)} is known",
@@ -172,7 +172,7 @@ class WhatIfs:
         )  # fmt: skip
 
 
-def _notes(base: Params, params: Params, supposition: Supposition, known: Known | None) -> Iterator[str]:
+def _notes(base: Params, params: Params, supposition: Supposition, known: KnownModel | None) -> Iterator[str]:
     """What the numbers are, and what they are not."""
     limits, policy = params.limits.given, params.policy
     fitting = params.fitting
@@ -205,7 +205,7 @@ def _notes(base: Params, params: Params, supposition: Supposition, known: Known 
             yield f"Counted with {params.encoding}; the recorded side with {base.encoding}."
 
 
-def _window_note(model: str, known: Known | None) -> Iterator[str]:
+def _window_note(model: str, known: KnownModel | None) -> Iterator[str]:
     """Where the limits of a supposed model come from."""
     if known is None:
         return

@@ -33,7 +33,7 @@ def limits_of(step: Step) -> Limits:
     return Limits(window.limit, window.reserved, None if window.cap == rest else window.cap)
 
 
-def side(step: Step, limits: Limits | None = None) -> Side:
+def whatif_side(step: Step, limits: Limits | None = None) -> Side:
     """What the comparison keeps of a step; with `limits`, its verdict under those."""
     window, cache = step.window, step.cache
     cap, free, over = window.cap, window.free, window.over
@@ -101,7 +101,7 @@ class ContextCosts:
         )
 
     def _simulated(self, cost: StepCost, step: Step, other: Step) -> Decimal | None:
-        tokens, used = split(cost.sent_tokens, step, other), other.window.used
+        tokens, used = split_context(cost.sent_tokens, step, other), other.window.used
         billed = cost.believed_tokens
         size = used if billed is None or not step.window.used else billed.context * used // step.window.used
         usage = step.usage
@@ -119,7 +119,7 @@ class ContextCosts:
         return None if money is None or not found.source else money.context
 
 
-def split(recorded: Tokens, step: Step, other: Step) -> Tokens:
+def split_context(recorded: Tokens, step: Step, other: Step) -> Tokens:
     """The simulated context by how it is billed.
 
     What is not recorded stands in front, so it is what was read from a cache first, and is again.  Of what a
@@ -141,7 +141,7 @@ def split(recorded: Tokens, step: Step, other: Step) -> Tokens:
     return Tokens(rest - written - hour, cached, written, 0, hour)
 
 
-class Tally:
+class SideTally:
     """Sums over the steps of one side."""
 
     def __init__(self) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.analysis.query_context import Arounds
-from ctxctl.analysis.search import Look
+from ctxctl.analysis.query_context import QueryContexts
+from ctxctl.analysis.search import SearchedStep
 from ctxctl.engine.query import Query, Word
-from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.addresses import prefix
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctxctl.tokens.catalogue.rates import RateBook
 
 
-class Held(NamedTuple):
+class PredicateHolds(NamedTuple):
     """Whether a query holds of a step."""
 
     truth: bool | None
@@ -29,26 +29,26 @@ class Held(NamedTuple):
     """Those of the step's changes of which it holds; none where it asks of steps as a whole."""
 
 
-class Stop(NamedTuple):
+class WhereStep(NamedTuple):
     """One step of a replay with the answer."""
 
     ordinal: int
-    at: At
-    held: Held
+    at: StepAt
+    held: PredicateHolds
 
 
-class Where:
+class WhereQuery:
     """Asks one query of the steps of one replay, each of them once and in order."""
 
     def __init__(self, inspector: Inspector, query: Query, book: RateBook | None = None) -> None:
         self._query = query
         self._text = inspector.text
-        self._arounds = Arounds(query, inspector.text, book)
+        self._arounds = QueryContexts(query, inspector.text, book)
         self._before: dict[ThreadKey, list[Placement]] = {}
         self._bit = {word: 1 << n for n, word in enumerate(query.words)}
         self._words: dict[Content, int] = {}
 
-    def held(self, at: At, engine: Engine) -> Held:
+    def held(self, at: StepAt, engine: Engine) -> PredicateHolds:
         """Whether the query holds of the step that the engine has just finished."""
         query, step = self._query, at.step
         key = ThreadKey(step.session, step.thread)
@@ -57,8 +57,8 @@ class Where:
         before = self._before.get(key, [])
         self._before[key] = at.placements
         if query.about_steps or truth is False:
-            return Held(truth)
-        look = Look(at, before, engine, key)
+            return PredicateHolds(truth)
+        look = SearchedStep(at, before, engine, key)
         fitting: list[Change] = []
         unknown = False
         for change in step.changes:
@@ -73,7 +73,7 @@ class Where:
             if found:
                 fitting.append(change)
             unknown = unknown or found is None
-        return Held(True if fitting else None if unknown else False, tuple(fitting))
+        return PredicateHolds(True if fitting else None if unknown else False, tuple(fitting))
 
     def _says(self, content: Content | None, word: Word) -> bool | None:
         if content is None:
@@ -86,7 +86,7 @@ class Where:
         return bool(bits & self._bit[word])
 
 
-def where(
+def steps_where(
     inspector: Inspector,
     query: Query,
     progress: Progress | None = None,
@@ -94,12 +94,12 @@ def where(
     book: RateBook | None = None,
     skipped: bool = False,
     settle: bool = True,
-) -> Iterator[Stop]:
+) -> Iterator[WhereStep]:
     """Replay the trace, asking the query at each step.  With `settle`, `summary` and `problems` are of it."""
-    asked = Where(inspector, query, book)
+    asked = WhereQuery(inspector, query, book)
     listed = skipped or query.asks_skipped
     for ordinal, (at, engine) in enumerate(inspector.walk(progress, skipped=listed, settle=settle)):
-        yield Stop(ordinal, at, asked.held(at, engine))
+        yield WhereStep(ordinal, at, asked.held(at, engine))
 
 
 def address(step: Step, *, several: bool) -> str:

@@ -11,12 +11,12 @@ from ctxctl.model.fitting import Room
 from ctxctl.model.whatif import Limits
 from ctxctl.text import visible
 from ctxctl.tokens.encodings import NAMES
-from ctxctl.tokens.models import resolve
+from ctxctl.tokens.models import resolve_encoding
 
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
-class Ground(NamedTuple):
+class PlanBase(NamedTuple):
     """What the numbers rest on."""
 
     room: Room
@@ -29,7 +29,7 @@ class Ground(NamedTuple):
     """What was assumed about the encoding, one sentence; empty: nothing."""
 
 
-def ground(model: Model, own: dict[str, dict[str, Any]]) -> Ground:
+def plan_base(model: Model, own: dict[str, dict[str, Any]]) -> PlanBase:
     """Settle it; raises UsageError: `unknown-window`, `unknown-encoding`, `bad-plan`.
 
     Args:
@@ -51,12 +51,12 @@ def ground(model: Model, own: dict[str, dict[str, Any]]) -> Ground:
             f"no encoding is called {visible(model.encoding)!r}",
             hint=f"there are: {', '.join(NAMES)}",
         )
-    found = resolve(model.name)
+    found = resolve_encoding(model.name)
     room = Room(cap, limits.window, limits.reserve, limits.max_input)
     if model.encoding is not None and (model.name is None or model.encoding != found.encoding):
-        return Ground(room, told, model.encoding, model.name is None, "")
+        return PlanBase(room, told, model.encoding, model.name is None, "")
     assumed = found.assumed.replace("The trace names", "The plan names")
-    return Ground(room, told, found.encoding, found.known, assumed)
+    return PlanBase(room, told, found.encoding, found.known, assumed)
 
 
 def _limits(model: Model, own: dict[str, dict[str, Any]]) -> tuple[Limits, str]:
@@ -69,11 +69,11 @@ def _limits(model: Model, own: dict[str, dict[str, Any]]) -> tuple[Limits, str]:
             "the plan names neither a model nor a window",
             hint="[model] needs name = '…', or window = 128000",
         )
-    from ctxctl.tokens.catalogue.find import find, near
+    from ctxctl.tokens.catalogue.find import find_model, near_names
 
-    known = find(model.name, model.provider, own=own)
+    known = find_model(model.name, model.provider, own=own)
     if known.window is None and known.max_input is None:
-        alike = near(model.name) if known.how == "unknown" else []
+        alike = near_names(model.name) if known.how == "unknown" else []
         raise UsageError(
             "unknown-window",
             f"the window of {visible(model.name[:80])!r} is not known: {visible(known.note)}",

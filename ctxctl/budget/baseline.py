@@ -18,7 +18,7 @@ _VERSION: Final = 1
 _UPDATE: Final = "if that is meant: --update-baseline, and commit it"
 
 
-def numbers(found: Estimate) -> dict[str, int | str]:
+def compared_numbers(found: Estimate) -> dict[str, int | str]:
     """What is compared, at the plan's level: tokens, turns as `turn:` (less is worse), dollars as text."""
     level = found.plan.limits.at
     told: dict[str, int | str] = {"tokens:total": found.total(level)}
@@ -35,9 +35,9 @@ def numbers(found: Estimate) -> dict[str, int | str]:
     return dict(sorted(told.items()))
 
 
-def compared(found: Estimate, path: Path) -> list[Finding]:
+def compare_with_baseline(found: Estimate, path: Path) -> list[Finding]:
     """What is not as the baseline has it; raises UnreadableError (`no-such-file`, `bad-baseline`)."""
-    return list(_compared(numbers(found), _read(path), found))
+    return list(_compared(compared_numbers(found), _read(path), found))
 
 
 def _compared(now: dict[str, int | str], before: dict[str, Decimal], found: Estimate) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def _compared(now: dict[str, int | str], before: dict[str, Decimal], found: Esti
         )
 
 
-def written(found: Estimate, path: Path) -> list[str]:
+def write_baseline(found: Estimate, path: Path) -> list[str]:
     """Write the baseline anew; what changed, one line each.  Raises CtxctlError("write-failed")."""
     import json
     import os
@@ -76,7 +76,7 @@ def written(found: Estimate, path: Path) -> list[str]:
         before: dict[str, Decimal] = _read(path)
     except UnreadableError:
         before = {}
-    now = numbers(found)
+    now = compared_numbers(found)
     text = json.dumps({"version": _VERSION, "at": found.plan.limits.at, "numbers": now}, indent=2)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:

@@ -26,7 +26,7 @@ _SMALL: Final = 500
 """Below so many tokens a change of what is not recorded is no leap."""
 
 
-class Sent:
+class SentBesideRecord:
     """What was sent of one thread beside what is recorded; feed it its steps in their order."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ def _gone(step: Step) -> int:
     return found
 
 
-def shared(sums: Sequence[int], total: int) -> Arrival:
+def scaled_arrivals(sums: Sequence[int], total: int) -> Arrival:
     """What arrived, made `total` in all: each kind by the same share; answers where nothing is recorded."""
     arrived = sum(sums)
     if not arrived:
@@ -101,7 +101,7 @@ def part_of(name: str, tokens: str, now: int | None, told: str) -> Iterator[str]
     yield ""
 
 
-def fewer(history: Sequence[Sequence[int]], less: int) -> list[Any]:
+def fewer_tokens(history: Sequence[Sequence[int]], less: int) -> list[Any]:
     """Rows of a history that hold `less` tokens fewer in all, each by the same share; at most all of them."""
     held = sum(map(sum, history))
     left = max(0, held - less)

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ctxctl.budget.beside import fewer, named, part_of
-from ctxctl.budget.derive import earlier_lines, free, model_lines, part_lines, quoted
-from ctxctl.budget.observe import Group, Observed
+from ctxctl.budget.beside import fewer_tokens, named, part_of
+from ctxctl.budget.derive import earlier_lines, free_name, model_lines, part_lines, quoted
+from ctxctl.budget.observe import Observed, PartGroup
 from ctxctl.budget.plan import DRIFT, MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
-from ctxctl.budget.session_growth import Course
+from ctxctl.budget.session_growth import SessionGrowth
 from ctxctl.labels import plural
 from ctxctl.model.results import Placement, Step
 from ctxctl.text import visible
@@ -29,11 +29,11 @@ _AHEAD: Final = 3
 _LEAST_AHEAD: Final = 30
 
 
-class Onward(NamedTuple):
+class SessionSoFar(NamedTuple):
     """A session up to one of its requests."""
 
     observed: Observed
-    course: Course
+    course: SessionGrowth
     unit: str
     """`turn` or `request`."""
     number: int
@@ -42,14 +42,14 @@ class Onward(NamedTuple):
     placements: Sequence[Placement]
 
 
-def gone(inspector: Inspector, address: str, progress: Progress | None = None) -> Onward:
+def session_so_far(inspector: Inspector, address: str, progress: Progress | None = None) -> SessionSoFar:
     """Replay a session as far as a frame; raises UsageError as `Inspector.resolve` does."""
     last = inspector.resolve(address)
     spans = inspector.places().spans
     key = (spans[last].session, spans[last].thread)
     turns = {span.turn for span in spans[: last + 1] if (span.session, span.thread) == key}
     unit = "turn" if len(turns) >= LEAST_TURNS else "request"
-    observed, course, number = Observed(), Course(), 0
+    observed, course, number = Observed(), SessionGrowth(), 0
     walk = inspector.walk(progress, settle=True)
     for ordinal, (at, _) in enumerate(walk):
         step = at.step
@@ -58,7 +58,7 @@ def gone(inspector: Inspector, address: str, progress: Progress | None = None) -
             course.add(step, number)
             observed.add(step, at.placements, number)
         if ordinal == last:
-            found = Onward(observed, course, unit, number, step, list(at.placements))
+            found = SessionSoFar(observed, course, unit, number, step, list(at.placements))
             if last == len(spans) - 1:
                 # The trace's end tells what its format lacks.
                 deque(walk, 0)
@@ -66,7 +66,7 @@ def gone(inspector: Inspector, address: str, progress: Progress | None = None) -
     raise AssertionError("a step that was resolved is walked")
 
 
-def onward(found: Onward, name: str, encoding: str, lacking: str = "") -> str:
+def continuation_plan(found: SessionSoFar, name: str, encoding: str, lacking: str = "") -> str:
     """The plan as TOML.
 
     Args:
@@ -81,7 +81,7 @@ def onward(found: Onward, name: str, encoding: str, lacking: str = "") -> str:
     used, beside = found.step.window.used, found.step.window.unrecorded or 0
     rest = used - max(0, beside) - sum(now.values()) - sum(map(sum, history))
     if rest < 0:
-        history = fewer(history, -rest)
+        history = fewer_tokens(history, -rest)
     seen = _newest(found.course.seen())
     unit, requests = found.unit, sum(map(len, seen))
     drawn = plural(len(seen), unit) + (f" with {plural(requests, 'request')}" if unit == "turn" else "")
@@ -105,7 +105,7 @@ def onward(found: Onward, name: str, encoding: str, lacking: str = "") -> str:
     taken: set[str] = set()
     if beside > 0:
         told = f"Billed beside what is recorded, at {unit} {found.number:,}."
-        out += part_of(quoted(free(named(lacking), taken)), str(beside), beside, told)
+        out += part_of(quoted(free_name(named(lacking), taken)), str(beside), beside, told)
     out += part_lines(threads, taken, now, unit)
     if rest > 0:
         out += earlier_lines(rest, taken)
@@ -114,7 +114,7 @@ def onward(found: Onward, name: str, encoding: str, lacking: str = "") -> str:
     return "\n".join(out) + "\n"
 
 
-def _now(observed: Observed) -> dict[Group, int]:
+def _now(observed: Observed) -> dict[PartGroup, int]:
     """What the parts hold at the last request."""
     return {group: sum(sizes.values()) for group, sizes in observed.turns[-1].groups.items()}
 
@@ -129,7 +129,7 @@ def _newest(units: list[tuple[Arrival, ...]]) -> list[tuple[Arrival, ...]]:
     return units
 
 
-def _start(found: Onward, name: str, history: list[Arrival]) -> Iterator[str]:
+def _start(found: SessionSoFar, name: str, history: list[Arrival]) -> Iterator[str]:
     yield "[start]"
     yield f"trace = {quoted(name[:200])}"
     yield f"turn = {min(MOST_START, found.number)}"

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.budget.beside import named, part_of
-from ctxctl.budget.distribution import measured
-from ctxctl.budget.observe import Group, Observed, Seen, Talk, answers_of, groups_of, talk_of
+from ctxctl.budget.distribution import measured_spread
+from ctxctl.budget.observe import GroupSizes, Observed, PartGroup, TurnTalk, answers_of, groups_of, talk_of
 from ctxctl.budget.plan import DRIFT, MOST_DRAWN, MOST_DRAWS, MOST_SEEN, MOST_TURNS, Arrival
 from ctxctl.errors import UnreadableError
 from ctxctl.text import visible
-from ctxctl.tokens.models import resolve
+from ctxctl.tokens.models import resolve_encoding
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
@@ -80,7 +80,7 @@ def observed(inspector: Inspector, progress: Progress | None = None) -> list[Obs
     return list(longest.values())
 
 
-def derived(threads: Sequence[Observed], names: Sequence[str], encoding: str, lacking: str = "") -> str:
+def derived_plan(threads: Sequence[Observed], names: Sequence[str], encoding: str, lacking: str = "") -> str:
     """The plan as TOML.
 
     Args:
@@ -116,7 +116,7 @@ def derived(threads: Sequence[Observed], names: Sequence[str], encoding: str, la
     out += part_lines(threads, taken)
     earlier = [thread.earlier for thread in threads]
     if any(earlier):
-        out += earlier_lines(measured(earlier), taken)
+        out += earlier_lines(measured_spread(earlier), taken)
     if is_single(threads):
         out += _task(threads, taken)
         out += _single_conversation(threads, _drift(threads))
@@ -141,7 +141,7 @@ def model_lines(threads: Sequence[Observed], encoding: str) -> Iterator[str]:
         provider = provider_of(named[0][1])
         if provider is not None:
             yield f"provider = {quoted(provider)}"
-    found = resolve(name)
+    found = resolve_encoding(name)
     if encoding != found.encoding:
         yield f"encoding = {quoted(encoding)}"
     yield from _limit_lines(threads)
@@ -173,7 +173,7 @@ def _limit_lines(threads: Sequence[Observed]) -> Iterator[str]:
 def part_lines(
     threads: Sequence[Observed],
     taken: set[str],
-    now: Mapping[Group, int] | None = None,
+    now: Mapping[PartGroup, int] | None = None,
     unit: str = "turn",
 ) -> Iterator[str]:
     """The parts, their names added to `taken`; of a session that goes on, `now` has what each holds."""
@@ -185,7 +185,7 @@ def part_lines(
         yield f'segment = "{group.segment}"'
         if group.segment == "tools" and group.source:
             yield f"server = {quoted(group.source[:200])}"
-        yield f"tokens = {spread_text(measured(seen.sizes))}"
+        yield f"tokens = {spread_text(measured_spread(seen.sizes))}"
         if now is not None:
             yield f"now = {now.get(group, 0)}"
         yield from _rate(seen, unit)
@@ -201,8 +201,8 @@ def _unrecorded(threads: Sequence[Observed], taken: set[str], lacking: str) -> I
     told = f"Billed beside what is recorded: at the first request, {len(found):,} of {len(threads):,}."
     if less:
         told += f" In {less:,} of them fewer were billed than counted: 0 here."
-    size = spread_text(measured([max(0, tokens) for tokens in found]))
-    yield from part_of(quoted(free(named(lacking), taken)), size, None, told)
+    size = spread_text(measured_spread([max(0, tokens) for tokens in found]))
+    yield from part_of(quoted(free_name(named(lacking), taken)), size, None, told)
 
 
 def _limits(threads: Sequence[Observed]) -> Iterator[str]:
@@ -225,7 +225,7 @@ def _turns(threads: Sequence[Observed]) -> int:
 
 def earlier_lines(tokens: Any, taken: set[str]) -> Iterator[str]:
     """A part for messages that were there before, or for what stands for them."""
-    yield from ("[[part]]", f"name = {quoted(free('earlier messages', taken))}", 'segment = "history"')
+    yield from ("[[part]]", f"name = {quoted(free_name('earlier messages', taken))}", 'segment = "history"')
     yield f"tokens = {spread_text(tokens)}"
     yield ""
 
@@ -234,11 +234,11 @@ def _task(threads: Sequence[Observed], taken: set[str]) -> Iterator[str]:
     """What the first request brings beside the parts, in front of what follows."""
     sizes = _task_sizes(threads)
     if any(sizes):
-        yield from ("[[part]]", f"name = {quoted(free('first request', taken))}", 'segment = "history"')
-        yield from (f"tokens = {spread_text(measured(sizes))}", "")
+        yield from ("[[part]]", f"name = {quoted(free_name('first request', taken))}", 'segment = "history"')
+        yield from (f"tokens = {spread_text(measured_spread(sizes))}", "")
 
 
-def _rate(seen: Seen, unit: str) -> Iterator[str]:
+def _rate(seen: GroupSizes, unit: str) -> Iterator[str]:
     rate = seen.changed / seen.chances if seen.chances else 0.0
     yield f"changes = {rate:.3f}   # in {seen.changed:,} of {seen.chances:,} {unit}s"
     if seen.stays:
@@ -259,7 +259,7 @@ def _conversation(threads: Sequence[Observed]) -> Iterator[str]:
     )
     for name, values in rows:
         if values:
-            yield f"{name} = {spread_text(measured(values))}   # {len(values):,} seen"
+            yield f"{name} = {spread_text(measured_spread(values))}   # {len(values):,} seen"
     if (drift := _drift(threads)) is not None:
         yield f"drift = {drift:.2f}   # by so much the growth of a turn differs from session to session"
 
@@ -277,16 +277,16 @@ def _drift(threads: Sequence[Observed]) -> float | None:
     return min(MOST_DRIFT, stdev(found)) if len(found) > 1 else None
 
 
-def _size(talk: Talk) -> int:
+def _size(talk: TurnTalk) -> int:
     return talk.user + talk.answer + sum(talk.calls) + sum(talk.results)
 
 
-def _name(group: Group, taken: set[str]) -> str:
+def _name(group: PartGroup, taken: set[str]) -> str:
     kind = _PLURAL.get(group.kind, group.kind.replace("_", " "))
-    return free(f"{kind}: {group.source}" if group.source else kind, taken)
+    return free_name(f"{kind}: {group.source}" if group.source else kind, taken)
 
 
-def free(name: str, taken: set[str]) -> str:
+def free_name(name: str, taken: set[str]) -> str:
     """The name as it can stand in a plan, with a number where it is taken."""
     name = visible(name[:150])[:190]
     found, number = name, 1
@@ -298,7 +298,7 @@ def free(name: str, taken: set[str]) -> str:
 
 
 def spread_text(value: Any) -> str:
-    """TOML of what `measured` gives."""
+    """TOML of what `measured_spread` gives."""
     if isinstance(value, int):
         return str(value)
     return "{ " + ", ".join(f"{name} = {told}" for name, told in value.items()) + " }"

@@ -38,7 +38,7 @@ class Amount:
         return f"{self.tokens:,} tokens" if self.tokens is not None else given_share(self.share or 0)
 
 
-class Spread:
+class Distribution:
     """A distribution by its quantile function: straight lines between `points`.
 
     `points` are (probability, value), the first at 0 and the last at 1, values never falling.
@@ -73,19 +73,19 @@ class Spread:
         return self.at(chance.random())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Spread) and self.points == other.points
+        return isinstance(other, Distribution) and self.points == other.points
 
     def __hash__(self) -> int:
         return hash(self.points)
 
 
-def always(value: int) -> Spread:
+def constant(value: int) -> Distribution:
     """The same value each time."""
-    return Spread(((0.0, float(value)), (1.0, float(value))))
+    return Distribution(((0.0, float(value)), (1.0, float(value))))
 
 
-def measured(values: Sequence[int]) -> dict[str, int] | int:
-    """What `spread` reads, of values that were seen: their percentiles, or the one value that they all have.
+def measured_spread(values: Sequence[int]) -> dict[str, int] | int:
+    """Percentiles of observed values, as `distribution` reads them; the value itself where all are equal.
 
     Needs at least one value.
     """
@@ -110,7 +110,7 @@ def quantile(values: Iterable[T], share: float, key: Any = None) -> T:
     return ordered[max(0, ceil(share * len(ordered) - 1e-9) - 1)]
 
 
-def size(value: object) -> Size:
+def token_size(value: object) -> Size:
     """A number of tokens from 0 up; raises ValueError."""
     if isinstance(value, str):
         try:
@@ -122,7 +122,7 @@ def size(value: object) -> Size:
     return Size(value)
 
 
-def amount(value: object) -> Amount:
+def amount_bound(value: object) -> Amount:
     """A bound; raises ValueError."""
     if isinstance(value, str) and value.strip().endswith("%"):
         try:
@@ -133,34 +133,34 @@ def amount(value: object) -> Amount:
             raise ValueError("must be a share from 0% to 100%, as '5%'")
         return Amount(None, share / 100)
     try:
-        return Amount(int(size(value)), None)
+        return Amount(int(token_size(value)), None)
     except ValueError:
         raise ValueError("must be a number of tokens, as 4000 or '4k', or a share, as '5%'") from None
 
 
-def spread(value: object) -> Spread:
+def distribution(value: object) -> Distribution:
     """A distribution; raises ValueError."""
     if not isinstance(value, Mapping):
         try:
-            return always(size(value))
+            return constant(token_size(value))
         except ValueError:
             raise ValueError(f"must be {_WANTED}") from None
     if set(value) == {"from", "to"}:
-        low, high = size(value["from"]), size(value["to"])
+        low, high = token_size(value["from"]), token_size(value["to"])
         if low > high:
             raise ValueError(f"must have from <= to, not {low} and {high}")
-        return Spread(((0.0, float(low)), (1.0, float(high))))
+        return Distribution(((0.0, float(low)), (1.0, float(high))))
     return _percentiles(value)
 
 
-def _percentiles(value: Mapping[Any, object]) -> Spread:
+def _percentiles(value: Mapping[Any, object]) -> Distribution:
     points: dict[float, float] = {}
     for name, told in value.items():
         match = _QUANTILE.fullmatch(str(name))
         if name not in ("min", "max") and match is None:
             raise ValueError(f"must be {_WANTED}; {str(name)[:40]!r} is none of these")
         share = 0.0 if name == "min" else 1.0 if match is None else int(match[1]) / 100
-        points[share] = float(size(told))
+        points[share] = float(token_size(told))
     if not points.keys() - {0.0, 1.0}:
         raise ValueError(f"must be {_WANTED}")
     ordered = sorted(points.items())
@@ -171,7 +171,7 @@ def _percentiles(value: Mapping[Any, object]) -> Spread:
         ordered.insert(0, (0.0, 0.0))
     if 1.0 not in points:
         ordered.append((1.0, values[-1]))
-    return Spread(tuple(ordered))
+    return Distribution(tuple(ordered))
 
 
 def _whole(value: float) -> int:

@@ -8,10 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ctxctl.budget.base import Ground, ground
+from ctxctl.budget.base import PlanBase, plan_base
 from ctxctl.budget.distribution import quantile
-from ctxctl.budget.fitted import Request, Run, acting, fitted
-from ctxctl.budget.growth import AtTurn, Between, FirstTurn, Growth, at_turn, between, first_turn, grown
+from ctxctl.budget.fitted import Request, Run, fitted_runs, runs_until_acting
+from ctxctl.budget.growth import AtTurn, Between, FirstTurn, Growth, at_turn, between, first_turn, grown_runs
 from ctxctl.budget.measure import Measured, Reader
 from ctxctl.budget.plan import Model, Plan, policy_of
 from ctxctl.model.money import ZERO, Tokens, priced
@@ -20,7 +20,7 @@ from ctxctl.tokens.catalogue.rates import Priced, RateBook
 from ctxctl.tokens.counter import Counter
 
 MOST_WORK: Final = 2_500_000
-"""Candidates looked at in sessions under the policy (`fitted.Session.work`): a few seconds."""
+"""Candidates looked at in sessions under the policy (`fitted_runs.Session.work`): a few seconds."""
 KEPT: Final = 0.5
 """How much of a part stays when it is asked what shrinking it would do."""
 
@@ -43,7 +43,9 @@ class Bill(NamedTuple):
     """Whose prices they are, and what was assumed."""
 
 
-def billed(model: Model, runs: Sequence[Run], own: dict[str, dict[str, Any]]) -> tuple[Bill | None, str]:
+def bill_of_runs(
+    model: Model, runs: Sequence[Run], own: dict[str, dict[str, Any]]
+) -> tuple[Bill | None, str]:
     """The bill, or None and why nobody can tell it."""
     if model.name is None:
         return None, "The plan names no model."
@@ -58,7 +60,7 @@ def billed(model: Model, runs: Sequence[Run], own: dict[str, dict[str, Any]]) ->
         for request in run.requests:
             rates = book.rates(model.name, model.provider, model.date, request.sent)
             found = rates
-            tokens = spent(request, rates, caching=model.caching)
+            tokens = tokens_by_billing(request, rates, caching=model.caching)
             cost = priced(tokens, rates.rates)
             bare = priced(Tokens(request.sent, 0, 0, request.output), rates.rates)
             if cost is None or bare is None:
@@ -80,7 +82,7 @@ def billed(model: Model, runs: Sequence[Run], own: dict[str, dict[str, Any]]) ->
     ), ""  # fmt: skip
 
 
-def spent(request: Request, found: Priced, *, caching: bool) -> Tokens:
+def tokens_by_billing(request: Request, found: Priced, *, caching: bool) -> Tokens:
     """How a request is billed: what begins like the one before is read from the cache, the rest is written to
     it where that has a price of its own."""
     if not caching or found.rates.cache_read is None:
@@ -127,7 +129,7 @@ class Estimate(NamedTuple):
     name: str
     """Of the plan, as it was given."""
     plan: Plan
-    ground: Ground
+    ground: PlanBase
     parts: tuple[Measured, ...]
     turns: tuple[AtTurn, ...]
     """Each turn of the conversation, with nothing left out."""
@@ -198,27 +200,27 @@ def estimate(
         own: Models of the user's own settings.
         listed: By part, what its MCP server lists; a part whose server was not asked is an error.
 
-    Raises what `ground`, `Reader.measure` and `policy_of` raise.
+    Raises what `plan_base`, `Reader.measure` and `policy_of` raise.
     """
-    base = ground(plan.model, own)
+    base = plan_base(plan.model, own)
     path = default_path()
     cache = CountCache(path) if path is not None else None
     try:
         counter = Counter(base.encoding, cache)
         parts = Reader(folder, counter, exact=base.exact, listed=listed).measure(plan)
-        growth = grown(plan, parts)
+        growth = grown_runs(plan, parts)
         policy = policy_of(plan, name)
         # Texts that a policy makes up are nothing for the user's cache of counts.
         count = lru_cache(maxsize=4096)(Counter(base.encoding).count)
         room = base.room
         firsts = growth.first_over(base.room.cap)
-        runs = fitted(plan, parts, policy, room, lambda text: count(text)[0], MOST_WORK)
-        acted = acting(plan, parts, policy, room, lambda text: count(text)[0], firsts, runs)
+        runs = fitted_runs(plan, parts, policy, room, lambda text: count(text)[0], MOST_WORK)
+        acted = runs_until_acting(plan, parts, policy, room, lambda text: count(text)[0], firsts, runs)
     finally:
         if cache is not None:
             cache.close()
     first = first_turn(firsts)
-    bill, unpriced = billed(plan.model, runs, own)
+    bill, unpriced = bill_of_runs(plan.model, runs, own)
     return Estimate(
         name, plan, base, parts,
         tuple(at_turn(growth, turn) for turn in range(plan.first, plan.last + 1)),

@@ -208,7 +208,7 @@ class Session:
         return blocks + notes.get(len(wanted), [])
 
 
-def fitted(
+def fitted_runs(
     plan: Plan,
     parts: tuple[Measured, ...],
     policy: Fitter,
@@ -232,7 +232,7 @@ def fitted(
     return runs
 
 
-def acting(
+def runs_until_acting(
     plan: Plan,
     parts: tuple[Measured, ...],
     policy: Fitter,
@@ -244,7 +244,7 @@ def acting(
     """All runs as far as to where the policy first does something; only `done` if it decides early.
 
     Args:
-        plan: The plan, and what follows is as for `fitted`.
+        plan: The plan, and what follows is as for `fitted_runs`.
         parts: Its parts.
         policy: Its policy.
         room: What a prompt may hold.

@@ -61,7 +61,7 @@ class Between(NamedTuple):
     """Nineteen runs of twenty have it by this turn."""
 
 
-def grown(plan: Plan, parts: tuple[Measured, ...]) -> Growth:
+def grown_runs(plan: Plan, parts: tuple[Measured, ...]) -> Growth:
     """Draw all runs of a plan."""
     names = (*(part.part.name for part in parts), *TALK)
     history = plan.start.history if plan.start is not None else ()

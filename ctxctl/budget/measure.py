@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from ctxctl.budget.distribution import Spread, always, quantile
+from ctxctl.budget.distribution import Distribution, constant, quantile
 from ctxctl.budget.plan import Part, Plan
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.text import visible
@@ -41,7 +41,7 @@ class Measured(NamedTuple):
     method: str
     """`exact`, `calibrated` (tools, by what OpenAI bills for them), `estimate` (the model's encoding is not
     known) or `plan`: the plan says the size."""
-    size: Spread
+    size: Distribution
     """Of the whole part where it is exact, of one item where the plan says it."""
     pieces: tuple[Piece, ...]
     p50: int
@@ -89,7 +89,7 @@ class Reader:
             paths = self._found(part, part.files)
             pieces, method = self._counted([(self._name(p), self._text(p)) for p in paths])
         total = sum(piece.tokens for piece in pieces)
-        return Measured(part, method, always(total), pieces, total, total, total)
+        return Measured(part, method, constant(total), pieces, total, total, total)
 
     def _live(self, part: Part, command: tuple[str, ...]) -> list[tuple[str, str]]:
         """Names and texts of what a server has listed; nothing is run here."""
@@ -223,7 +223,7 @@ def definitions(value: Any) -> Iterator[tuple[str, str]]:
         yield made.title or str(one.get("type") or "tool"), made.text or ""
 
 
-def _drawn(part: Part, tokens: Spread) -> Measured:
+def _drawn(part: Part, tokens: Distribution) -> Measured:
     if part.items is None:
         return Measured(part, "plan", tokens, (), tokens.at(0.5), tokens.at(0.95), tokens.at(0.99))
     chance = Random(0)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from ctxctl.budget.beside import Sent
-from ctxctl.budget.session_growth import STANDS_FOR_OLDER, Course
+from ctxctl.budget.beside import SentBesideRecord
+from ctxctl.budget.session_growth import STANDS_FOR_OLDER, SessionGrowth
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of
 
@@ -20,7 +20,7 @@ _TALK: Final = {
 }
 
 
-class Group(NamedTuple):
+class PartGroup(NamedTuple):
     """Placements that make one part of a plan."""
 
     segment: str
@@ -29,7 +29,7 @@ class Group(NamedTuple):
     source: str | None
 
 
-class Seen(NamedTuple):
+class GroupSizes(NamedTuple):
     """A group over the turns of all sessions."""
 
     sizes: tuple[int, ...]
@@ -40,7 +40,7 @@ class Seen(NamedTuple):
     stays: bool
 
 
-class Talk(NamedTuple):
+class TurnTalk(NamedTuple):
     """What is said in one turn, in tokens."""
 
     user: int
@@ -57,11 +57,11 @@ class _Turn:
         self.calls: list[int] = []
         self.results: list[int] = []
         self.parallel: list[int] = []
-        self.groups: dict[Group, dict[int, int]] = {}
+        self.groups: dict[PartGroup, dict[int, int]] = {}
 
     @property
-    def talk(self) -> Talk:
-        return Talk(self.user, self.answer, tuple(self.calls), tuple(self.results), tuple(self.parallel))
+    def talk(self) -> TurnTalk:
+        return TurnTalk(self.user, self.answer, tuple(self.calls), tuple(self.results), tuple(self.parallel))
 
 
 class Observed:
@@ -75,8 +75,8 @@ class Observed:
         self.earlier = 0
         """Tokens of messages that were there before the first one that was recorded."""
         self.uncounted = 0
-        self.sent = Sent()
-        self.course = Course()
+        self.sent = SentBesideRecord()
+        self.course = SessionGrowth()
         """The same by request."""
         self.over = 0
         """Requests that were over the cap then in force."""
@@ -147,11 +147,11 @@ class Observed:
             return
         segment = ("tools", "system", "context")[rank_of(placement.segment)]
         source = placement.source if segment != "system" else None
-        group = Group(segment, placement.kind, source)
+        group = PartGroup(segment, placement.kind, source)
         turn.groups.setdefault(group, {})[placement.key] = placement.tokens
 
 
-def talk_of(threads: Iterable[Observed]) -> list[Talk]:
+def talk_of(threads: Iterable[Observed]) -> list[TurnTalk]:
     """The turns of all sessions; the last answer of each is in no request: its turn knows nothing of it."""
     return [turn.talk for thread in threads for turn in thread.turns]
 
@@ -161,9 +161,9 @@ def answers_of(threads: Iterable[Observed]) -> list[int]:
     return [turn.answer for thread in threads for turn in thread.turns[:-1]]
 
 
-def groups_of(threads: Sequence[Observed]) -> dict[Group, Seen]:
+def groups_of(threads: Sequence[Observed]) -> dict[PartGroup, GroupSizes]:
     """The groups of all sessions, in the order of the window, each with its sizes by turn."""
-    names: dict[Group, None] = {}
+    names: dict[PartGroup, None] = {}
     for thread in threads:
         for turn in thread.turns:
             names.update(dict.fromkeys(turn.groups))
@@ -171,7 +171,7 @@ def groups_of(threads: Sequence[Observed]) -> dict[Group, Seen]:
     return {group: _seen(group, threads) for group in sorted(names, key=lambda g: order.index(g.segment))}
 
 
-def _seen(group: Group, threads: Sequence[Observed]) -> Seen:
+def _seen(group: PartGroup, threads: Sequence[Observed]) -> GroupSizes:
     whole: list[int] = []
     fresh: list[int] = []
     changed = chances = grew = 0
@@ -190,4 +190,4 @@ def _seen(group: Group, threads: Sequence[Observed]) -> Seen:
                 fresh.append(new)
             before = now
     stays = group.segment == "context" and changed > 0 and grew * 2 > changed
-    return Seen(tuple(fresh if stays else whole), changed, chances, stays)
+    return GroupSizes(tuple(fresh if stays else whole), changed, chances, stays)

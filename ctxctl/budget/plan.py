@@ -8,7 +8,15 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from ctxctl.budget.distribution import Amount, Size, Spread, always, amount, size, spread
+from ctxctl.budget.distribution import (
+    Amount,
+    Distribution,
+    Size,
+    amount_bound,
+    constant,
+    distribution,
+    token_size,
+)
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.model.whatif import MOST_TOKENS
 from ctxctl.text import visible
@@ -68,8 +76,8 @@ class Part(_Table, frozen=True):
     tools: str | tuple[str, ...] | None = None
     mcp: Annotated[tuple[str, ...], Meta(min_length=1)] | None = None
     """Command of an MCP server, which is asked for its tools where the user says so."""
-    tokens: Spread | None = None
-    items: Spread | None = None
+    tokens: Distribution | None = None
+    items: Distribution | None = None
     """Of a retrieval: how many there are at a time, each of `tokens`."""
     server: str | None = None
     """Of tool definitions: whose they are."""
@@ -105,15 +113,15 @@ class Conversation(_Table, frozen=True):
     """How a session goes, in tokens."""
 
     turns: Annotated[int, Meta(ge=1, le=MOST_TURNS)] = 1
-    user: Spread = always(0)
-    answer: Spread = always(0)
+    user: Distribution = constant(0)
+    answer: Distribution = constant(0)
     """What the model says in a turn and what stays in the history of it."""
-    calls: Spread = always(0)
+    calls: Distribution = constant(0)
     """Tool calls in a turn."""
-    parallel: Spread = always(1)
+    parallel: Distribution = constant(1)
     """Of these, how many come in one answer."""
-    call: Spread = always(0)
-    result: Spread = always(0)
+    call: Distribution = constant(0)
+    result: Distribution = constant(0)
     unit: Literal["turn", "request"] = "turn"
     """What is counted: of a session of one prompt and many requests, a turn of the plan is a request."""
     seen: tuple[Annotated[tuple[Arrival, ...], Meta(min_length=1)], ...] = ()
@@ -191,7 +199,7 @@ class Plan(_Table, frozen=True):
         return self.first + self.conversation.turns - 1
 
 
-_READ: Final[dict[Any, Any]] = {Size: size, Amount: amount, Spread: spread}
+_READ: Final[dict[Any, Any]] = {Size: token_size, Amount: amount_bound, Distribution: distribution}
 
 
 def load(path: Path) -> tuple[Plan, str]:
@@ -287,7 +295,7 @@ def _checked(plan: Plan, name: str) -> None:
 def _talk_checked(plan: Plan, name: str) -> None:
     talk = plan.conversation
     sizes = (talk.user, talk.answer, talk.calls, talk.call, talk.result)
-    if talk.seen and any(told != always(0) for told in sizes):
+    if talk.seen and any(told != constant(0) for told in sizes):
         raise _bad(name, "conversation.seen stands in place of user, answer, calls, call and result")
     if talk.unit == "request" and not talk.seen:
         raise _bad(name, 'conversation.unit = "request" needs seen')
@@ -297,10 +305,10 @@ def _talk_checked(plan: Plan, name: str) -> None:
 
 def policy_of(plan: Plan, name: str) -> Any:
     """The fitting policy; raises UsageError: `unknown-policy`, `bad-policy-parameter`, `bad-plan`."""
-    from ctxctl.policies.registry import by_name, fits
+    from ctxctl.policies.registry import is_fitter, policy_by_name
 
-    policy = by_name(plan.policy)
-    if policy is None or not fits(policy):
+    policy = policy_by_name(plan.policy)
+    if policy is None or not is_fitter(policy):
         raise _bad(name, f"policy {plan.policy!r} does not say what is left out")
     return policy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ctxctl.budget.beside import COLUMN, Sent, shared
+from ctxctl.budget.beside import COLUMN, SentBesideRecord, scaled_arrivals
 from ctxctl.budget.plan import Arrival
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of
@@ -17,13 +17,13 @@ COMMON: Final = 0.95
 A file of 40,000 tokens that was read once says little of what comes."""
 
 
-class Course:
+class SessionGrowth:
     """One thread of one session; feed it its steps in their order."""
 
     def __init__(self) -> None:
         self.arrivals: list[Arrival] = []
         """What each request had that none before it had, by the provider's count where it was billed."""
-        self.sent = Sent()
+        self.sent = SentBesideRecord()
         self.units: list[int] = []
         """By request, the unit that it belongs to."""
         self._came: dict[str, int] = {}
@@ -42,7 +42,7 @@ class Course:
                 sums[column] += change.new
             elif change.status == "updated":
                 sums[column] += max(0, change.new - change.freed)
-        self.arrivals.append(shared(sums, self.sent.grown(step, sum(sums))))
+        self.arrivals.append(scaled_arrivals(sums, self.sent.grown(step, sum(sums))))
         self.units.append(unit)
 
     def seen(self) -> list[tuple[Arrival, ...]]:
@@ -95,4 +95,4 @@ def _cut(arrivals: Sequence[Arrival], most: int) -> tuple[Arrival, ...]:
     size = sum(map(sum, arrivals))
     if size <= most:
         return tuple(arrivals)
-    return tuple(shared(arrival, sum(arrival) * most // size) for arrival in arrivals)
+    return tuple(scaled_arrivals(arrival, sum(arrival) * most // size) for arrival in arrivals)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ctxctl.session.naming import Place
+    from ctxctl.session.naming import NamedPlace
 
 _SHIELD = "\0"
 """In front of ``-@3``, which the parser would take for an option; no argument of a process can hold it."""
@@ -37,8 +37,8 @@ def plain(argument: str) -> str:
     return argument.removeprefix(_SHIELD)
 
 
-def split(argument: str, *, same: str | None = None) -> Place:
+def split(argument: str, *, same: str | None = None) -> NamedPlace:
     """As `naming.split`, of an argument as `shielded` left it."""
     from ctxctl.session import naming
 
-    return naming.split(argument.removeprefix(_SHIELD), same=same)
+    return naming.split_name(argument.removeprefix(_SHIELD), same=same)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxctl.analysis.where import Stop
+    from ctxctl.analysis.where import WhereStep
     from ctxctl.cli.only import Only
     from ctxctl.cli.session import Manner
     from ctxctl.engine.query import Query
@@ -23,12 +23,12 @@ def query_of(text: str) -> Query:
     """The predicate; a mistake in it is shown in its place, and raised as UsageError("bad-query")."""
     from ctxctl.cli.address import plain
     from ctxctl.cli.output import note
-    from ctxctl.engine.query import QueryError, parse
+    from ctxctl.engine.query import QueryError, parse_query
     from ctxctl.text import cells, visible
 
     text = plain(text)
     try:
-        return parse(text)
+        return parse_query(text)
     except QueryError as error:
         start = max(0, error.column - _SHOWN)
         shown = visible(text[start : error.column + _SHOWN])
@@ -89,14 +89,14 @@ class Replayed:
                 if chosen(result):
                     yield result, True
             return
-        from ctxctl.analysis.where import where
+        from ctxctl.analysis.where import steps_where
 
         book = prices(query, how)
         yield from self._narrowed(
-            where(inspector, query, how.out.progressed, book=book, skipped=how.everything)
+            steps_where(inspector, query, how.out.progressed, book=book, skipped=how.everything)
         )
 
-    def _narrowed(self, stops: Iterator[Stop]) -> Iterator[tuple[Step | Turn, bool]]:
+    def _narrowed(self, stops: Iterator[WhereStep]) -> Iterator[tuple[Step | Turn, bool]]:
         fits: set[tuple[str | None, str]] = set()
         for stop in stops:
             step, turn = stop.at.step, stop.at.turn

@@ -126,7 +126,7 @@ def _turned(inspector: Inspector, query: Query, how: Manner, thread: str | None)
 
 def _parted(inspectors: Sequence[Inspector], query: Query | None, how: Manner, thread: str | None) -> bool:
     """Two traces; whether they differ."""
-    from ctxctl.analysis.bisect import part
+    from ctxctl.analysis.bisect import first_parting
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.cli.session import base_name, header
     from ctxctl.report import jsonout
@@ -139,7 +139,7 @@ def _parted(inspectors: Sequence[Inspector], query: Query | None, how: Manner, t
     out, names = how.out, [base_name(inspector.name) for inspector in inspectors]
     predicate = None if query is None else str(query)
     one, two = inspectors
-    found = part(one, two, query, RateBook(how.settings.models), out.progressed)
+    found = first_parting(one, two, query, RateBook(how.settings.models), out.progressed)
     if thread is not None:
         found = [f for f in found if any(key is not None and key.thread == thread for key in (f.a, f.b))]
     differs = any(parted.parting is not None for parted in found)

@@ -54,8 +54,8 @@ def blame(
     color: opt.Color = None,
 ) -> None:
     """Show the assembled text of a frame with, for each block, its item, version, source and age."""
-    from ctxctl.analysis.blame import blame as blamed
-    from ctxctl.analysis.blame import shown
+    from ctxctl.analysis.blame import blame_frame as blamed
+    from ctxctl.analysis.blame import shown_blocks
     from ctxctl.analysis.by_name import copies_by_name
     from ctxctl.cli.address import split
     from ctxctl.cli.session import manner, opened, tell_problems, verdict
@@ -73,7 +73,7 @@ def blame(
             inspector.outline(how.out.progressed)  # what is wrong behind the frame counts, too
         found = blamed(inspector, ordinal, progress=how.out.progressed, canonical=canonical)
         name, version = copies_by_name(inspector, found, item) if item is not None else (None, None)
-        blocks = shown(found, stale=stale, duplicate=duplicate, item=name, version=version)
+        blocks = shown_blocks(found, stale=stale, duplicate=duplicate, item=name, version=version)
         tell = _json if json else _plain
         tell(inspector, how, found, blocks, stat)
         how.out.flush()

@@ -100,12 +100,12 @@ def budget(
         found = estimate(read, plan, path.parent, how.settings.models, listed)
     if update_baseline:
         assert baseline is not None
-        for line in kept.written(found, Path(baseline)) or ["nothing changed"]:
+        for line in kept.write_baseline(found, Path(baseline)) or ["nothing changed"]:
             how.out.lines([f"baseline: {line}"])
         gate = check
     findings = limits_kept(found) if gate else []
     if gate and baseline is not None and not update_baseline:
-        findings += kept.compared(found, Path(baseline))
+        findings += kept.compare_with_baseline(found, Path(baseline))
     if not update_baseline or gate:
         _tell(found, findings, form, text, how.out, gate=gate, against=baseline is not None)
     if gate:
@@ -173,7 +173,7 @@ def _template() -> str:
 
 
 def _derived(traces: list[str], out: Output) -> str:
-    from ctxctl.budget.derive import derived, observed
+    from ctxctl.budget.derive import derived_plan, observed
     from ctxctl.budget.observe import Observed
     from ctxctl.cli.session import base_name, manner, opened, tell_problems
     from ctxctl.report.unrecorded import lacking
@@ -191,7 +191,7 @@ def _derived(traces: list[str], out: Output) -> str:
             captures += inspector.summary.fidelity if inspector.summary is not None else ()
             tell_problems(inspector, how)
     names = [base_name(path) for path in traces]
-    return derived(threads, names, next(reversed(encodings)), lacking(captures))
+    return derived_plan(threads, names, next(reversed(encodings)), lacking(captures))
 
 
 def _continued(traces: list[str]) -> tuple[str, str] | None:
@@ -211,18 +211,18 @@ def _continued(traces: list[str]) -> tuple[str, str] | None:
 
 
 def _onward(path: str, address: str) -> str:
-    from ctxctl.budget.continuation import gone, onward
+    from ctxctl.budget.continuation import continuation_plan, session_so_far
     from ctxctl.cli.session import base_name, manner, opened, tell_problems
     from ctxctl.importers.registry import available
     from ctxctl.report.unrecorded import lacking
 
     how = manner()
     with opened(path, how, "measuring") as inspector:
-        found = gone(inspector, address)
+        found = session_so_far(inspector, address)
         measured = inspector.summary.fidelity if inspector.summary is not None else ()
         about = next((one.about for one in available() if one.name == inspector.format), None)
         words = lacking(measured, about)
-        text = onward(found, base_name(path), inspector.params.encoding, words)
+        text = continuation_plan(found, base_name(path), inspector.params.encoding, words)
         tell_problems(inspector, how)
     return text
 

@@ -105,11 +105,11 @@ def _gathered(traces: list[str], how: Manner) -> tuple[list[list[Lane]], bool]:
 
 def _paths(traces: list[str], format_name: str | None) -> Iterator[tuple[str, bool]]:
     """Every session, and whether it was named itself; those of a directory by name."""
-    from ctxctl.session.live_choice import Sessions
+    from ctxctl.session.live_choice import SessionChoice
 
     for trace in traces:
         if trace != "-" and Path(trace).is_dir():
-            sessions = Sessions(trace, format_name, pin=True)
+            sessions = SessionChoice(trace, format_name, pin=True)
             if sessions.several:
                 yield from ((str(path), False) for path in sorted(sessions.every()))
                 continue
@@ -168,18 +168,20 @@ def _list_kept(how: Manner) -> None:
     """What is shipped, and what the user saved, the one in use first."""
     from ctxctl.report import calibration as report
     from ctxctl.tokens.calibrate import store
-    from ctxctl.tokens.calibrate.shipped import over_shipped, shipped
+    from ctxctl.tokens.calibrate.shipped import over_shipped, shipped_calibration
 
     own = store.saved()
     others = [digest for digest, _ in store.all_saved() if own is None or digest != own.digest]
     out = how.out
     if how.json:
-        for calibration, origin in ((shipped(), "shipped"), (own, "saved")):
+        for calibration, origin in ((shipped_calibration(), "shipped"), (own, "saved")):
             if calibration is not None:
                 out.json(report.calibration_object(calibration, None, origin))
                 for fit in calibration.fits:
                     out.json(report.fit_object(fit))
     else:
-        whole = shipped() if own is None else over_shipped(own)
-        out.lines(report.kept_lines(shipped(), own, whole, others, out.width, everything=how.everything))
+        whole = shipped_calibration() if own is None else over_shipped(own)
+        out.lines(
+            report.kept_lines(shipped_calibration(), own, whole, others, out.width, everything=how.everything)
+        )
     out.flush()

@@ -55,7 +55,7 @@ def cost(
     color: opt.Color = None,
 ) -> None:
     """What a session cost: billed, counted, by what it was spent on, and what each cache break cost."""
-    from ctxctl.analysis.costs import Costs, walk
+    from ctxctl.analysis.costs import Costs, step_costs
     from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
     from ctxctl.errors import UsageError
     from ctxctl.report import costs as report
@@ -77,14 +77,14 @@ def cost(
         costs = Costs(RateBook(how.settings.models, provider_of(provider), _day(as_of)), _name_of(by))
         if json:
             out.json(jsonout.trace(header(inspector)))
-            for one in walk(inspector, costs):
+            for one in step_costs(inspector, costs):
                 out.json(report.step_object(one))
             for spent in costs.spent():
                 out.json(report.spent_object(by, spent))
             out.json(report.sum_object(costs))
             tell_problems(inspector, how)
         else:
-            rows, breaks = _walked(walk(inspector, costs), rows=steps)
+            rows, breaks = _walked(step_costs(inspector, costs), rows=steps)
             out.lines([*header_lines(header(inspector), out.width), *catalogue_line(out.width), ""])
             if steps:
                 out.lines([*report.steps_table(rows, out.width), ""])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ctxctl.model.results import Placement
     from ctxctl.report.compare import Comparison, Text
     from ctxctl.session import Inspector
-    from ctxctl.session.naming import Place
+    from ctxctl.session.naming import NamedPlace
 
 A = Annotated[
     str,
@@ -105,7 +105,7 @@ def diff(
     raise typer.Exit(Exit.FINDINGS if exit_code and found.differs else code)
 
 
-def _interface(left: Place, right: Place | None, thread: str | None, how: Manner) -> int:
+def _interface(left: NamedPlace, right: NamedPlace | None, thread: str | None, how: Manner) -> int:
     """Open the terminal UI on two frames, over the trace of the second; its exit code."""
     import sys
 
@@ -161,13 +161,13 @@ def _before(inspector: Inspector, ordinal: int) -> int:
 
 def comparison(one: Inspector, a: int, two: Inspector, b: int, *, canonical: bool = False) -> Comparison:
     """Two frames by their ordinals, with what is between them; `canonical`: texts with JSON in that form."""
-    from ctxctl.analysis.frame_pair import between, several_sessions
+    from ctxctl.analysis.frame_pair import frame_changes, several_sessions
     from ctxctl.cli.session import base_name, header
     from ctxctl.report.compare import Comparison, Side
     from ctxctl.report.heading import one_line
 
     left, right = one.frame(a), two.frame(b)
-    result = between(one, a, two, b)
+    result = frame_changes(one, a, two, b)
     under = list(dict.fromkeys((one_line(header(one)), one_line(header(two)))))
     return Comparison(
         under="; ".join(under),

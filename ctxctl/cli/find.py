@@ -114,7 +114,7 @@ def _trace(trace: str, query: Query, how: Manner, wish: _Wish) -> tuple[int, int
 
 def _steps(inspector: Inspector, query: Query, how: Manner, wish: _Wish) -> Counts:
     from ctxctl.analysis.frame_pair import several_sessions
-    from ctxctl.analysis.where import address, where
+    from ctxctl.analysis.where import address, steps_where
     from ctxctl.cli.asking import prices
     from ctxctl.cli.output import note
     from ctxctl.cli.session import base_name
@@ -127,7 +127,9 @@ def _steps(inspector: Inspector, query: Query, how: Manner, wish: _Wish) -> Coun
     name = base_name(inspector.name)
     several = several_sessions(inspector)
     counts, ended, limits = Counts(), False, Ceilings()
-    for stop in where(inspector, query, out.progressed, book=prices(query, how), skipped=how.everything):
+    for stop in steps_where(
+        inspector, query, out.progressed, book=prices(query, how), skipped=how.everything
+    ):
         step, held = stop.at.step, stop.held
         if wish.thread is not None and step.thread != wish.thread:
             continue

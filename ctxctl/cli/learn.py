@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from ctxctl.cli.session import Manner
     from ctxctl.model.problem import Problem
-    from ctxctl.session.learned.book import Learned
-    from ctxctl.session.learned.gather import Gathered
+    from ctxctl.session.learned.book import LearnedSet
+    from ctxctl.session.learned.gather import LearnedGatherer
 
 Recordings = Annotated[
     list[str] | None,
@@ -69,7 +69,7 @@ def _learn(recordings: list[str], client: str | None, version: str | None, how: 
     """Learn from each recording; those of one client and version are joined with what is known."""
     from ctxctl.cli.output import note
     from ctxctl.session.learned import store
-    from ctxctl.session.learned.book import joined
+    from ctxctl.session.learned.book import joined_sets
     from ctxctl.text import visible
 
     for recording in recordings:
@@ -78,7 +78,7 @@ def _learn(recordings: list[str], client: str | None, version: str | None, how: 
         made = _set(recording, gathered, client, version)
         known = (made.client, made.version) in store.names()
         if known:
-            made = joined(store.read(made.client, made.version), made)
+            made = joined_sets(store.read(made.client, made.version), made)
         store.save(made)
         if how.json:
             how.out.json(_object(made))
@@ -88,13 +88,13 @@ def _learn(recordings: list[str], client: str | None, version: str | None, how: 
     how.out.flush()
 
 
-def _gathered(recording: str, how: Manner) -> tuple[Gathered, list[Problem]]:
+def _gathered(recording: str, how: Manner) -> tuple[LearnedGatherer, list[Problem]]:
     from ctxctl.record.keys import user_key
     from ctxctl.record.redact import Found, Redactor
-    from ctxctl.session.learned.gather import Gathered
+    from ctxctl.session.learned.gather import LearnedGatherer
 
     redactor = Redactor(user_key())
-    gathered = Gathered(lambda text: redactor.text(text, Found()))
+    gathered = LearnedGatherer(lambda text: redactor.text(text, Found()))
     problems: list[Problem] = []
     with how.out.progress("learning"):
         gathered.take(_events(recording, how, problems))
@@ -118,7 +118,7 @@ def _events(recording: str, how: Manner, problems: list[Problem]) -> Iterator[di
             yield from (value for value in found if value.get("source") not in CLIENTS)
 
 
-def _set(recording: str, gathered: Gathered, client: str | None, version: str | None) -> Learned:
+def _set(recording: str, gathered: LearnedGatherer, client: str | None, version: str | None) -> LearnedSet:
     """The set under its name; raises UsageError or UnreadableError where there is none, or no name for it."""
     from ctxctl.errors import UnreadableError, UsageError
     from ctxctl.text import visible
@@ -174,7 +174,7 @@ def _list(how: Manner) -> None:
     how.out.flush()
 
 
-def _line(found: Learned) -> str:
+def _line(found: LearnedSet) -> str:
     from ctxctl.labels import plural
     from ctxctl.text import visible
 
@@ -185,7 +185,7 @@ def _line(found: Learned) -> str:
     return text + (f", {plural(found.redacted, 'secret')} redacted" if found.redacted else "")
 
 
-def _object(found: Learned) -> dict[str, Any]:
+def _object(found: LearnedSet) -> dict[str, Any]:
     return {
         "type": "learned",
         "client": found.client,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctxctl.cli.session import Manner
-    from ctxctl.lint.selection import Choice
+    from ctxctl.lint.selection import RuleChoice
     from ctxctl.model.findings import Finding, Tally
 
 _FORMS = ("text", "json", "sarif", "junit", "github")
@@ -120,14 +120,14 @@ def _choice(
     severity: str | None,
     given: list[str] | None,
     own: dict[str, Any],
-) -> Choice:
+) -> RuleChoice:
     """Flags before settings; parameters of both, and of one that both name the flag's."""
-    from ctxctl.lint.selection import choose, parsed
+    from ctxctl.lint.selection import choose_rules, parsed_parameters
 
     values: dict[str, dict[str, Any]] = {name: dict(table) for name, table in own.get("rules", {}).items()}
-    for rule, name, value in parsed(given or ()):
+    for rule, name, value in parsed_parameters(given or ()):
         values.setdefault(rule, {})[name] = value
-    return choose(
+    return choose_rules(
         select or own.get("select", ()),
         [*(ignore or ()), *own.get("ignore", ())],
         severity or own.get("severity"),
@@ -135,13 +135,13 @@ def _choice(
     )
 
 
-def _found(traces: Sequence[str], choice: Choice, how: Manner) -> _Found:
+def _found(traces: Sequence[str], choice: RuleChoice, how: Manner) -> _Found:
     """All traces, one after the other; one that cannot be read does not stop the others."""
     from ctxctl.cli.output import complain
     from ctxctl.cli.session import header, opened, tell_problems, verdict
     from ctxctl.errors import CtxctlError
-    from ctxctl.lint.run import linted
-    from ctxctl.model.findings import order
+    from ctxctl.lint.run import lint_with_tally
+    from ctxctl.model.findings import findings_order
     from ctxctl.report import jsonout
 
     findings: list[Finding] = []
@@ -153,7 +153,7 @@ def _found(traces: Sequence[str], choice: Choice, how: Manner) -> _Found:
             with opened(trace, how, "linting") as inspector:
                 if how.json:
                     how.out.json(jsonout.trace(header(inspector)))
-                made = linted(inspector, choice, how.settings.models, how.out.progressed)
+                made = lint_with_tally(inspector, choice, how.settings.models, how.out.progressed)
                 findings += made.findings
                 tallies[trace] = made.tally
                 if inspector.format != "native":
@@ -165,11 +165,18 @@ def _found(traces: Sequence[str], choice: Choice, how: Manner) -> _Found:
                 raise
             complain(error.message, error.hint)
             code = max(code, int(error.exit_code))
-    return _Found(sorted(findings, key=order), tallies, frozenset(foreign), code)
+    return _Found(sorted(findings, key=findings_order), tallies, frozenset(foreign), code)
 
 
 def _tell(
-    found: _Found, choice: Choice, baseline: str | None, form: str, how: Manner, *, update: bool, table: bool
+    found: _Found,
+    choice: RuleChoice,
+    baseline: str | None,
+    form: str,
+    how: Manner,
+    *,
+    update: bool,
+    table: bool,
 ) -> int:
     """Print what is new; the exit code that it asks for."""
     from pathlib import Path
@@ -180,12 +187,12 @@ def _tell(
 
     findings, known, stale = found.findings, 0, list[str]()
     if baseline is not None and update:
-        for line in kept.write(findings, found.tallies, Path(baseline)) or ["nothing changed"]:
+        for line in kept.write_baseline(findings, found.tallies, Path(baseline)) or ["nothing changed"]:
             note(f"baseline: {line}")
         findings, known = [], len(findings)
     elif baseline is not None:
         codes = [chosen.rule.code for chosen in choice.rules]
-        findings, known, stale = kept.held(findings, found.tallies, codes, Path(baseline))
+        findings, known, stale = kept.split_by_baseline(findings, found.tallies, codes, Path(baseline))
     _print(found._replace(findings=findings), choice, form, how, known=known, stale=len(stale), table=table)
     how.out.flush()
     for line in stale:
@@ -195,7 +202,7 @@ def _tell(
 
 
 def _print(
-    found: _Found, choice: Choice, form: str, how: Manner, *, known: int, stale: int, table: bool
+    found: _Found, choice: RuleChoice, form: str, how: Manner, *, known: int, stale: int, table: bool
 ) -> None:
     from ctxctl import __version__
     from ctxctl.report import gates
@@ -229,11 +236,11 @@ def _print(
 def _documented(explain: str | None, how: Manner) -> None:
     """One rule, or the list of all."""
     from ctxctl.lint.registry import rules
-    from ctxctl.lint.selection import find
+    from ctxctl.lint.selection import find_rule
     from ctxctl.report.lint import text
 
     if explain is not None:
-        how.out.lines(text.explained(find(explain), min(how.out.width, 100)))
+        how.out.lines(text.explained(find_rule(explain), min(how.out.width, 100)))
     else:
         how.out.lines(text.listed(rules(), min(how.out.width, 100)))
     how.out.flush()

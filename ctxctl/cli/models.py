@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxctl.cli.output import Output
-    from ctxctl.tokens.catalogue.find import Known
+    from ctxctl.tokens.catalogue.find import KnownModel
     from ctxctl.tokens.catalogue.table import Prices, Row
 
 Name = Annotated[
@@ -28,14 +28,14 @@ Provider = Annotated[
 def models(name: Name = None, provider: Provider = None, json: opt.Json = False) -> None:
     """What is known of a model; without a name, all models of their makers or of one provider."""
     from ctxctl.cli.session import manner
-    from ctxctl.tokens.catalogue.find import find
+    from ctxctl.tokens.catalogue.find import find_model
     from ctxctl.tokens.catalogue.names import provider_of
 
     how = manner(json=json)
     if name is None:
         _list(provider_of(provider), how.settings.models, how.out, json=json)
     else:
-        known = find(name, provider, own=how.settings.models)
+        known = find_model(name, provider, own=how.settings.models)
         if known.how == "unknown":
             _unknown(name, provider)
         _tell(known, how.out, json=json)
@@ -46,9 +46,9 @@ def models(name: Name = None, provider: Provider = None, json: opt.Json = False)
 def _unknown(name: str, provider: str | None) -> None:
     from ctxctl.errors import UsageError
     from ctxctl.text import visible
-    from ctxctl.tokens.catalogue.find import near
+    from ctxctl.tokens.catalogue.find import near_names
 
-    alike = near(name)
+    alike = near_names(name)
     hint = f"near: {', '.join(alike)}; or " if alike else ""
     raise UsageError(
         "unknown-model",
@@ -64,11 +64,11 @@ def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, 
     from ctxctl.report.catalogue import aged
     from ctxctl.report.tables import Column, table
     from ctxctl.text import visible
-    from ctxctl.tokens.catalogue.find import find
+    from ctxctl.tokens.catalogue.find import find_model
     from ctxctl.tokens.catalogue.names import MAKERS
-    from ctxctl.tokens.catalogue.table import load
+    from ctxctl.tokens.catalogue.table import load_table
 
-    known = load()
+    known = load_table()
     if provider is not None and provider not in known.providers:
         from difflib import get_close_matches
 
@@ -78,7 +78,7 @@ def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, 
             f"no provider called {visible(provider[:80])!r} is known",
             hint=f"near: {', '.join(alike)}" if alike else f"makers are {', '.join(MAKERS)}",
         )
-    mine = [find(name, own=own) for name in own]
+    mine = [find_model(name, own=own) for name in own]
     rows = [row for row in known.rows if (row.provider == provider if provider else row.provider in MAKERS)]
     if json:
         for entry in mine:
@@ -110,7 +110,7 @@ def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, 
     out.lines(["", f"{number(len(cells))} models; catalogue {aged()}{others}"])
 
 
-def _tell(known: Known, out: Output, *, json: bool) -> None:
+def _tell(known: KnownModel, out: Output, *, json: bool) -> None:
     """One model, and who else lists it."""
     if json:
         out.json(_object(known))
@@ -118,14 +118,14 @@ def _tell(known: Known, out: Output, *, json: bool) -> None:
     out.lines(_described(known, out.width))
 
 
-def _described(known: Known, width: int) -> Iterator[str]:
+def _described(known: KnownModel, width: int) -> Iterator[str]:
     from ctxctl.labels import number
     from ctxctl.report.catalogue import aged, made_of
     from ctxctl.report.tables import Column, labelled, table
     from ctxctl.text import visible
-    from ctxctl.tokens.models import resolve
+    from ctxctl.tokens.models import resolve_encoding
 
-    encoding = resolve(known.model or known.asked)
+    encoding = resolve_encoding(known.model or known.asked)
     facts = [
         ("model", known.model or known.asked),
         ("provider", known.provider or "not known"),
@@ -201,7 +201,7 @@ _PRICES = 5
 """Fields that every model has, if only as null."""
 
 
-def _object(known: Known) -> dict[str, object]:
+def _object(known: KnownModel) -> dict[str, object]:
     from ctxctl.report.money_json import listed
 
     return {
@@ -226,7 +226,7 @@ def _object(known: Known) -> dict[str, object]:
 
 def _row_object(row: Row) -> dict[str, object]:
     from ctxctl.report.money_json import listed
-    from ctxctl.tokens.catalogue.table import load
+    from ctxctl.tokens.catalogue.table import load_table
 
     return {
         "type": "model",
@@ -239,5 +239,5 @@ def _row_object(row: Row) -> dict[str, object]:
         "tiers": [listed(tier, _PRICES + 1) for tier in row.tiers],
         "deprecated": row.deprecated,
         "updated": row.updated,
-        "source": load().source_of(row),
+        "source": load_table().source_of(row),
     }

@@ -59,9 +59,9 @@ def complete_formats(incomplete: str) -> list[str]:
 
 def complete_policies(incomplete: str) -> list[str]:
     """Names of the policies, those of plug-ins included."""
-    from ctxctl.policies.registry import names
+    from ctxctl.policies.registry import policy_names
 
-    return [name for name in names() if name.startswith(incomplete)]
+    return [name for name in policy_names() if name.startswith(incomplete)]
 
 
 TraceArg = Annotated[

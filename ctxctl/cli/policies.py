@@ -10,7 +10,7 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.policies.registry import About
+    from ctxctl.policies.registry import PolicyListing
 
 Name = Annotated[
     str | None,
@@ -23,12 +23,12 @@ Name = Annotated[
 def policies(name: Name = None, json: opt.Json = False) -> None:
     """List the policies that a session can be replayed under, or tell all about one."""
     from ctxctl.cli.session import manner
-    from ctxctl.policies.registry import by_name, described
+    from ctxctl.policies.registry import described_policies, policy_by_name
 
     how = manner(json=json)
     if name is not None:
-        by_name(name)  # says which there are
-    known = [about for about in described() if name is None or about.name == name.partition(":")[0]]
+        policy_by_name(name)  # says which there are
+    known = [about for about in described_policies() if name is None or about.name == name.partition(":")[0]]
     if json:
         for about in known:
             how.out.json(_object(about))
@@ -40,7 +40,7 @@ def policies(name: Name = None, json: opt.Json = False) -> None:
     raise typer.Exit(0)
 
 
-def _listed(known: list[About], width: int) -> Iterator[str]:
+def _listed(known: list[PolicyListing], width: int) -> Iterator[str]:
     from ctxctl.report.tables import labelled, wrap
     from ctxctl.text import cells, visible
 
@@ -57,13 +57,13 @@ def _listed(known: list[About], width: int) -> Iterator[str]:
     )
 
 
-def _those(known: list[About]) -> str:
+def _those(known: list[PolicyListing]) -> str:
     others = [about.name for about in known if not about.fits]
     return f"All but {', '.join(others[:-1])} and {others[-1]}" if others[1:] else f"All but {others[0]}"
 
 
-def _told(about: About, width: int) -> Iterator[str]:
-    from ctxctl.policies.registry import shown
+def _told(about: PolicyListing, width: int) -> Iterator[str]:
+    from ctxctl.policies.registry import parameter_text
     from ctxctl.report.tables import Column, labelled, table, wrap
     from ctxctl.text import visible
 
@@ -78,7 +78,9 @@ def _told(about: About, width: int) -> Iterator[str]:
         columns = (
             Column("parameter"), Column("type"), Column("default", least=12), Column("what", least=20),
         )  # fmt: skip
-        rows = [(p.name, p.kind, shown(p.default) or "(none)", visible(p.what)) for p in about.parameters]
+        rows = [
+            (p.name, p.kind, parameter_text(p.default) or "(none)", visible(p.what)) for p in about.parameters
+        ]
         listed = table(columns, rows, width)
         yield ""
         yield from listed.head
@@ -96,7 +98,7 @@ def _entries(paragraph: str) -> Iterator[str]:
     yield " ".join(entry)
 
 
-def _object(about: About) -> dict[str, object]:
+def _object(about: PolicyListing) -> dict[str, object]:
     return {
         "type": "policy",
         "name": about.name,

@@ -85,7 +85,7 @@ def header(
     """The resolved parameters of a replay."""
     from ctxctl import __version__
     from ctxctl.report.header import Header
-    from ctxctl.session.calibration import described
+    from ctxctl.session.calibration import calibration_note
     from ctxctl.session.learned import choice
 
     params = inspector.params
@@ -107,7 +107,7 @@ def header(
         limits=params.limits,
         edited=params.edited,
         fitting=params.fitting,
-        calibration=described(params.calibration, params.encoding, params.first_model, params.target),
+        calibration=calibration_note(params.calibration, params.encoding, params.first_model, params.target),
         doubts=inspector.doubts,
         learned=choice.described(inspector.learned, inspector.replay),
     )

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from ctxctl.cli.session import Manner
     from ctxctl.model.sessions import SessionDiff
     from ctxctl.session import Inspector
-    from ctxctl.session.naming import Place
+    from ctxctl.session.naming import NamedPlace
 
 
-def pointed_out(left: Place, right: Place | None) -> None:
+def pointed_out(left: NamedPlace, right: NamedPlace | None) -> None:
     """Say what was compared, where two traces were named and no frame of them."""
     from ctxctl.cli.output import note
 
@@ -21,7 +21,9 @@ def pointed_out(left: Place, right: Place | None) -> None:
         note("ctxctl: these are the last frames; --sessions compares the whole sessions")
 
 
-def whole(left: Place, right: Place | None, how: Manner, *, stat: bool, exit_code: bool, frames: bool) -> int:
+def whole(
+    left: NamedPlace, right: NamedPlace | None, how: Manner, *, stat: bool, exit_code: bool, frames: bool
+) -> int:
     """Compare two sessions and print it; the exit code.  `frames`: what was asked for is about frames."""
     from ctxctl.analysis.sessions import compare_sessions
     from ctxctl.cli.session import opened, tell_problems, verdict

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ctxctl.cli.session import Manner
     from ctxctl.cli.watchlines import Lines
     from ctxctl.session import Inspector
-    from ctxctl.session.live import Live, News
+    from ctxctl.session.live import LiveNews, LiveSession
 
 _WAIT = 1.0
 _TERMINATED = 143
@@ -107,7 +107,7 @@ def _interface(place: str | None, how: Manner, *, pin: bool) -> int:
 
     settings = how.settings
 
-    def live() -> Live:
+    def live() -> LiveSession:
         return _live(place, how, pin=pin)
 
     def inspector() -> Inspector:
@@ -122,11 +122,13 @@ def _interface(place: str | None, how: Manner, *, pin: bool) -> int:
     return run(inspector, place or "watch", live=live, settings=settings)
 
 
-def _live(place: str | None, how: Manner, *, pin: bool, take: Callable[[object], None] | None = None) -> Live:
-    from ctxctl.session.live import Live
+def _live(
+    place: str | None, how: Manner, *, pin: bool, take: Callable[[object], None] | None = None
+) -> LiveSession:
+    from ctxctl.session.live import LiveSession
 
     settings = how.settings
-    return Live(
+    return LiveSession(
         place, target=settings.target, model=settings.model, encoding=settings.encoding,
         policy=settings.policy, format=settings.format, limits=how.limits, take=take, pin=pin,
         skipped=how.everything, seeks=take is None, calibration=settings.calibration,
@@ -167,14 +169,14 @@ def _lines(
     """Print what is over until something ends it; the exit code."""
     from ctxctl.cli.hooks import Hooks
     from ctxctl.cli.watchlines import Lines, goal
-    from ctxctl.session.live import Stopped
+    from ctxctl.session.live import PollStopped
 
     signals = _Signals()
     hooks = Hooks(command) if command is not None else None
     lines = Lines(how, goal(until), hooks.turn if hooks is not None else None)
     with _live(place, how, pin=pin, take=lines.take) as live, signals.caught():
         lines.live = live
-        with suppress(Stopped):
+        with suppress(PollStopped):
             _follow(live, lines, signals, idle)
         _end(live, lines, signals)
     if hooks is not None:
@@ -187,7 +189,7 @@ def _lines(
     return 0
 
 
-def _follow(live: Live, lines: Lines, signals: _Signals, idle: float | None) -> None:
+def _follow(live: LiveSession, lines: Lines, signals: _Signals, idle: float | None) -> None:
     quiet_since = time.monotonic()
 
     def stop() -> bool:
@@ -203,11 +205,11 @@ def _follow(live: Live, lines: Lines, signals: _Signals, idle: float | None) -> 
             return
 
 
-def _end(live: Live, lines: Lines, signals: _Signals) -> None:
+def _end(live: LiveSession, lines: Lines, signals: _Signals) -> None:
     """Take what is open for over, and say what it came to."""
     from ctxctl.errors import UnreadableError
 
-    news: News | None = None
+    news: LiveNews | None = None
     try:
         if not lines.over:
             news = live.finish()

@@ -20,7 +20,7 @@ from ctxctl.report.totals import Totals
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
-    from ctxctl.session.live import Live, News
+    from ctxctl.session.live import LiveNews, LiveSession
     from ctxctl.session.live_inspector import LiveInspector
 
 _GOAL: Final = re.compile(r"(?:(?P<thread>[^/]+):)?(?P<turn>[1-9]\d{0,17})", re.ASCII)
@@ -59,7 +59,7 @@ class Lines:
         self._how = how
         self._until = until
         self._hook = hook
-        self.live: Live | None = None
+        self.live: LiveSession | None = None
         self.over = False
         """The goal is reached: nothing more is printed."""
         self.status = Status()
@@ -134,7 +134,7 @@ class Lines:
         threads = {wanted.thread} if wanted.thread is not None else {MAIN_THREAD, self._first_thread}
         self.over = turn.thread in threads
 
-    def tell(self, news: News) -> None:
+    def tell(self, news: LiveNews) -> None:
         """Hand on what was printed, and say on standard error what is going on."""
         self.status.clear()
         self._how.out.flush()
@@ -153,7 +153,7 @@ class Lines:
             + (f", {news.behind:,} bytes behind" if news.behind else "")
         )
 
-    def end(self, news: News | None) -> None:
+    def end(self, news: LiveNews | None) -> None:
         """The problems and the summary; `news` of what was left, if anything was."""
         fresh = news is not None and (self._epoch != news.epoch or self._inspector is None)
         if news is not None and news.inspector is not None and fresh:

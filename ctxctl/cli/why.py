@@ -38,7 +38,7 @@ def why(
     color: opt.Color = None,
 ) -> None:
     """Tell why an item is, or is not, in a window: the recorded decisions, and what it would take."""
-    from ctxctl.analysis.why.answer import explain
+    from ctxctl.analysis.why.answer import explain_item
     from ctxctl.cli.address import split
     from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
     from ctxctl.cli.show import locate
@@ -55,7 +55,7 @@ def why(
     out = how.out
     with opened(place.trace, how, "replaying") as inspector:
         ordinal = locate(inspector, place.address, turn, thread)
-        found = explain(inspector, ordinal, item, everything=everything, progress=out.progressed)
+        found = explain_item(inspector, ordinal, item, everything=everything, progress=out.progressed)
         if not json:
             named = header(inspector)
             out.lines([out.paint("dim", f"{visible(named.trace)}: {one_line(named)}")])
@@ -63,9 +63,9 @@ def why(
             out.flush()
         supposed = None
         if not no_what_if:
-            from ctxctl.analysis.why.supposing import suppose
+            from ctxctl.analysis.why.supposing import supposed_outcomes
 
-            supposed = suppose(inspector, found, how.settings.models, progress=out.progressed)
+            supposed = supposed_outcomes(inspector, found, how.settings.models, progress=out.progressed)
         if json:
             out.json(jsonout.trace(header(inspector)))
             out.json(to_json(found, supposed))

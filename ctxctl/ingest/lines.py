@@ -12,8 +12,8 @@ import orjson
 
 from ctxctl.ingest.understood import of
 from ctxctl.model.problem import Problem
-from ctxctl.trace.lines import blocks
-from ctxctl.trace.salvage import FAULTS_PER_LINE, PIECES_PER_LINE, opened, repair
+from ctxctl.trace.lines import line_blocks
+from ctxctl.trace.salvage import FAULTS_PER_LINE, PIECES_PER_LINE, nesting_balance, repair_line
 from ctxctl.trace.source import Source
 
 Json = dict[str, Any]
@@ -49,7 +49,7 @@ def lines(source: Source, report: Report) -> Iterator[Line]:
     number = 0
     # A named tuple's own constructor costs as much as the rest of the loop.
     made, line = tuple.__new__, Line
-    for block in blocks(source):
+    for block in line_blocks(source):
         if block.hole is not None:
             report(Problem(number + 1, block.base, block.hole.slug, block.hole.message))
             number += block.hole.whole_line
@@ -133,7 +133,7 @@ class _Ahead:
 
         No line of one ends within a string.  Looks no further than `MAX_JOINED` bytes, or a whole record.
         """
-        depth = opened(line.data)
+        depth = nesting_balance(line.data)
         parts, size, at = [line.data], len(line.data), 0
         while depth is not None and depth > 0 and size <= MAX_JOINED:
             if at == len(self._waiting):
@@ -143,7 +143,7 @@ class _Ahead:
                 self._waiting.append(more)
             data = self._waiting[at].data
             at += 1
-            change = opened(data)
+            change = nesting_balance(data)
             if change is None or (change == 0 and data[:2] == b'{"' and _is_record(data)):
                 return None
             depth, size = depth + change, size + len(data)
@@ -190,7 +190,7 @@ def salvage(line: Line, report: Report) -> list[Any]:
     Beside the repairs of `trace.salvage`, several records glued on one line are taken apart, and a record
     that is cut short by the next one is skipped.
     """
-    data, start, faults = repair(line.data)
+    data, start, faults = repair_line(line.data)
     for fault in faults:
         report(Problem(line.number, line.offset + fault.at, fault.slug, fault.message))
     if not data:

@@ -17,7 +17,7 @@ Known = dict[str, dict[str, str]]
 """By trace, marks of findings with what they said."""
 
 
-class Held(NamedTuple):
+class BaselineSplit(NamedTuple):
     """Findings held against a baseline."""
 
     new: list[Finding]
@@ -26,7 +26,7 @@ class Held(NamedTuple):
     """What the baseline has and the traces have not, one line each."""
 
 
-def mark(finding: Finding) -> str:
+def finding_mark(finding: Finding) -> str:
     """What stays the same of a finding from run to run: rule, session, thread and subject."""
     from hashlib import sha256
 
@@ -42,16 +42,18 @@ def name_of(trace: str) -> str:
     return os.path.basename(trace) or trace
 
 
-def held(findings: Sequence[Finding], traces: Iterable[str], codes: Iterable[str], path: Path) -> Held:
+def split_by_baseline(
+    findings: Sequence[Finding], traces: Iterable[str], codes: Iterable[str], path: Path
+) -> BaselineSplit:
     """Split findings by what the baseline knows; raises UnreadableError (`no-such-file`, `bad-baseline`).
 
     Only of the traces that were read, and of the rules that ran, can an entry be stale.
     """
-    known = read(path)
+    known = read_baseline(path)
     left = {(name, key) for name in map(name_of, traces) for key in known.get(name, {})}
     new = []
     for finding in findings:
-        key = (name_of(finding.trace), mark(finding))
+        key = (name_of(finding.trace), finding_mark(finding))
         if key[1] in known.get(key[0], {}):
             left.discard(key)
         else:
@@ -60,10 +62,10 @@ def held(findings: Sequence[Finding], traces: Iterable[str], codes: Iterable[str
     stale = sorted(
         f"{visible(name)}: {known[name][key]}" for name, key in left if key.partition(":")[0] in ran
     )
-    return Held(new, len(findings) - len(new), stale)
+    return BaselineSplit(new, len(findings) - len(new), stale)
 
 
-def write(findings: Sequence[Finding], traces: Iterable[str], path: Path) -> list[str]:
+def write_baseline(findings: Sequence[Finding], traces: Iterable[str], path: Path) -> list[str]:
     """Write the file anew for the traces that were read; what changed, one line each.
 
     What it has of other traces stays.  Raises CtxctlError("write-failed"), UnreadableError("bad-baseline").
@@ -71,11 +73,11 @@ def write(findings: Sequence[Finding], traces: Iterable[str], path: Path) -> lis
     import json
     import os
 
-    before = read(path) if path.is_file() else {}
+    before = read_baseline(path) if path.is_file() else {}
     now: Known = {name: marks for name, marks in before.items() if name not in set(map(name_of, traces))}
     for finding in findings:
         told = f"{finding.code} {visible(finding.message)[:120]}"
-        now.setdefault(name_of(finding.trace), {})[mark(finding)] = told
+        now.setdefault(name_of(finding.trace), {})[finding_mark(finding)] = told
     table = {name: dict(sorted(marks.items())) for name, marks in sorted(now.items())}
     text = json.dumps({"version": _VERSION, "findings": table}, indent=2)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -93,7 +95,7 @@ def write(findings: Sequence[Finding], traces: Iterable[str], path: Path) -> lis
     ]
 
 
-def read(path: Path) -> Known:
+def read_baseline(path: Path) -> Known:
     """What a file knows."""
     import json
 

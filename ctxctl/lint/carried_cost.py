@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from ctxctl.lint.context import Look, Running
+    from ctxctl.lint.context import StepContext, ThreadSums
     from ctxctl.lint.rule import Hit
 
 _MOST: Final = 1 << 16
@@ -17,19 +17,19 @@ _MOST: Final = 1 << 16
 class _Load(NamedTuple):
     hit: Hit
     tokens: int
-    running: Running
+    running: ThreadSums
     steps: int
     rates: Decimal
     unpriced: int
 
 
-class Carried:
+class CarriedCost:
     """Loads that begin at one step and end at another; each is told once, with the sum of its steps."""
 
     def __init__(self) -> None:
         self._open: dict[Hashable, _Load] = {}
 
-    def begin(self, name: Hashable, hit: Hit, tokens: int, look: Look) -> Hit | None:
+    def begin(self, name: Hashable, hit: Hit, tokens: int, look: StepContext) -> Hit | None:
         """From this step on, `tokens` more than needed are in each request; a hit where no more fit in."""
         if name in self._open:
             return None

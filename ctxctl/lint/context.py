@@ -14,7 +14,7 @@ from ctxctl.model.records import Item
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.engine.replay.thread import Sealed, ThreadState
+    from ctxctl.engine.replay.thread import SealedStep, ThreadState
     from ctxctl.model.content import Content
     from ctxctl.model.event import Event
     from ctxctl.model.records import Record
@@ -26,7 +26,7 @@ LONGEST: Final = 1 << 20
 """Bytes up to which a text is read by a rule; what is longer is only measured."""
 
 
-class Around:
+class TraceContext:
     """What stays the same over a whole trace."""
 
     def __init__(self, inspector: Inspector, book: RateBook) -> None:
@@ -52,7 +52,7 @@ class Around:
 _IDS: Final = 1 << 15
 
 
-class Running:
+class ThreadSums:
     """Sums over the steps of one thread so far, so that what goes on for many costs nothing at each."""
 
     def __init__(self) -> None:
@@ -63,18 +63,18 @@ class Running:
         """Steps whose price is not known."""
 
 
-class Look:
+class StepContext:
     """One step."""
 
     def __init__(
         self,
-        around: Around,
+        around: TraceContext,
         ordinal: int,
         step: Step,
         placements: list[Placement],
-        sealed: Sealed,
+        sealed: SealedStep,
         thread: ThreadState,
-        running: Running,
+        running: ThreadSums,
     ) -> None:
         self.around = around
         self.ordinal = ordinal
@@ -164,10 +164,10 @@ def _less(placements: list[Placement], fewer: Counter[int]) -> list[Placement]:
     return rest
 
 
-class Seen:
+class SeenRecord:
     """One record of the trace, in its thread."""
 
-    def __init__(self, around: Around, event: Event, record: Record, thread: ThreadState) -> None:
+    def __init__(self, around: TraceContext, event: Event, record: Record, thread: ThreadState) -> None:
         self.around = around
         self.event = event
         self.record = record

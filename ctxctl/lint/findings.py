@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ctxctl.lint.rule import Hit, Rule
-from ctxctl.model.findings import Finding, Place, Tally, order
+from ctxctl.model.findings import Finding, Place, Tally, findings_order
 
 KEPT: Final = 200
 """Findings kept of one rule; more are only counted."""
@@ -49,7 +49,7 @@ class _Group:
             self.money = None if hit.money is None else self.money + hit.money
 
 
-class Gathered:
+class GatheredHits:
     """All hits of one trace."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Gathered:
     def findings(self, trace: str, *, several: bool) -> list[Finding]:
         """In their order; `several`: the trace holds more sessions than one."""
         found = [_finding(group, trace, several=several) for group in self._groups.values()]
-        return sorted(found, key=order)
+        return sorted(found, key=findings_order)
 
 
 def _finding(group: _Group, trace: str, *, several: bool) -> Finding:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from ctxctl.model.findings import Place, Severity
 
 if TYPE_CHECKING:
-    from ctxctl.lint.context import Look, Seen
+    from ctxctl.lint.context import SeenRecord, StepContext
 
 NO_HITS: Final[tuple[Hit, ...]] = ()
 
@@ -54,11 +54,11 @@ class Rule:
         """Whether it wants to be shown item records that it has been shown before."""
         return False
 
-    def seen(self, seen: Seen) -> Iterable[Hit]:
+    def seen(self, seen: SeenRecord) -> Iterable[Hit]:
         """A record, once the engine has taken it in; an item record that says nothing new is not shown."""
         return NO_HITS
 
-    def step(self, look: Look) -> Iterable[Hit]:
+    def step(self, look: StepContext) -> Iterable[Hit]:
         """A step with its frame."""
         return NO_HITS
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ctxctl.lint.context import Around, Look, Running, Seen
-from ctxctl.lint.findings import Gathered
+from ctxctl.lint.context import SeenRecord, StepContext, ThreadSums, TraceContext
+from ctxctl.lint.findings import GatheredHits
 from ctxctl.model.findings import Finding, Tally
 from ctxctl.model.records import Item
 from ctxctl.tokens.catalogue.rates import RateBook
 
 if TYPE_CHECKING:
-    from ctxctl.engine.replay.cursor import At
+    from ctxctl.engine.replay.cursor import StepAt
     from ctxctl.engine.replay.run import Engine
     from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.rule import Hit, Rule
-    from ctxctl.lint.selection import Choice
+    from ctxctl.lint.selection import RuleChoice
     from ctxctl.model.event import Event
     from ctxctl.session.facade import Inspector, Progress
 
@@ -28,7 +28,7 @@ _IGNORING: Final = 1 << 14
 """Items whose own records ask for findings to be ignored."""
 
 
-class Linted:
+class LintResult:
     """The findings of one trace, and what was held against it."""
 
     def __init__(self, findings: list[Finding], tally: Tally) -> None:
@@ -38,7 +38,7 @@ class Linted:
 
 def lint(
     inspector: Inspector,
-    choice: Choice,
+    choice: RuleChoice,
     own: dict[str, dict[str, Any]] | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Finding]:
@@ -46,34 +46,36 @@ def lint(
 
     `own` are models of the user's own, as the settings have them.
     """
-    yield from linted(inspector, choice, own, progress).findings
+    yield from lint_with_tally(inspector, choice, own, progress).findings
 
 
-def linted(
+def lint_with_tally(
     inspector: Inspector,
-    choice: Choice,
+    choice: RuleChoice,
     own: dict[str, dict[str, Any]] | None = None,
     progress: Progress | None = None,
-) -> Linted:
+) -> LintResult:
     """The same with the tally."""
-    run = Pass(inspector, choice, own)
+    run = LintPass(inspector, choice, own)
     for at, engine in inspector.walk(progress, seen=run.seen):
         run.step(at, engine)
     return run.over()
 
 
-class Pass:
+class LintPass:
     """The rules beside one walk: tell it each event and each step of it, then ask for the sum."""
 
-    def __init__(self, inspector: Inspector, choice: Choice, own: dict[str, dict[str, Any]] | None) -> None:
+    def __init__(
+        self, inspector: Inspector, choice: RuleChoice, own: dict[str, dict[str, Any]] | None
+    ) -> None:
         self._name = inspector.name
-        self._around = Around(inspector, RateBook(own))
+        self._around = TraceContext(inspector, RateBook(own))
         self._rules = [made for made in (rule(choice) for rule in choice.rules) if made is not None]
         self._of_records = [rule for rule in self._rules if rule.sees_records()]
         self._of_steps = [rule for rule in self._rules if rule.sees_steps()]
-        self._gathered = Gathered()
+        self._gathered = GatheredHits()
         self._gathered.tally.rules = tuple(rule.code for rule in self._rules)
-        self._running: dict[ThreadKey, Running] = {}
+        self._running: dict[ThreadKey, ThreadSums] = {}
         self._pending: dict[ThreadKey, list[tuple[Rule, Hit]]] = {}
         """What records showed in steps that are still open."""
         self._known: set[Item] = set()
@@ -102,7 +104,7 @@ class Pass:
         asked = _asked(getattr(record, "metadata", None))
         if asked:
             self._ask(record, asked, thread.key, engine)
-        shown = Seen(self._around, event, record, thread)
+        shown = SeenRecord(self._around, event, record, thread)
         for rule in rules:
             for hit in rule.seen(shown):
                 self._pending.setdefault(thread.key, []).append((rule, hit))
@@ -114,16 +116,16 @@ class Pass:
         else:
             self._here[key] = self._here.get(key, ()) + asked
 
-    def step(self, at: At, engine: Engine) -> None:
+    def step(self, at: StepAt, engine: Engine) -> None:
         """A step with its frame."""
         key = (at.step.session, at.step.thread)
         thread = engine.threads[key]  # type: ignore[index]
         key = thread.key
         running = self._running.get(key)
         if running is None:
-            running = self._running[key] = Running()
+            running = self._running[key] = ThreadSums()
         assert engine.sealed is not None
-        look = Look(self._around, self._steps, at.step, at.placements, engine.sealed, thread, running)
+        look = StepContext(self._around, self._steps, at.step, at.placements, engine.sealed, thread, running)
         here = self._here.pop(key, ())
         for rule, hit in self._pending.pop(key, ()):
             place = hit.place
@@ -148,7 +150,7 @@ class Pass:
             return
         self._gathered.add(rule, hit)
 
-    def over(self) -> Linted:
+    def over(self) -> LintResult:
         """The trace has ended."""
         for waiting in self._pending.values():
             for rule, hit in waiting:
@@ -159,7 +161,7 @@ class Pass:
         tally = self._gathered.tally
         tally.steps = self._steps
         several = len({key.session for key in self._running}) > 1
-        return Linted(self._gathered.findings(self._name, several=several), tally)
+        return LintResult(self._gathered.findings(self._name, several=several), tally)
 
 
 """For those who walk themselves: it wants each event (`seen`) and each step (`step`), and tells in `over`."""

@@ -25,18 +25,18 @@ class Chosen(NamedTuple):
         return made
 
 
-class Choice(NamedTuple):
+class RuleChoice(NamedTuple):
     """The rules of one run, by code."""
 
     rules: tuple[Chosen, ...]
 
 
-def choose(
+def choose_rules(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     severity: str | None = None,
     values: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Choice:
+) -> RuleChoice:
     """The rules to run.
 
     Args:
@@ -61,10 +61,10 @@ def choose(
         on = rule.default if wanted is None else rule.code in wanted
         if on and rule.code not in unwanted and SEVERITIES.index(rule.severity) <= least:
             found.append(Chosen(rule, given.get(rule.code, {})))
-    return Choice(tuple(found))
+    return RuleChoice(tuple(found))
 
 
-def parsed(given: Iterable[str]) -> Iterable[tuple[str, str, Any]]:
+def parsed_parameters(given: Iterable[str]) -> Iterable[tuple[str, str, Any]]:
     """Parameters as they are typed, ``RULE.NAME=VALUE``; raises UsageError("bad-rule-parameter")."""
     for text in given:
         name, equals, value = text.partition("=")
@@ -80,12 +80,14 @@ def parsed(given: Iterable[str]) -> Iterable[tuple[str, str, Any]]:
         yield rule, parameter, number
 
 
-def configured(own: Mapping[str, Any]) -> Choice:
-    """The rules that the settings ask for (`[lint]`); raises what `choose` raises."""
-    return choose(own.get("select", ()), own.get("ignore", ()), own.get("severity"), own.get("rules", {}))
+def configured_rules(own: Mapping[str, Any]) -> RuleChoice:
+    """The rules that the settings ask for (`[lint]`); raises what `choose_rules` raises."""
+    return choose_rules(
+        own.get("select", ()), own.get("ignore", ()), own.get("severity"), own.get("rules", {})
+    )
 
 
-def find(name: str) -> type[Rule]:
+def find_rule(name: str) -> type[Rule]:
     """The rule of this code or name; raises UsageError("unknown-rule")."""
     found = next((r for r in rules() if name.upper() == r.code or name == r.name), None)
     if found is None:
@@ -119,7 +121,7 @@ def _given(values: Mapping[str, Mapping[str, Any]], known: Iterable[type[Rule]])
     """Checked parameters by code."""
     found: dict[str, dict[str, Any]] = {}
     for name, table in values.items():
-        rule = find(name)
+        rule = find_rule(name)
         for parameter, value in table.items():
             if parameter not in rule.parameters:
                 told = ", ".join(f"{p} = {getattr(rule, p)}" for p in rule.parameters) or "none"

@@ -87,7 +87,7 @@ class Origin(msgspec.Struct, frozen=True):
     agent_type: str | None
 
 
-class Told(msgspec.Struct, frozen=True):
+class Annotations(msgspec.Struct, frozen=True):
     """All of it for one step."""
 
     ids: Ids = Ids()

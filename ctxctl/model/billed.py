@@ -68,7 +68,8 @@ def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
         ("inference_geo", ("inference_geo",)),
     ):  # fmt: skip
         said = next(
-            (t for held in (usage, response) for p in places if (t := worded(held.get(p))) is not None), None
+            (t for held in (usage, response) for p in places if (t := short_word(held.get(p))) is not None),
+            None,
         )
         if said is not None and said.lower() not in STANDARD:
             made[name] = said
@@ -101,7 +102,7 @@ def dollars(value: Any) -> str | None:
     return f"{amount:f}" if amount.is_finite() and 0 <= amount < _MOST_STATED else None
 
 
-def worded(value: Any) -> str | None:
+def short_word(value: Any) -> str | None:
     """A short word, or None for what is none."""
     return value if isinstance(value, str) and 0 < len(value) <= 80 else None
 
@@ -122,7 +123,7 @@ def _modalities(usage: Mapping[str, Any]) -> dict[str, int]:
     for name, side in _MODALITIES:
         listed = usage.get(name)
         for one in listed if isinstance(listed, list) else ():
-            if isinstance(one, Mapping) and (modality := worded(one.get("modality"))) is not None:
+            if isinstance(one, Mapping) and (modality := short_word(one.get("modality"))) is not None:
                 told = count(one.get("tokenCount")) or count(one.get("token_count"))
                 _more(found, f"{modality.lower()}_{side}", told)
     for name, part in _FLAT:
@@ -186,7 +187,7 @@ def _further(usage: Mapping[str, Any]) -> list[dict[str, Any]]:
     if _billed(usage) == tuple(map(sum, zip(*map(_billed, told), strict=True))):
         return made
     for one in told:
-        kind = worded(one.get("type"))
+        kind = short_word(one.get("type"))
         if kind is not None and kind not in _SAMPLED and any(_billed(one)):
             writes = one.get("cache_creation")
             sampled = {

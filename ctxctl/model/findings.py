@@ -35,7 +35,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 class Finding(msgspec.Struct, frozen=True):
     """One finding: a rule, one subject, and every place at which it was found.
 
-    Findings come in the order of `order`, which depends on nothing but the trace and the settings.
+    Findings come in the order of `findings_order`, which depends on nothing but the trace and the settings.
     """
 
     code: str
@@ -67,7 +67,7 @@ class Finding(msgspec.Struct, frozen=True):
     """The trace's name as the user typed it."""
 
 
-def order(finding: Finding) -> tuple[object, ...]:
+def findings_order(finding: Finding) -> tuple[object, ...]:
     """Sort key: the worst first, then the dearest, then by rule and place."""
     return (
         SEVERITIES.index(finding.severity),

@@ -18,7 +18,7 @@ _SAID: Final = 40
 """Characters of what the client said."""
 
 
-def why(miss: Miss) -> str:
+def miss_reason(miss: Miss) -> str:
     """The cause, and the times that it rests on or that at least are known; safe for a terminal."""
     told = []
     if miss.idle is not None and miss.idle >= 1:

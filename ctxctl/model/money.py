@@ -115,7 +115,9 @@ _WITHIN: Final = {
 """What providers count among what."""
 
 
-def apart(tokens: Tokens, told: Mapping[str, int], rates: Rates) -> tuple[Tokens, dict[str, int]]:
+def without_separate_parts(
+    tokens: Tokens, told: Mapping[str, int], rates: Rates
+) -> tuple[Tokens, dict[str, int]]:
     """A bill with what has a price apart taken out of what it is counted among; and audio that has none.
 
     Args:

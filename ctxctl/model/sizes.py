@@ -19,7 +19,7 @@ NOT_KNOWN: Final = "what was sent beside them is not known"
 """Of a request that nothing was billed for, and of whose thread nothing was billed before."""
 
 
-def about(tokens: int) -> int:
+def rounded_size(tokens: int) -> int:
     """A size that is not known to the token, in three digits."""
     scale: int = 10 ** max(0, len(str(abs(tokens))) - _DIGITS)
     return (abs(tokens) + scale // 2) // scale * scale * (1 if tokens >= 0 else -1)
@@ -31,7 +31,9 @@ def sent_words(used: int, method: UsedMethod, unrecorded: int | None, error: int
         return f"{used:,} billed"
     if method == "recorded" and unrecorded is None:
         return f"the {used:,} that are recorded"
-    return f"about {about(used):,} expected" + ("" if error is None else f" (±{about(error):,})")
+    return f"about {rounded_size(used):,} expected" + (
+        "" if error is None else f" (±{rounded_size(error):,})"
+    )
 
 
 def sent_of(window: Window) -> str:

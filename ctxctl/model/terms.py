@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.model.billed import dollars, worded
+from ctxctl.model.billed import dollars, short_word
 from ctxctl.model.numbers import count
 
 
@@ -53,9 +53,9 @@ def terms_of(fields: Mapping[str, Any]) -> Terms:
     told = fields.get("further")
     further = [_iteration(one) for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
     found = Terms(
-        worded(fields.get("service_tier")),
-        worded(fields.get("speed")),
-        worded(fields.get("inference_geo")),
+        short_word(fields.get("service_tier")),
+        short_word(fields.get("speed")),
+        short_word(fields.get("inference_geo")),
         _counts(fields.get("modalities")),
         _counts(fields.get("units")),
         tuple(further),
@@ -72,4 +72,4 @@ def _counts(value: Any) -> dict[str, int]:
 
 def _iteration(told: Mapping[str, Any]) -> Further:
     numbers = {n: count(told.get(n)) or 0 for n in Further.__struct_fields__ if n.endswith("_tokens")}
-    return Further(worded(told.get("type")) or "unnamed", worded(told.get("model")), **numbers)
+    return Further(short_word(told.get("type")) or "unnamed", short_word(told.get("model")), **numbers)

@@ -76,6 +76,6 @@ class TurnPair:
         )
 
 
-def begun(pair: Pair, title: str | None) -> TurnPair:
+def turn_begun(pair: Pair, title: str | None) -> TurnPair:
     """The turn of a step, without any step so far."""
     return TurnPair(pair.session, pair.thread, pair.turn, pair.ordinal, 0, title, TurnSide(), TurnSide())

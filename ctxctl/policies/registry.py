@@ -49,7 +49,7 @@ class Parameter(NamedTuple):
     """What it does, in a few words; empty where its policy does not say."""
 
 
-class About(NamedTuple):
+class PolicyListing(NamedTuple):
     """A policy as it is listed."""
 
     name: str
@@ -62,7 +62,7 @@ class About(NamedTuple):
     parameters: tuple[Parameter, ...]
 
 
-def names() -> tuple[str, ...]:
+def policy_names() -> tuple[str, ...]:
     """All policy names, `recorded` first."""
     return (
         RECORDED,
@@ -72,24 +72,24 @@ def names() -> tuple[str, ...]:
     )
 
 
-def described() -> Iterator[About]:
+def described_policies() -> Iterator[PolicyListing]:
     """All policies with their parameters, `recorded` first."""
     from inspect import cleandoc
 
     trust = "Trust the trace: nothing is decided anew."
-    yield About(RECORDED, trust, trust, False, ())
+    yield PolicyListing(RECORDED, trust, trust, False, ())
     for made in _all():
         rules = cleandoc(made.__doc__ or "")
         what = " ".join(rules.split("\n\n")[0].split())
-        yield About(made.name, what, rules, fits(made), tuple(_parameters(made)))
+        yield PolicyListing(made.name, what, rules, is_fitter(made), tuple(_parameters(made)))
 
 
-def fits(strategy: object) -> bool:
+def is_fitter(strategy: object) -> bool:
     """Whether a strategy is one that leaves out what does not fit."""
     return hasattr(strategy, "fit")
 
 
-def by_name(asked: str) -> Strategy | None:
+def policy_by_name(asked: str) -> Strategy | None:
     """The policy of this name with its parameters; None for `recorded`.
 
     Raises UsageError: `unknown-policy`, `bad-policy-parameter`.
@@ -110,7 +110,7 @@ def _with(policy: Any, given: str) -> Any:
         key, equals, text = (piece.strip() for piece in part.partition("="))
         parameter = known.get(key)
         if parameter is None or not equals:
-            told = ", ".join(f"{p.name}={shown(p.default)}" for p in known.values()) or "none"
+            told = ", ".join(f"{p.name}={parameter_text(p.default)}" for p in known.values()) or "none"
             raise UsageError(
                 "bad-policy-parameter",
                 f"policy {policy.name} has no parameter {key!r}"
@@ -140,7 +140,7 @@ def _parameters(policy: Any) -> Iterator[Parameter]:
         yield Parameter(field.name, kind, default, what)
 
 
-def shown(value: Any) -> str:
+def parameter_text(value: Any) -> str:
     """A parameter's value as it is written."""
     if isinstance(value, tuple):
         return "+".join(value)
@@ -172,7 +172,7 @@ def _plugged(name: str) -> Any:
             hint = f"the plug-in {plugin.value} did not load: {plugin.error}"
             raise UsageError("unknown-policy", f"no policy is called {name!r}", hint=hint)
     raise UsageError(
-        "unknown-policy", f"no policy is called {name!r}", hint=f"there are: {', '.join(names())}"
+        "unknown-policy", f"no policy is called {name!r}", hint=f"there are: {', '.join(policy_names())}"
     )
 
 

@@ -67,14 +67,14 @@ class Watching:
     """The captures under one directory, each with its place in the trace."""
 
     def __init__(self, directory: Path, outlet: Outlet, options: Options, format_name: str | None) -> None:
-        from ctxctl.session.live_choice import Sessions
+        from ctxctl.session.live_choice import SessionChoice
 
         self._outlet = outlet
         self._options = options
         self._format = format_name
         self._known = Known(outlet)
         self._directory = directory
-        self._sessions = Sessions(directory, format_name, pin=False)
+        self._sessions = SessionChoice(directory, format_name, pin=False)
         self._captures: dict[Path, _Watched] = {}
         self._search_at = 0.0
         self._complained = ""

@@ -19,7 +19,7 @@ from ctxctl.model import vocab
 from ctxctl.record.place import Place
 from ctxctl.record.queue import Entry, Kept, Lines
 from ctxctl.record.sink import Sink
-from ctxctl.trace.encode import REF_FROM, TELL_AGAIN, head_of, inline, line_of_parts, reference
+from ctxctl.trace.encode import REF_FROM, TELL_AGAIN, head_of, line_of_parts, with_content, with_reference
 
 DROPPED: Final = "ctxctl.record.dropped"
 """The event that counts what was not written: `n`, `reasons`, the `first` and `last` of their numbers."""
@@ -310,7 +310,7 @@ class Journal:
         data: tuple[bytes, ...] = (entry.body,)
         if content is not None:
             body = entry.body
-            data = inline(body, content.raw) if shows else reference(body, content.digest)
+            data = with_content(body, content.raw) if shows else with_reference(body, content.digest)
         return line_of_parts(
             self._head, self._seq, event_type, self._source, self._now(), entry.place.raw, entry.marks,
             entry.metadata, data,

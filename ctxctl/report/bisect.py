@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ctxctl.analysis.bisect import Parted, Parting, Turned
+from ctxctl.analysis.bisect import Parted, Parting, PredicateTurns
 from ctxctl.analysis.where import address
-from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.labels import plural
 from ctxctl.model.blame import Moment
@@ -34,7 +34,7 @@ def thread_name(key: ThreadKey | None, several: bool) -> str:
 
 
 def turned_lines(
-    found: Turned,
+    found: PredicateTurns,
     name: str,
     several: bool,
     width: int,
@@ -73,13 +73,13 @@ def _largest(step: Step) -> list[Any]:
     return sorted(found, key=lambda change: -max(change.new, change.freed))[:_CHANGES]
 
 
-def _before(found: Turned) -> str:
+def _before(found: PredicateTurns) -> str:
     if found.before is None:
         return "nothing: it holds from the thread's first step on"
     return f"not so at {_moment(found.before)}, nor at any step before"
 
 
-def _then(found: Turned) -> str:
+def _then(found: PredicateTurns) -> str:
     held = f"it holds at {found.held:,} of {plural(found.steps, 'step')}"
     if found.monotone:
         return f"{held}, from there to the end"
@@ -88,7 +88,7 @@ def _then(found: Turned) -> str:
     return f"{held}; it turns {times}, so that halving would have found any of its turns"
 
 
-def _flips(found: Turned, *, everything: bool) -> str:
+def _flips(found: PredicateTurns, *, everything: bool) -> str:
     listed = found.flips if everything else found.flips[:_FLIPS]
     said = ", ".join(f"{_moment(flip.at)} {'yes' if flip.truth else 'no'}" for flip in listed)
     more = found.turns - len(listed)
@@ -152,7 +152,7 @@ def _sentence(parting: Parting, predicate: str | None) -> str:
 # JSON -------------------------------------------------------------------------------------------------------
 
 
-def turned_json(found: Turned, trace: str, predicate: str) -> dict[str, Any]:
+def turned_json(found: PredicateTurns, trace: str, predicate: str) -> dict[str, Any]:
     """One `bisect` line."""
     first = found.first
     return {
@@ -176,7 +176,7 @@ def turned_json(found: Turned, trace: str, predicate: str) -> dict[str, Any]:
 def parted_json(found: Parted, names: Sequence[str], predicate: str | None) -> dict[str, Any]:
     """One `parting` line."""
     parting = found.parting
-    at: tuple[At | None, At | None] = (None, None) if parting is None else (parting.a, parting.b)
+    at: tuple[StepAt | None, StepAt | None] = (None, None) if parting is None else (parting.a, parting.b)
     ordinals = (None, None) if parting is None else (parting.ordinal_a, parting.ordinal_b)
     sides = [
         _side(key, name, step, ordinal)
@@ -197,7 +197,7 @@ def parted_json(found: Parted, names: Sequence[str], predicate: str | None) -> d
     }
 
 
-def _side(key: ThreadKey | None, trace: str, at: At | None, ordinal: int | None) -> dict[str, Any]:
+def _side(key: ThreadKey | None, trace: str, at: StepAt | None, ordinal: int | None) -> dict[str, Any]:
     return {
         "trace": trace,
         "session": None if key is None else key.session,

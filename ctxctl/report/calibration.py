@@ -10,7 +10,7 @@ import msgspec
 from ctxctl.labels import number, plural
 from ctxctl.report.tables import Column, labelled, table, wrap
 from ctxctl.text import visible
-from ctxctl.tokens.calibrate.calibration import Calibration, Fit, Outcome, Refused
+from ctxctl.tokens.calibrate.calibration import Calibration, Fit, Outcome, RefusedModel
 from ctxctl.tokens.calibrate.errors import Errors
 from ctxctl.tokens.calibrate.features import CLASSES
 
@@ -175,7 +175,7 @@ def _errors(fit: Fit, name: str) -> Errors | None:
     return found if isinstance(found, Errors) else None
 
 
-def _refused_lines(refused: Sequence[Refused], width: int, *, everything: bool) -> Iterator[str]:
+def _refused_lines(refused: Sequence[RefusedModel], width: int, *, everything: bool) -> Iterator[str]:
     if not refused:
         return
     known = [one for one in refused if "public" in one.why]
@@ -247,7 +247,7 @@ def fit_object(fit: Fit) -> dict[str, Any]:
     }
 
 
-def refused_object(refused: Refused) -> dict[str, Any]:
+def refused_object(refused: RefusedModel) -> dict[str, Any]:
     """A model that is not calibrated."""
     errors = refused.next_size
     return {

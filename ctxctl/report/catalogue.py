@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from ctxctl.report.tables import labelled
-from ctxctl.tokens.catalogue.table import load
+from ctxctl.tokens.catalogue.table import load_table
 
 
 def aged(today: date | None = None) -> str:
@@ -20,7 +20,7 @@ def aged(today: date | None = None) -> str:
     Args:
         today: Default: the clock's day, or that of `SOURCE_DATE_EPOCH` (seconds since 1970) where it is set.
     """
-    table = load()
+    table = load_table()
     return f"of {table.date}, {age(table.date, today or _today())}"
 
 
@@ -31,7 +31,7 @@ def catalogue_line(width: int) -> Iterator[str]:
 
 def made_of() -> str:
     """The catalogue's sources, each with its date, the newest first."""
-    return "; ".join(" ".join(source) for source in reversed(load().sources))
+    return "; ".join(" ".join(source) for source in reversed(load_table().sources))
 
 
 def age(of: str, today: date) -> str:
@@ -47,7 +47,7 @@ def age(of: str, today: date) -> str:
 
 def catalogue_object() -> dict[str, Any]:
     """The same as JSON, without the age: the same bytes on every day."""
-    table = load()
+    table = load_table()
     return {"date": table.date, "sources": [{"name": name, "of": of} for name, of in table.sources]}
 
 

@@ -93,7 +93,7 @@ class Patch(msgspec.Struct, frozen=True, eq=False):
 
 def patches(comparison: Comparison, *, whole: bool) -> Iterator[Patch]:
     """A diff for every updated item; with `whole`, added and removed items too, whole."""
-    from ctxctl.engine.textdiff.unified import unified
+    from ctxctl.engine.textdiff.unified import unified_diff
 
     hidden = comparison.b.frame.step.told.withheld | comparison.a.frame.step.told.withheld
     for change in rows(comparison.changes):
@@ -104,7 +104,7 @@ def patches(comparison: Comparison, *, whole: bool) -> Iterator[Patch]:
             before = _text(comparison.a, change.item)
             after = _text(comparison.b, change.item)
             both = before is not None and after is not None
-            yield Patch(change, unified(before or "", after or "") if both else None)
+            yield Patch(change, unified_diff(before or "", after or "") if both else None)
         elif whole and change.status == "added":
             yield Patch(change, _whole("+", _text(comparison.b, change.item)))
         elif whole and change.status == "removed":

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.analysis.costs import Costs, DoubtedSums, Spent, StepCost
+from ctxctl.analysis.costs import Costs, DoubtedSums, SpentOn, StepCost
 from ctxctl.analysis.stated import stated_of
 from ctxctl.labels import AT_LEAST, dollars, number, plural, share
 from ctxctl.model.addresses import prefix
@@ -70,7 +70,9 @@ def steps_table(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
     yield from (line for lines in listed.rows for line in lines)
 
 
-def spent_table(title: str, spent: Sequence[Spent], context: Decimal, width: int, top: int) -> Iterator[str]:
+def spent_table(
+    title: str, spent: Sequence[SpentOn], context: Decimal, width: int, top: int
+) -> Iterator[str]:
     """What went on what, the dearest first; the rest in one line, so that the column adds up."""
     columns = (
         Column(title, least=16), Column("steps", right=True), Column("tokens", right=True),
@@ -79,14 +81,14 @@ def spent_table(title: str, spent: Sequence[Spent], context: Decimal, width: int
     rows = [_spent_row(visible(s.name), number(s.steps), s, context) for s in spent[:top]]
     rest = spent[top:]
     if rest:
-        whole = Spent("", 0, sum(s.tokens for s in rest), sum((s.money for s in rest), Decimal(0)), 0)
+        whole = SpentOn("", 0, sum(s.tokens for s in rest), sum((s.money for s in rest), Decimal(0)), 0)
         rows.append(_spent_row(f"({plural(len(rest), 'other')})", "", whole, context))
     listed = table(columns, rows, width)
     yield from listed.head
     yield from (line for lines in listed.rows for line in lines)
 
 
-def _spent_row(name: str, steps: str, spent: Spent, context: Decimal) -> tuple[str, ...]:
+def _spent_row(name: str, steps: str, spent: SpentOn, context: Decimal) -> tuple[str, ...]:
     return (name, steps, number(spent.tokens), dollars(spent.money), share(spent.money, context, fine=True))
 
 
@@ -251,7 +253,7 @@ def _believed(cost: StepCost) -> dict[str, Any]:
     }
 
 
-def spent_object(by: str, spent: Spent) -> dict[str, Any]:
+def spent_object(by: str, spent: SpentOn) -> dict[str, Any]:
     """One thing that money went on."""
     return {
         "type": "spent",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from ctxctl.engine.query.facts import breaks
+from ctxctl.engine.query.facts import breaks_cache
 from ctxctl.labels import SIGNS, plural, share
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
@@ -30,7 +30,7 @@ def step_lines(
     window, ledger = step.window, step.ledger
     said = f"{_size(window)}  +{ledger.new:,} -{ledger.freed:,}"
     flags = ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
-    if step.cache.broken_by is not None and breaks(step):
+    if step.cache.broken_by is not None and breaks_cache(step):
         flags += f"{', ' * bool(flags)}cache broken by {visible(step.cache.broken_by.name)}"
     if step.cache.miss is not None:
         flags += f"{', ' * bool(flags)}{miss_text(step.cache.miss)}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.run import Engine
-from ctxctl.lint.run import Pass
-from ctxctl.lint.selection import configured
+from ctxctl.lint.run import LintPass
+from ctxctl.lint.selection import configured_rules
 from ctxctl.model.event import Event
 from ctxctl.model.findings import Finding
 from ctxctl.session import Inspector
@@ -25,13 +25,13 @@ class Looking:
     def __init__(
         self, inspector: Inspector, own: Mapping[str, Any], models: Mapping[str, dict[str, Any]]
     ) -> None:
-        self._pass = Pass(inspector, configured(own), dict(models))
+        self._pass = LintPass(inspector, configured_rules(own), dict(models))
 
     def seen(self, event: Event, engine: Engine) -> None:
         """For `Inspector.walk`."""
         self._pass.seen(event, engine)
 
-    def step(self, at: At, engine: Engine) -> None:
+    def step(self, at: StepAt, engine: Engine) -> None:
         """The next step."""
         self._pass.step(at, engine)
 

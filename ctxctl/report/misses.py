@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.labels import dollars
-from ctxctl.model.missed import why
+from ctxctl.model.missed import miss_reason
 from ctxctl.model.results import Miss
 from ctxctl.report.money_json import exact
 
@@ -17,7 +17,7 @@ SIGN: Final = "↯"
 
 def miss_text(miss: Miss) -> str:
     """One miss, safe for a terminal: `↯ missed 41,203 (expired: idle 12 min, kept for 5 min)`."""
-    return f"{SIGN} missed {miss.tokens:,} ({why(miss)})"
+    return f"{SIGN} missed {miss.tokens:,} ({miss_reason(miss)})"
 
 
 def miss_cell(cost: StepCost) -> str:

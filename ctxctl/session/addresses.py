@@ -25,7 +25,7 @@ _HINT = (
 CONTEXT = "ctx:"
 
 
-def named(address: str, spans: Sequence[Span]) -> str | None:
+def address_id(address: str, spans: Sequence[Span]) -> str | None:
     """The id that an address goes by in place of numbers: `ctx:ID`, or an id alone; None for numbers.
 
     A thread that is called `ctx` is still found by its turns.
@@ -37,7 +37,7 @@ def named(address: str, spans: Sequence[Span]) -> str | None:
     return None if _ADDRESS.fullmatch(address) else address
 
 
-def resolve(address: str, spans: Sequence[Span]) -> int:
+def step_ordinal(address: str, spans: Sequence[Span]) -> int:
     """The ordinal of the step that an address names.
 
     Turns and steps count from 1, negative ones from the end; without a step it is the turn's last.  Raises

@@ -55,7 +55,7 @@ class Joints(NamedTuple):
     """Behind each, in front of that."""
 
 
-def joints(step: Step, placements: Sequence[Placement]) -> Joints:
+def joints_of(step: Step, placements: Sequence[Placement]) -> Joints:
     """What a frame's text has beside the texts of its placements.
 
     In `append` mode each assembly's separator stands between its own blocks: there is none for all, and what

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.sizes.doubts import doubted
+from ctxctl.engine.sizes.doubts import doubt_of
 from ctxctl.model.money import BILL_PARTS, Tokens
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def replaced_parts(usage: UsageView | None) -> tuple[str, ...]:
     """Parts of a bill, of `BILL_PARTS`, that are taken as counted."""
     if usage is None or not usage.doubts:
         return ()
-    return tuple(part for part in BILL_PARTS if doubted(usage.doubts, part) is not None)
+    return tuple(part for part in BILL_PARTS if doubt_of(usage.doubts, part) is not None)
 
 
 def believed_tokens(step: Step, billed: Tokens | None) -> Tokens | None:
@@ -29,7 +29,7 @@ def believed_tokens(step: Step, billed: Tokens | None) -> Tokens | None:
     """
     if billed is None or step.usage is None or not step.usage.doubts:
         return billed
-    output, context = doubted(step.usage.doubts, "output"), doubted(step.usage.doubts, "input")
+    output, context = doubt_of(step.usage.doubts, "output"), doubt_of(step.usage.doubts, "input")
     if context is not None:
         billed = Tokens(input=step.window.used, output=billed.output)
     return billed if output is None else billed._replace(output=output.counted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import NamedTuple
 
-from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, apart, priced
+from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced, without_separate_parts
 from ctxctl.model.results import Cache, Miss, Step, UsageView
 from ctxctl.model.terms import PLAIN, Further, Terms
 from ctxctl.session.believed_bill import believed_tokens
@@ -122,7 +122,7 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     if whole is None or usage is None:
         return Bill(found, None, None, None, None, {}, {}, tuple(assumed))
     told = {**terms.modalities, "reasoning": usage.reported_reasoning or 0}
-    billed, left = apart(whole, told, found.rates)
+    billed, left = without_separate_parts(whole, told, found.rates)
     # Of a bill that is not believed its parts are not either.
     believed = billed if believed == whole else believed
     beside, missing = _beside(step, terms, found, book)

@@ -13,7 +13,7 @@ from ctxctl.tokens.encodings import RANKS_OF
 
 if TYPE_CHECKING:
     from ctxctl.model.results import Step, Turn
-    from ctxctl.tokens.calibrate.calibration import Calibration, Refused
+    from ctxctl.tokens.calibrate.calibration import Calibration, RefusedModel
     from ctxctl.tokens.calibrate.points import Lane
 
 NONE: Final = "none"
@@ -28,8 +28,8 @@ class Chosen(NamedTuple):
     calibration: Calibration | None
     """None: there is none, or none yet."""
     origin: str
-    """`none`, `shipped`, `saved`, `session`, or `named` (a digest or a file)."""
-    refused: tuple[Refused, ...] = ()
+    """`none`, `shipped_calibration`, `saved`, `session`, or `named_calibration` (a digest or a file)."""
+    refused: tuple[RefusedModel, ...] = ()
     """Models of the session itself that could not be calibrated, where it was to be fitted to that."""
     own: tuple[str, ...] = ()
     """Models whose fits are not the shipped ones."""
@@ -41,8 +41,8 @@ NOTHING: Final = Chosen(None, NONE)
 def chosen(name: str | None) -> Chosen:
     """The calibration that was asked for.
 
-    `saved` (also if None) is what the user saved over what is shipped, or that alone; `shipped` leaves the
-    saved one out; a digest or a file takes that one's fits over the shipped ones.  `none` is none at all:
+    `saved` (also if None) is what the user saved over what is shipped, or that alone; `shipped_calibration` leaves
+    the saved one out; a digest or a file takes that one's fits over the shipped ones.  `none` is none at all:
     counts as they are, and nothing expected.  `session` is nothing yet: it is fitted to the trace once that
     is open.  Raises UsageError("no-calibration") or UnreadableError("bad-calibration").
     """
@@ -51,20 +51,20 @@ def chosen(name: str | None) -> Chosen:
     if name == SESSION:
         return Chosen(None, SESSION)
     from ctxctl.tokens.calibrate import store
-    from ctxctl.tokens.calibrate.shipped import named, shipped
+    from ctxctl.tokens.calibrate.shipped import named_calibration, shipped_calibration
 
     own = None
     if name is None or name == SAVED:
         own = store.saved()
     elif name != SHIPPED:
-        return _over_shipped(named(name), "named")
-    return Chosen(shipped(), SHIPPED) if own is None else _over_shipped(own, SAVED)
+        return _over_shipped(named_calibration(name), "named")
+    return Chosen(shipped_calibration(), SHIPPED) if own is None else _over_shipped(own, SAVED)
 
 
-def _over_shipped(own: Calibration, origin: str, refused: tuple[Refused, ...] = ()) -> Chosen:
-    from ctxctl.tokens.calibrate.shipped import over_shipped, shipped
+def _over_shipped(own: Calibration, origin: str, refused: tuple[RefusedModel, ...] = ()) -> Chosen:
+    from ctxctl.tokens.calibrate.shipped import over_shipped, shipped_calibration
 
-    theirs = set(shipped().fits)
+    theirs = set(shipped_calibration().fits)
     models = tuple(fit.model for fit in own.fits if fit not in theirs)
     return Chosen(over_shipped(own), origin, refused, models)
 
@@ -93,14 +93,14 @@ def fitted_to(steps: Iterable[Step], encoding: str, encoding_of: Callable[[str |
     return _over_shipped(outcome.calibration, SESSION, outcome.refused)
 
 
-def described(found: Chosen, encoding: str, model: str | None, target: str) -> dict[str, Any] | None:
+def calibration_note(found: Chosen, encoding: str, model: str | None, target: str) -> dict[str, Any] | None:
     """What a header says of a calibration in force, and of the model that the trace names first; None where
     there is none, as for every target but the model."""
     if found.calibration is None or target != MODEL:
         return None
-    from ctxctl.tokens.calibrate.expect import weighing
+    from ctxctl.tokens.calibrate.expect import model_weights
 
-    how = weighing(found.calibration, model, encoding)
+    how = model_weights(found.calibration, model, encoding)
     fits = [
         fit
         for fit in found.calibration.fits

@@ -7,14 +7,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.edits import Edits, Text
+from ctxctl.engine.replay.edits import Edits, EditText
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.labels import plural
 from ctxctl.model.content import ContentStore
 from ctxctl.model.whatif import UNEDITED, Dropped, Edited, Replaced, Replacement, Texts
-from ctxctl.session.inventory import Facets, Inventory, Shelf
-from ctxctl.session.resolver import Found, Several, TextOf, resolve, several, the_one
+from ctxctl.session.inventory import Inventory, ItemFacets, ThreadItems
+from ctxctl.session.resolver import ItemFound, SeveralItems, TextOf, ambiguous_item, only_item, resolve_item
 
 _NEAR: Final = 3
 _LOOKED_AT: Final = 20_000
@@ -26,7 +26,7 @@ _HOW: Final = "write kind:KIND, source:SOURCE, server:SERVER or item:ID"
 
 Items = set[tuple[ThreadKey, str]]
 
-FACETS: Final[Mapping[str, Callable[[str, Facets], str | None]]] = {
+FACETS: Final[Mapping[str, Callable[[str, ItemFacets], str | None]]] = {
     "kind": lambda _item, facets: facets.kind,
     "source": lambda _item, facets: facets.source,
     "server": lambda _item, facets: facets.server,
@@ -45,7 +45,7 @@ class Resolved(NamedTuple):
 NOTHING: Final = Resolved(None, UNEDITED)
 
 
-def edits_of(
+def resolved_edits(
     inventory: Callable[[], Inventory], store: ContentStore, drop: Sequence[str], texts: Texts, text: TextOf
 ) -> Resolved:
     """What `drop` and `set` come to in a trace; `inventory` is asked only where something is given.
@@ -130,10 +130,10 @@ def _named(inventory: Inventory, name: str, text: TextOf) -> tuple[str, Items] |
     """
     if not name.strip():
         return None
-    answer = resolve(inventory, name, text)
-    if not isinstance(answer, Found | Several):
+    answer = resolve_item(inventory, name, text)
+    if not isinstance(answer, ItemFound | SeveralItems):
         return None
-    one = the_one(answer, name).candidate
+    one = only_item(answer, name).candidate
     return f"item:{one.item}", {(key, one.item) for key in one.threads}
 
 
@@ -186,7 +186,7 @@ def _with_what_belongs(inventory: Inventory, matched: Items) -> tuple[Items, int
     return gone, summaries
 
 
-def _emptied(shelf: Shelf, gone: set[str]) -> Iterator[str]:
+def _emptied(shelf: ThreadItems, gone: set[str]) -> Iterator[str]:
     """Summaries that stand for dropped items only, also by way of one another."""
     waiting = {name: sources for name, sources in shelf.into.items() if sources and name not in gone}
     while found := [name for name, sources in waiting.items() if sources <= gone]:
@@ -198,7 +198,7 @@ def _emptied(shelf: Shelf, gone: set[str]) -> Iterator[str]:
 
 # What is set ------------------------------------------------------------------------------------------------
 
-_Texts = dict[ThreadKey, dict[str, dict[str | None, Text]]]
+_Texts = dict[ThreadKey, dict[str, dict[str | None, EditText]]]
 
 
 def _texts(
@@ -222,10 +222,10 @@ def _meant(inventory: Inventory, one: Replacement, text: TextOf) -> Replacement:
     """A replacement under the id of the item that its name means; as it is where it names none."""
     if not one.item.strip() or any(shelf.book.find(one.item) for shelf in inventory.shelves.values()):
         return one
-    answer = resolve(inventory, one.item, text)
-    if isinstance(answer, Several):
-        raise several(answer, one.item)
-    if isinstance(answer, Found) and answer.version is None:
+    answer = resolve_item(inventory, one.item, text)
+    if isinstance(answer, SeveralItems):
+        raise ambiguous_item(answer, one.item)
+    if isinstance(answer, ItemFound) and answer.version is None:
         return msgspec.structs.replace(one, item=answer.candidate.item)
     return one
 
@@ -251,7 +251,7 @@ def _replace(inventory: Inventory, store: ContentStore, one: Replacement, texts:
         if other:
             name = versions[-1].version
             texts.setdefault(key, {}).setdefault(item, {}).update(
-                (v.version, Text(content, name)) for v in versions
+                (v.version, EditText(content, name)) for v in versions
             )
     if not found:
         raise _unknown(inventory, one.item)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ctxctl.config import load as load_settings
-from ctxctl.engine.replay.changes import Context, compare, no_cause, rescored
-from ctxctl.engine.replay.cursor import At, Cursor, Snapshots, ignore, paired
+from ctxctl.engine.replay.changes import ChangeContext, compare_frames, no_cause, rescored_items
+from ctxctl.engine.replay.cursor import ReplayCursor, Snapshots, StepAt, ignore_problem, steps_with_turns
 from ctxctl.engine.replay.ordering import Ends
 from ctxctl.engine.replay.placements import Count
-from ctxctl.engine.replay.rules import Encodings, Rules
+from ctxctl.engine.replay.rules import Encodings, ReplayRules
 from ctxctl.engine.replay.run import Engine
 from ctxctl.errors import UsageError
 from ctxctl.model import vocab
@@ -25,27 +25,27 @@ from ctxctl.model.problem import DOUBTS, Problem
 from ctxctl.model.results import Frame, Step, Summary, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Texts
 from ctxctl.policies.registry import Strategy
-from ctxctl.session.addresses import named, resolve
-from ctxctl.session.assembly import joints, text_of
+from ctxctl.session.addresses import address_id, step_ordinal
+from ctxctl.session.assembly import joints_of, text_of
 from ctxctl.session.calibration import NONE, SESSION, fitted_to
-from ctxctl.session.history.history import Chronicle
-from ctxctl.session.item_life import life_of, rekeyed
+from ctxctl.session.history.history import ItemHistory
+from ctxctl.session.item_life import life_of, with_common_keys
 from ctxctl.session.learned.choice import OFF
 from ctxctl.session.opening import Opened, native_line, open_trace
 from ctxctl.session.params import (
-    Limiter,
-    Lookahead,
+    LimitFinder,
+    ModeLookahead,
     Params,
-    fits,
-    plans,
-    recomputes,
+    fitter_of,
+    planner_of,
+    recomputer_of,
     resolve_params,
     same_ranks,
 )
-from ctxctl.session.places import Places, places, step_index
+from ctxctl.session.places import StepPlaces, step_index, step_places
 from ctxctl.session.recount import Recount
-from ctxctl.session.redaction import Veil
-from ctxctl.session.results import FrameDiff, Outline, Reported, frame_diff
+from ctxctl.session.redaction import Redactor
+from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_diff
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
 from ctxctl.tokens.overhead import written_size
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from ctxctl.session.edits import Resolved
     from ctxctl.session.inventory import Inventory
 
-__all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "Reported"]
+__all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "ReportedProblems"]
 
 Progress = Callable[[float], None]
 """Told the share of the trace read so far, 0 to 1, now and then."""
@@ -67,7 +67,7 @@ class Inspector:
     def __init__(self, opened: Opened, params: Params, policy: Strategy | None) -> None:
         self._opened = opened
         self.trace = opened.trace
-        self.veil = Veil(opened.trace)
+        self.veil = Redactor(opened.trace)
         """What was redacted in the trace: no surface shows it."""
         self.format = opened.format
         self.learned = opened.learned
@@ -85,16 +85,16 @@ class Inspector:
         self._written: dict[tuple[str, str], int | None] = {}
         """By digest and encoding: every thread has the same definitions."""
         """By encoding, for steps of models that have another one."""
-        self._limiter = Limiter(params.runtime, load_settings().models)
-        self._found = Reported()
+        self._limiter = LimitFinder(params.runtime, load_settings().models)
+        self._found = ReportedProblems()
         """What the engine reported in the first pass, or in the last one that came to its end."""
         self._summary: Summary | None = None
         self._outline: Outline | None = None
         self._snapshots: Snapshots | None = None
-        self._cursor: Cursor | None = None
-        self._places: Places | None = None
-        self._ahead: Lookahead | None = None
-        self.chronicle: Chronicle | None = None
+        self._cursor: ReplayCursor | None = None
+        self._places: StepPlaces | None = None
+        self._ahead: ModeLookahead | None = None
+        self.chronicle: ItemHistory | None = None
         """What became of every item, once somebody has replayed the trace for it (`inspector.why`)."""
         self.inventory: Inventory | None = None
         """What items there are, once somebody has asked."""
@@ -151,9 +151,9 @@ class Inspector:
 
     def edits_of(self, drop: Sequence[str], set: Texts) -> Resolved:  # noqa: A002
         """What such edits come to in this trace; raises UsageError (see `resolve_edits`)."""
-        from ctxctl.session.edits import edits_of
+        from ctxctl.session.edits import resolved_edits
 
-        return edits_of(self.items, self.trace.contents, drop, set, self.text)
+        return resolved_edits(self.items, self.trace.contents, drop, set, self.text)
 
     def items(self, progress: Progress | None = None) -> Inventory:
         """What items there are; goes through the trace where it was not gone through yet, or has grown."""
@@ -226,7 +226,7 @@ class Inspector:
         skipped: bool = False,
         seen: Callable[[Event, Engine], None] | None = None,
         settle: bool = False,
-    ) -> Iterator[tuple[At, Engine]]:
+    ) -> Iterator[tuple[StepAt, Engine]]:
         """Replay from the first line: each step with its frame, and the engine that has just finished it.
 
         A pass beside the others: it settles nothing, and what is wrong with the trace is told by those.  With
@@ -234,7 +234,7 @@ class Inspector:
         `seen` is told of each event once the engine has taken it in, after the steps that it finished.
         """
         found = self.reporting() if settle else None
-        engine = self._engine(ignore if found is None else found.add, skipped=skipped)
+        engine = self._engine(ignore_problem if found is None else found.add, skipped=skipped)
         engine.seen = seen
         size = max(1, self.trace.source.size)
         for batch in self._batches():
@@ -242,14 +242,14 @@ class Inspector:
                 progress(batch[0].offset / size)
             for event in batch:
                 if done := engine.feed(event):
-                    for at in paired(engine, done):
+                    for at in steps_with_turns(engine, done):
                         yield at, engine
-        for at in paired(engine, engine.end()):
+        for at in steps_with_turns(engine, engine.end()):
             yield at, engine
         if found is not None:
             self._finish(engine, found)
 
-    def _finish(self, engine: Engine, found: Reported) -> None:
+    def _finish(self, engine: Engine, found: ReportedProblems) -> None:
         self._found = found
         self._counter.flush()
         for recount in self._recounts.values():
@@ -258,11 +258,11 @@ class Inspector:
             problems=self.problem_count, unique_contents=len(self.trace.contents)
         )
 
-    def places(self, progress: Progress | None = None) -> Places:
+    def places(self, progress: Progress | None = None) -> StepPlaces:
         """Which steps there are, from the index; nothing is replayed."""
         with self._indexing:
             if self._places is None:
-                self._places = places(step_index(self.trace, progress), self.veil)
+                self._places = step_places(step_index(self.trace, progress), self.veil)
             return self._places
 
     def outline(self, progress: Progress | None = None) -> Outline:
@@ -295,7 +295,7 @@ class Inspector:
         found = self.reporting()
         engine = self._engine(found.add)
         survey = self._survey_rows = Survey()
-        chronicle = Chronicle()
+        chronicle = ItemHistory()
         snapshots = Snapshots(engine)
         with self._lock:
             self._snapshots, self._cursor = snapshots, None
@@ -315,9 +315,9 @@ class Inspector:
         assert self._summary is not None
         return Outline(tuple(survey.rows), self._summary)
 
-    def reporting(self) -> Reported:
+    def reporting(self) -> ReportedProblems:
         """Where a new pass reports to; until a pass has come to its end, what it finds shows at once."""
-        found = Reported()
+        found = ReportedProblems()
         if self._summary is None:
             self._found = found
         return found
@@ -325,10 +325,10 @@ class Inspector:
     def _engine(self, report: Callable[[Problem], None], *, skipped: bool = False) -> Engine:
         return Engine(self.rules(skipped=skipped), report)
 
-    def rules(self, *, skipped: bool = False) -> Rules:
+    def rules(self, *, skipped: bool = False) -> ReplayRules:
         """What every replay of this inspector is made under."""
         params = self.params
-        return Rules(
+        return ReplayRules(
             target=params.target,
             store=self.trace.contents,
             count=self._count,
@@ -339,9 +339,9 @@ class Inspector:
             list_skipped=skipped,
             model=params.model,
             limits=params.limits,
-            policy=plans(self.strategy),
-            fitter=fits(self.strategy),
-            recomputer=recomputes(self.strategy),
+            policy=planner_of(self.strategy),
+            fitter=fitter_of(self.strategy),
+            recomputer=recomputer_of(self.strategy),
             trim=self._counter.trim,
             edits=self.edits,
             encodings=Encodings(params.encoding_of, self._counter_of) if not params.one_encoding else None,
@@ -390,14 +390,14 @@ class Inspector:
         """Modes need the injections of the whole trace where the first step does not settle them."""
         with self._lock:
             if self._ahead is None:
-                self._ahead = Lookahead(self.trace, self.params.target)
+                self._ahead = ModeLookahead(self.trace, self.params.target)
             return self._ahead.of(key)
 
     def _ends(self) -> Ends | None:
         """Where steps end, from the index."""
         return self.places().until
 
-    def at(self, ordinal: int) -> At:
+    def at(self, ordinal: int) -> StepAt:
         """A step with its placements, by its ordinal; raises UsageError("no-such-frame").
 
         Costs a replay from the nearest snapshot before it, or from the start where there is none yet.
@@ -405,8 +405,8 @@ class Inspector:
         with self._lock:
             if self._cursor is None:
                 if self._snapshots is None:
-                    self._snapshots = Snapshots(self._engine(ignore))
-                self._cursor = Cursor(self._snapshots, self.trace.events)
+                    self._snapshots = Snapshots(self._engine(ignore_problem))
+                self._cursor = ReplayCursor(self._snapshots, self.trace.events)
             try:
                 if ordinal >= 0:
                     return self._cursor.at(ordinal)
@@ -442,12 +442,12 @@ class Inspector:
         Raises UsageError: `no-such-frame`, `bad-address`, `ambiguous-session`.
         """
         places = self.places()
-        name = named(address, places.spans)
+        name = address_id(address, places.spans)
         if name is None:
-            return resolve(address, places.spans)
-        from ctxctl.session.id_lookup import ordinal_of
+            return step_ordinal(address, places.spans)
+        from ctxctl.session.id_lookup import ordinal_by_id
 
-        return ordinal_of(name, self.trace, places, context_only=name != address)
+        return ordinal_by_id(name, self.trace, places, context_only=name != address)
 
     def text(self, content: Content) -> str:
         """The text of a content, without what was redacted."""
@@ -461,7 +461,7 @@ class Inspector:
         `canonical`: JSON in its canonical form.
         """
         at = self.at(ordinal)
-        between, closes = joints(at.step, at.placements)
+        between, closes = joints_of(at.step, at.placements)
         pairs = zip(at.placements, closes, strict=True)
         return between.text.join(
             f"{p.opens}{text_of(self.text, p, canonical=canonical)}{behind}" for p, behind in pairs
@@ -490,9 +490,9 @@ class Inspector:
 
     def compare(self, a: Frame, b: Frame) -> FrameDiff:
         """Any two frames, also of two traces, by the plain definition."""
-        before, after = rekeyed(a.placements, b.placements)
-        scored = rescored(a.step.scores, b.step.scores)
-        result = compare(before, after, Context(no_cause, rescored=scored))
+        before, after = with_common_keys(a.placements, b.placements)
+        scored = rescored_items(a.step.scores, b.step.scores)
+        result = compare_frames(before, after, ChangeContext(no_cause, rescored=scored))
         return frame_diff(a.step.window, b.step.window, result.changes, result.new, result.freed)
 
     def close(self) -> None:

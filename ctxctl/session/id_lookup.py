@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctxctl.engine.replay.step_tracker import ThreadKey, Tracker
+from ctxctl.engine.replay.step_tracker import StepTracker, ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
-from ctxctl.session.places import Places
+from ctxctl.session.places import StepPlaces
 from ctxctl.trace.reader import Trace
 
 
@@ -19,7 +19,7 @@ class _At(NamedTuple):
     step: int
 
 
-def ordinal_of(name: str, trace: Trace, places: Places, *, context_only: bool) -> int:
+def ordinal_by_id(name: str, trace: Trace, places: StepPlaces, *, context_only: bool) -> int:
     """The ordinal of the last step that bears an id; reads the envelopes of the whole trace.
 
     A context id goes before a turn id, that before a step id.
@@ -53,7 +53,7 @@ def ordinal_of(name: str, trace: Trace, places: Places, *, context_only: bool) -
 
 
 def _bearers(name: str, trace: Trace) -> Iterator[tuple[str, _At]]:
-    tracker = Tracker()
+    tracker = StepTracker()
     seen: set[tuple[str | None, str | None, str | None]] = set()
     for event in trace.headers():
         identity = (event.session_id, event.source, event.event_id)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ctxctl.engine.query.facts import server_in
-from ctxctl.engine.replay.item_table import Book
-from ctxctl.engine.replay.step_tracker import ThreadKey, Tracker
+from ctxctl.engine.query.facts import first_tool_server
+from ctxctl.engine.replay.item_table import ItemTable
+from ctxctl.engine.replay.step_tracker import StepTracker, ThreadKey
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Budget, Compaction, Item, Redaction, Selection
@@ -21,7 +21,7 @@ _UNKNOWN = "custom"
 """Kind of what is only referred to."""
 
 
-class Facets(NamedTuple):
+class ItemFacets(NamedTuple):
     """What an item can be selected by, besides its id."""
 
     kind: str
@@ -29,7 +29,7 @@ class Facets(NamedTuple):
     server: str | None
 
 
-class Came(NamedTuple):
+class FirstMention(NamedTuple):
     """The moment at which a thread speaks of an item for the first time."""
 
     line: int
@@ -37,12 +37,12 @@ class Came(NamedTuple):
     step: int
 
 
-class Shelf:
+class ThreadItems:
     """The items of one thread."""
 
     def __init__(self, target: str) -> None:
-        self.book = Book(target)
-        self.facets: dict[str, tuple[Facets, ...]] = {}
+        self.book = ItemTable(target)
+        self.facets: dict[str, tuple[ItemFacets, ...]] = {}
         """By item, those of all its versions."""
         self.members: dict[str, list[str]] = {}
         """By tool call, the call and its results."""
@@ -50,7 +50,7 @@ class Shelf:
         """By tool call or result, the call."""
         self.into: dict[str, set[str]] = {}
         """By summary, the items that it stands for."""
-        self.came: dict[str, Came] = {}
+        self.came: dict[str, FirstMention] = {}
         """By item, also by one that is only named (a candidate that was left out, say), when it came."""
         self.in_blocks: dict[str, list[Content]] = {}
         """By item, texts that only blocks of assemblies give it."""
@@ -61,14 +61,14 @@ class Shelf:
         self._met: set[str] = set()
         """Refs that were looked at."""
 
-    def item(self, record: Item, came: Came) -> None:
+    def item(self, record: Item, came: FirstMention) -> None:
         """Take in one item record."""
         version = self.book.learn(record, came.line)
         item, kind = version.item, record.context_kind
         self.came.setdefault(item, came)
         if record.redaction is not None:
             self.redacted.add(item)
-        facets = Facets(kind, record.source, _server(record.source, record.title, item))
+        facets = ItemFacets(kind, record.source, _server(record.source, record.title, item))
         known = self.facets.get(item, ())
         if facets in known:
             return
@@ -90,7 +90,7 @@ class Shelf:
             return named
         return next(iter(self._open), result)
 
-    def assembly(self, record: Assembly, came: Came) -> None:
+    def assembly(self, record: Assembly, came: FirstMention) -> None:
         """Take in what only assemblies speak of."""
         for block in record.blocks:
             if not block.refs and block.block_id is not None:
@@ -104,12 +104,12 @@ class Shelf:
                 if not any(text is block.content for text in texts[-_LAST_TEXTS:]):
                     texts.append(block.content)
 
-    def _referred(self, item: str, came: Came) -> None:
+    def _referred(self, item: str, came: FirstMention) -> None:
         self.came.setdefault(item, came)
         if item not in self.facets:
-            self.facets[item] = (Facets(_UNKNOWN, None, _server(item)),)
+            self.facets[item] = (ItemFacets(_UNKNOWN, None, _server(item)),)
 
-    def named(self, refs: Iterator[str], came: Came) -> None:
+    def named(self, refs: Iterator[str], came: FirstMention) -> None:
         """Take in items that a decision names, whether a frame ever has them or not."""
         for ref in refs:
             self.came.setdefault(self.book.item_of(ref), came)
@@ -125,36 +125,36 @@ class Inventory:
     """All shelves of a trace, as far as it is written; one pass over its events, and nothing is counted."""
 
     def __init__(self, trace: Trace, target: str, progress: Callable[[float], None] | None = None) -> None:
-        self.shelves: dict[ThreadKey, Shelf] = {}
+        self.shelves: dict[ThreadKey, ThreadItems] = {}
         self.size = trace.source.size
         """Bytes of the trace that it speaks of."""
         self._target = target
-        tracker = Tracker()
+        tracker = StepTracker()
         for batch in trace.batches():
             if progress is not None:
                 progress(batch[0].offset / max(1, self.size))
             for event in batch:
                 self._take(event, tracker)
 
-    def items(self) -> Iterator[tuple[ThreadKey, str, tuple[Facets, ...]]]:
+    def items(self) -> Iterator[tuple[ThreadKey, str, tuple[ItemFacets, ...]]]:
         """Every item with what it can be selected by."""
         for key, shelf in self.shelves.items():
             for item, facets in shelf.facets.items():
                 yield key, item, facets
 
-    def _take(self, event: Event, tracker: Tracker) -> None:
+    def _take(self, event: Event, tracker: StepTracker) -> None:
         if event.event_type in ABOUT_THE_TRACE:
             if event.event_type == SESSION_ENDED:
                 tracker.ended(event)
             return
         cursor = tracker.place(event).cursor
-        key, came = cursor.key, Came(event.line, cursor.turn, cursor.step)
+        key, came = cursor.key, FirstMention(event.line, cursor.turn, cursor.step)
         record = event.record
         if not isinstance(record, Item | Assembly | Compaction | Selection | Budget | Redaction):
             return
         shelf = self.shelves.get(key)
         if shelf is None:
-            shelf = self.shelves[key] = Shelf(self._target)
+            shelf = self.shelves[key] = ThreadItems(self._target)
         if isinstance(record, Item):
             if event.event_type != ITEM_REMOVED:
                 shelf.item(record, came)
@@ -179,4 +179,4 @@ def _server(*names: str | None) -> str | None:
     first = names[0]
     if first is not None and first.startswith("mcp:") and first[4:] and not set(first[4:]) & set(":/"):
         return first[4:]
-    return server_in(*names)
+    return first_tool_server(*names)

@@ -53,7 +53,9 @@ def _moment(ordinal: int, step: Step, change: Change, status: str) -> Life:
     )
 
 
-def rekeyed(a: Sequence[Placement], b: Sequence[Placement]) -> tuple[list[Placement], list[Placement]]:
+def with_common_keys(
+    a: Sequence[Placement], b: Sequence[Placement]
+) -> tuple[list[Placement], list[Placement]]:
     """Two frames whose keys were given out separately, under keys of their own."""
     keys: dict[tuple[str, str | None, str | None, int], int] = {}
     made: dict[tuple[int, bool, str], Placement] = {}

@@ -1,7 +1,7 @@
 """Watching a session while it is written: look, read on, say what is new.
 
-`Live` belongs to one thread, which calls `poll` again and again; the inspector that it hands out may be asked
-by any.  What is read is fed to one engine, so that a poll costs what is new.
+`LiveSession` belongs to one thread, which calls `poll` again and again; the inspector that it hands out may be
+asked by any.  What is read is fed to one engine, so that a poll costs what is new.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ctxctl.importers.capture import NATIVE
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.model.whatif import AS_RECORDED, Limits
-from ctxctl.session.live_capture import ANEW, LATER, CaptureFeed, companion
-from ctxctl.session.live_choice import Sessions, kind_of, nothing, warm_up
-from ctxctl.session.live_feeds import Feed, Look, NativeFeed
+from ctxctl.session.live_capture import ANEW, LATER, CaptureFeed, is_companion
+from ctxctl.session.live_choice import SessionChoice, kind_of, no_session_error, warm_up
+from ctxctl.session.live_feeds import Feed, FeedLook, NativeFeed
 from ctxctl.session.live_inspector import LiveInspector, Take
 from ctxctl.session.live_rows import LiveRows
 from ctxctl.session.opening import Opened
 from ctxctl.session.params import first_model, resolve_params
-from ctxctl.trace.file_events import LOOK, Waker
+from ctxctl.trace.file_events import LOOK, FileWaiter
 
 SLICE: Final = (0.1, 0.25)
 """Seconds of reading after which a poll returns, though there is more; of the first poll, and of the next."""
@@ -46,7 +46,7 @@ _RATE: Final = 2.0
 State = Literal["waiting", "reading", "following", "gone", "refused", "over"]
 
 
-class News(NamedTuple):
+class LiveNews(NamedTuple):
     """What is known after a poll; immutable, to be handed to any thread."""
 
     state: State
@@ -76,7 +76,7 @@ class News(NamedTuple):
     problems: int
 
 
-class Live:
+class LiveSession:
     """One session, or the newest one of several, followed as it grows."""
 
     def __init__(
@@ -102,7 +102,7 @@ class Live:
         comes again.  `pin`: stay with the first session found.  `skipped`: changes list skipped items too.
         Without `seeks` nobody opens steps, or looks at open ones, before the end: only `take` counts.
         """
-        self._sessions = Sessions(path, format, pin=pin)
+        self._sessions = SessionChoice(path, format, pin=pin)
         self._asked = (target, model, encoding, policy, calibration)
         self._learned, self._limits = learned, limits
         self._skipped = skipped
@@ -110,7 +110,7 @@ class Live:
         self._format = format
         self._take = take
         self._stop: Callable[[], bool] = _never
-        self._waker = Waker()
+        self._waker = FileWaiter()
         self._feed: Feed | None = None
         self._path: Path | None = None
         self._decided = False
@@ -140,7 +140,7 @@ class Live:
         """The one there is now."""
         return self._inspector
 
-    def poll(self, wait: float = LOOK, stop: Callable[[], bool] | None = None) -> News:
+    def poll(self, wait: float = LOOK, stop: Callable[[], bool] | None = None) -> LiveNews:
         """Wait until there is something new, at most `wait` seconds or until `stop`, and tell it.
 
         Reads for a tenth of a second at most: while the state is `reading`, poll again at once.
@@ -158,7 +158,7 @@ class Live:
             shown = max(0.01, self._open_free_at - time.monotonic()) if self._unshown else LOOK
             self._waker.wait(min(left, due, shown, LOOK), self._stop)
 
-    def finish(self) -> News:
+    def finish(self) -> LiveNews:
         """Read what is left, and take what is open for over.
 
         Raises UnreadableError (`no-events`, `no-such-file`) where nothing was ever found to follow.
@@ -176,7 +176,7 @@ class Live:
             inspector.finish()
             self._state = "over"
         if inspector is None or not inspector.events:
-            raise nothing(self._path, self._sessions.name)
+            raise no_session_error(self._path, self._sessions.name)
         return self._news(True)
 
     def close(self) -> None:
@@ -188,7 +188,7 @@ class Live:
             inspector.close()
         self._older, self._inspector = [], None
 
-    def __enter__(self) -> Live:
+    def __enter__(self) -> LiveSession:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -244,7 +244,7 @@ class Live:
             late = cost > _CHEAP
             self._open_free_at = began + cost / _OPEN_SHARE if late else 0.0
 
-    def _accept(self, look: Look) -> bool:
+    def _accept(self, look: FeedLook) -> bool:
         """Take in what a look found."""
         if self._state != "reading":
             self._state = look.state
@@ -329,18 +329,18 @@ class Live:
         while self._rates and self._rates[0][0] < now - _RATE:
             self._rates.popleft()
 
-    def _news(self, changed: bool) -> News:
+    def _news(self, changed: bool) -> LiveNews:
         inspector = self._inspector
         since = time.monotonic() - _RATE
         rate = sum(n for at, n in self._rates if at >= since) / _RATE
         name = str(self._path or self._sessions.name)
         if inspector is None:
-            return News(
+            return LiveNews(
                 self._state, name, changed, self._epoch, self._why, None, LiveRows((), 0, (), {}), 0, 0, 0,
                 0.0, len(self._told) + len(self._passing),
             )  # fmt: skip
         behind = inspector.trace.source.size - inspector.read
-        return News(
+        return LiveNews(
             self._state, name, changed, self._epoch, self._why, inspector, inspector.rows, inspector.kept,
             inspector.events, max(0, behind), rate, inspector.problem_count,
         )  # fmt: skip
@@ -403,7 +403,7 @@ class Live:
 
     def _pause(self) -> None:
         if self._stop():
-            raise Stopped
+            raise PollStopped
 
     def _watch(self) -> None:
         path = self._path
@@ -417,16 +417,16 @@ class Live:
 
         def relevant(name: str) -> bool:
             at = Path(name)
-            return at.name == path.name or name.startswith(beside + "/") or companion(path, at.name)
+            return at.name == path.name or name.startswith(beside + "/") or is_companion(path, at.name)
 
         self._waker.at([parent], relevant, deep=False)
 
 
-class Stopped(BaseException):
+class PollStopped(BaseException):
     """Raised out of `poll` when `stop` said so in the middle of an import."""
 
 
-__all__ = ["Live", "News", "Stopped"]
+__all__ = ["LiveNews", "LiveSession", "PollStopped"]
 
 
 def _never() -> bool:

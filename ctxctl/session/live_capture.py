@@ -20,8 +20,8 @@ from ctxctl.errors import CtxctlError
 from ctxctl.importers.capture import open_capture
 from ctxctl.importers.turn_ends import is_over
 from ctxctl.model.problem import Problem
-from ctxctl.session.learned.choice import OFF, chosen
-from ctxctl.session.live_feeds import Look, Rollback
+from ctxctl.session.learned.choice import OFF, choose_set
+from ctxctl.session.live_feeds import FeedLook, Rollback
 from ctxctl.session.opening import Opened, write_native
 from ctxctl.trace.follow import OpenFile
 from ctxctl.trace.growing import GrowingSource, GrowingTrace
@@ -75,30 +75,30 @@ class CaptureFeed:
         self._is_over = False
         self.aside = b""
 
-    def look(self, now: float) -> Look:
+    def look(self, now: float) -> FeedLook:
         """Import the capture again if it has changed and it is time."""
         marks = marks_of(self._path)
         if not marks:
-            return Look("waiting" if self._mark is None else "gone", False)
+            return FeedLook("waiting" if self._mark is None else "gone", False)
         if marks == self._mark or now < self._free_at:
-            return Look("following", False)
+            return FeedLook("following", False)
         self._over_at = None
         began = time.monotonic()
         try:
             opened, made = self._imported()
         except CtxctlError as error:
             self._mark = marks
-            return Look("following", False, problems=(Problem(0, 0, error.slug, error.message),))
+            return FeedLook("following", False, problems=(Problem(0, 0, error.slug, error.message),))
         finally:
             cost = time.monotonic() - began
             self._free_at = now + cost + cost * (1 - _SHARE) / _SHARE
         if opened is None:
             made.close()
             self._mark = marks
-            return Look("following", False)
+            return FeedLook("following", False)
         if self._doubtful(marks, made, now):
             made.close()
-            return Look("following", False)
+            return FeedLook("following", False)
         grew = _grew(self._mark or {}, marks)
         self._mark, self._short = marks, None
         if self._is_over:
@@ -112,7 +112,7 @@ class CaptureFeed:
             found = capture.format
             if found is None:
                 return None, file
-            used = chosen(found.name, capture.source, self._learned)
+            used = choose_set(found.name, capture.source, self._learned)
             if used is not None:
                 used.grows = True
             write_native(capture.source, found, problems, file, self._pause, used)
@@ -132,7 +132,7 @@ class CaptureFeed:
         self._free_at = max(self._free_at, self._short[1] + _SETTLED)
         return now - self._short[1] < _SETTLED
 
-    def _compare(self, opened: Opened, made: BinaryIO, *, grew: bool) -> Look:
+    def _compare(self, opened: Opened, made: BinaryIO, *, grew: bool) -> FeedLook:
         before, self._last = self._last, made
         known = self._opened
         self._opened = opened
@@ -154,9 +154,9 @@ class CaptureFeed:
             self._places = [(a, b) for a, b in self._places if a < common]
             self._size = common
         self._settle(rollback is not None)
-        return Look("following", True, self._opened, None, rollback)
+        return FeedLook("following", True, self._opened, None, rollback)
 
-    def _begin(self, opened: Opened, why: Problem | None) -> Look:
+    def _begin(self, opened: Opened, why: Problem | None) -> FeedLook:
         if self._spool is not None:
             self._spool.close()
         with tempfile.TemporaryFile(prefix="ctxctl-") as file:
@@ -167,7 +167,7 @@ class CaptureFeed:
         self._end = self._size = 0
         self._places = [(0, 0)]
         self._settle(False)
-        return Look("following", True, opened, why)
+        return FeedLook("following", True, opened, why)
 
     def _settle(self, moved: bool) -> None:
         """Add what is there for good to the source; the rest stays aside."""
@@ -210,13 +210,13 @@ class CaptureFeed:
         self._over_at = None
         return True
 
-    def last(self) -> Look:
+    def last(self) -> FeedLook:
         """What was held back is there for good."""
         self.aside = b""
         if self._last is None:
-            return Look("waiting", False)
+            return FeedLook("waiting", False)
         self._copy(_size_of(self._last))
-        return Look("following", True)
+        return FeedLook("following", True)
 
     def again(self) -> Opened:
         """The import made last."""
@@ -249,7 +249,7 @@ def marks_of(path: Path) -> Marks:
         return found
     try:
         with os.scandir(path.parent) as entries:
-            beside = [e.name for e in entries if companion(path, e.name) and e.name != path.name]
+            beside = [e.name for e in entries if is_companion(path, e.name) and e.name != path.name]
     except OSError:
         beside = []
     for name in beside[:_FILES]:
@@ -268,7 +268,7 @@ def _grew(before: Marks, now: Marks) -> bool:
     )
 
 
-def companion(path: Path, name: str) -> bool:
+def is_companion(path: Path, name: str) -> bool:
     """Whether an entry beside a capture's file may belong to it: logs of databases, sub-agents' files."""
     return name == path.stem or name.startswith(f"{path.name}-") or (
         name.startswith("agent-") and name.endswith(".jsonl")

@@ -31,7 +31,7 @@ _APART: Final = frozenset({"claude-code"})
 _VARIES: Final = re.compile(r"[*<{…\[]|^[A-Z-]+$|\s")
 
 
-class Sessions:
+class SessionChoice:
     """Finds the session to follow; asks the file system only now and then."""
 
     def __init__(self, path: str | Path | None, format_name: str | None, *, pin: bool) -> None:
@@ -53,7 +53,7 @@ class Sessions:
         """Find out what there is to search: a place may be made, or turn out to be a directory, later on."""
         given = self._given
         if given is None:
-            self._roots = (Path(), *places())
+            self._roots = (Path(), *session_places())
             return
         self._is_folder = given.is_dir()
         if self._is_folder and not self._is_capture(given):
@@ -173,7 +173,7 @@ class Sessions:
         )
 
 
-def places() -> tuple[Path, ...]:
+def session_places() -> tuple[Path, ...]:
     """Directories of this user in which known runtimes write sessions, those that exist."""
     from ctxctl.importers import registry
 
@@ -236,7 +236,7 @@ def kind_of(path: Path, format_name: str | None) -> Literal["native", "capture",
     return "native" if len(head) == _HEAD else "unknown"
 
 
-def nothing(path: Path | None, searched: str) -> UnreadableError:
+def no_session_error(path: Path | None, searched: str) -> UnreadableError:
     """The error for following what never held an event."""
     if path is None:
         return UnreadableError("nothing-known-in-directory", f"no trace and no known capture in {searched}")
@@ -254,4 +254,4 @@ def warm_up(encoding: str | None) -> None:
     from ctxctl.trace import reader  # noqa: F401
 
     if encoding is None or encoding in encodings.NAMES:
-        encodings.get(encoding or "o200k_base").encode_ordinary("warm")
+        encodings.get_encoding(encoding or "o200k_base").encode_ordinary("warm")

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from ctxctl.model.problem import Problem
 from ctxctl.session.opening import Opened
-from ctxctl.trace.follow import Follower, OpenFile, PathFiles, Restart, Span, State
+from ctxctl.trace.follow import Follower, FollowRestart, OpenFile, PathFiles, Span, State
 from ctxctl.trace.growing import GrowingSource, GrowingTrace
 
 _LINE: Final = 1 << 20
@@ -21,7 +21,7 @@ class Rollback(NamedTuple):
     next: int
 
 
-class Look(NamedTuple):
+class FeedLook(NamedTuple):
     """What a look found, besides what was added to the source."""
 
     state: State
@@ -44,7 +44,7 @@ class Feed(Protocol):
     rewinds: bool
     """Looks may roll the trace back."""
 
-    def look(self, now: float) -> Look:
+    def look(self, now: float) -> FeedLook:
         """Add what is new to the source; `now` in seconds of a clock that never goes back."""
         ...
 
@@ -52,7 +52,7 @@ class Feed(Protocol):
         """Seconds until a look is worth it again, if nothing happens to the file."""
         ...
 
-    def last(self) -> Look:
+    def last(self) -> FeedLook:
         """Nothing more will come: add what was held back."""
         ...
 
@@ -81,7 +81,7 @@ class NativeFeed:
         self._source: GrowingSource | None = None
         self.aside = b""
 
-    def look(self, now: float) -> Look:
+    def look(self, now: float) -> FeedLook:
         """Follow the file; see `trace.follow`."""
         seen = self._follower.look()
         restart: Problem | None = None
@@ -89,7 +89,7 @@ class NativeFeed:
         changed = False
         for found in seen.found:
             changed = True
-            if isinstance(found, Restart):
+            if isinstance(found, FollowRestart):
                 restart, self._source, opened = found.problem, None, None
                 continue
             if self._source is not None and self._source.full:
@@ -100,7 +100,7 @@ class NativeFeed:
                 opened = self._opened()
             self._add(found)
         self.aside = self._unfinished(seen.unfinished)
-        return Look(seen.state, changed, opened, restart, None, tuple(seen.problems))
+        return FeedLook(seen.state, changed, opened, restart, None, tuple(seen.problems))
 
     def _add(self, span: Span) -> None:
         assert self._source is not None
@@ -122,7 +122,7 @@ class NativeFeed:
         """A look costs next to nothing."""
         return 3600.0
 
-    def last(self) -> Look:
+    def last(self) -> FeedLook:
         """The unfinished lines are read as those of a file that ends there."""
         self.aside = b""
         opened: Opened | None = None
@@ -132,7 +132,7 @@ class NativeFeed:
                 self._source = GrowingSource(self._name, self._path)
                 opened = self._opened()
             self._add(span)
-        return Look("following", bool(rest), opened)
+        return FeedLook("following", bool(rest), opened)
 
     def again(self) -> Opened:
         """The bytes so far."""

@@ -13,9 +13,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.cursor import At, Cursor, Recent, Snapshots, paired, remainder
+from ctxctl.engine.replay.cursor import (
+    RecentSteps,
+    ReplayCursor,
+    Snapshots,
+    StepAt,
+    rest_of_trace,
+    steps_with_turns,
+)
 from ctxctl.engine.replay.ordering import Ends
-from ctxctl.engine.replay.rules import Ahead
+from ctxctl.engine.replay.rules import ThreadAhead
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
@@ -25,16 +32,16 @@ from ctxctl.model.outline import Row
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.policies.registry import Strategy
-from ctxctl.session.facade import Inspector, Outline, Progress, Reported
-from ctxctl.session.live_rows import LiveRows, Tail, empty, tail_of
+from ctxctl.session.facade import Inspector, Outline, Progress, ReportedProblems
+from ctxctl.session.live_rows import LiveRows, LiveTail, empty_tail, tail_of
 from ctxctl.session.opening import Opened
 from ctxctl.session.params import Params
-from ctxctl.session.places import Places
+from ctxctl.session.places import StepPlaces
 from ctxctl.session.survey import Survey
-from ctxctl.trace.contents import Mark
+from ctxctl.trace.contents import ContentMark
 from ctxctl.trace.growing import GrowingTrace, key_of
 from ctxctl.trace.index import Span
-from ctxctl.trace.reader import Pass
+from ctxctl.trace.reader import TracePass
 
 _BETWEEN = 32
 """Events between two questions whether it is enough: with large frames and new texts, some milliseconds."""
@@ -48,7 +55,7 @@ class _Here(NamedTuple):
     problems: int
     """Of the engine's."""
     kept: int
-    contents: Mark
+    contents: ContentMark
     keys: int
     late: int
     """Of the problems, those of events that came for steps that were over."""
@@ -77,7 +84,7 @@ class LiveInspector(Inspector):
         self.rewinds = rewinds
         """Whether `go_back` may be called, which costs memory."""
         self._seeks = seeks
-        self._recent = Recent()
+        self._recent = RecentSteps()
         """The steps that were over last: those that are looked at while a session grows."""
         self._take = take
         self._reading = opened.trace.reading()
@@ -88,12 +95,12 @@ class LiveInspector(Inspector):
         """Of each result given out: a hash, where it may come again."""
         self._engine_now = self._engine(self._found.add, skipped=skipped)
         self._snapshots = Snapshots(self._engine_now, self._here())
-        self._published: tuple[LiveRows, Tail, Survey] = (
+        self._published: tuple[LiveRows, LiveTail, Survey] = (
             LiveRows((), 0, (), {}),
-            empty(0),
+            empty_tail(0),
             self._survey_rows,
         )
-        self._answered: dict[ThreadKey, Ahead] = {}
+        self._answered: dict[ThreadKey, ThreadAhead] = {}
         """What threads were told about the trace's future: it may turn out otherwise."""
         self._low: int | None = None
         """Rows before this one were not touched when the trace was read again."""
@@ -151,7 +158,7 @@ class LiveInspector(Inspector):
     def _note(self, survey: Survey, done: Iterable[Step | Turn]) -> None:
         results: list[Step | Turn] = []
         if self._seeks:
-            for ordinal, at in enumerate(paired(self._engine_now, done), len(survey.rows)):
+            for ordinal, at in enumerate(steps_with_turns(self._engine_now, done), len(survey.rows)):
                 self._recent.keep(ordinal, at)
                 survey.note(at.done, self._engine_now)
                 results += at.done
@@ -217,7 +224,7 @@ class LiveInspector(Inspector):
             self.trace.contents.forget(here.contents)
             self._reading.back(snapshot.offset, snapshot.line - 1, set(self._keys))
             self._cursor = None
-            self._recent = Recent()
+            self._recent = RecentSteps()
             self._waiting = []
             self._ahead = None
 
@@ -243,17 +250,17 @@ class LiveInspector(Inspector):
         if open_too:
             tail = self._ended(survey, aside, line=line)
         elif shown is not survey or tail.first < len(survey.rows):
-            tail = empty(len(survey.rows))
+            tail = empty_tail(len(survey.rows))
         self._show(survey, tail)
 
-    def _ended(self, survey: Survey, aside: bytes, *, line: bool) -> Tail:
+    def _ended(self, survey: Survey, aside: bytes, *, line: bool) -> LiveTail:
         with self.trace.contents.aside():
             events = self._reading.aside(aside, whole=line) if aside else []
-            engine = (self._engine_now.copy(_unheard) if events else remainder(self._engine_now)).aside()
-            ats: list[At] = []
+            engine = (self._engine_now.copy(_unheard) if events else rest_of_trace(self._engine_now)).aside()
+            ats: list[StepAt] = []
             for event in events:
-                ats += paired(engine, engine.feed(event) or ())
-            ats += paired(engine, engine.end())
+                ats += steps_with_turns(engine, engine.feed(event) or ())
+            ats += steps_with_turns(engine, engine.end())
             return tail_of(survey, ats, self._totals(engine))
 
     def settle(self, aside: bytes) -> None:
@@ -284,12 +291,12 @@ class LiveInspector(Inspector):
                 self._give(result)
                 yield result
 
-        ats = list(paired(engine, results()))
+        ats = list(steps_with_turns(engine, results()))
         self._counter.flush()
         self.over = True
         self._show(survey, tail_of(survey, ats, self._totals(engine)))
 
-    def _show(self, survey: Survey, tail: Tail) -> None:
+    def _show(self, survey: Survey, tail: LiveTail) -> None:
         rows = LiveRows(survey.rows, tail.first, tail.rows, tail.titles)
         old = self._published[0]
         kept = old.settled
@@ -332,13 +339,13 @@ class LiveInspector(Inspector):
         summary = self._summary
         return Outline(tuple(self.known), summary if summary is not None else self._totals(self._engine_now))
 
-    def _finish(self, engine: Engine, found: Reported) -> None:
+    def _finish(self, engine: Engine, found: ReportedProblems) -> None:
         """A pass beside the feeding one changes nothing."""
 
-    def _begin(self) -> Reported:
-        return Reported()
+    def _begin(self) -> ReportedProblems:
+        return ReportedProblems()
 
-    def at(self, ordinal: int) -> At:
+    def at(self, ordinal: int) -> StepAt:
         """A step with its placements, by its ordinal as published last; raises UsageError."""
         at = self._at(ordinal)
         if not self.veil:
@@ -347,7 +354,7 @@ class LiveInspector(Inspector):
         turn = None if at.turn is None else struct(at.turn)
         return at._replace(step=struct(at.step), placements=[struct(p) for p in at.placements], turn=turn)
 
-    def _at(self, ordinal: int) -> At:
+    def _at(self, ordinal: int) -> StepAt:
         with self._lock:
             rows, tail, _ = self._published
             if tail.first <= ordinal < len(rows):
@@ -357,7 +364,7 @@ class LiveInspector(Inspector):
                 return recent
             if self._cursor is None:
                 assert self._snapshots is not None
-                self._cursor = Cursor(self._snapshots, self._events, whole=False)
+                self._cursor = ReplayCursor(self._snapshots, self._events, whole=False)
             try:
                 if 0 <= ordinal < tail.first:
                     return self._cursor.at(ordinal)
@@ -367,7 +374,7 @@ class LiveInspector(Inspector):
 
     def _events(self, start: int, first_line: int) -> Iterator[Event]:
         """What the feeding thread has read, and goes on to read while this is suspended."""
-        one = Pass(self.trace, start, first_line)
+        one = TracePass(self.trace, start, first_line)
         last = -1
         while last < one.at < (end := self.read):
             last = one.at
@@ -376,7 +383,7 @@ class LiveInspector(Inspector):
 
     def _batches(self) -> Iterator[list[Event]]:
         """Of what the feeding thread has read by now."""
-        return Pass(self.trace).run(self.read)
+        return TracePass(self.trace).run(self.read)
 
     def turn(self, ordinal: int) -> Turn:
         """The turn that holds a step; of one that is still open, as far as it goes."""
@@ -399,7 +406,7 @@ class LiveInspector(Inspector):
             raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
         return survey.before[ordinal] if ordinal < tail.first else tail.before[ordinal - tail.first]
 
-    def places(self, progress: Progress | None = None) -> Places:
+    def places(self, progress: Progress | None = None) -> StepPlaces:
         """The steps as published last, as addresses find them."""
         with self._lock:
             if self._places is None:
@@ -407,7 +414,7 @@ class LiveInspector(Inspector):
             return self._places
 
 
-def _places(rows: LiveRows) -> Places:
+def _places(rows: LiveRows) -> StepPlaces:
     spans = tuple(
         Span(row.session, row.thread, row.turn, row.step, row.offset, row.offset, row.first_line)
         for row in rows
@@ -415,10 +422,10 @@ def _places(rows: LiveRows) -> Places:
     by_thread: dict[ThreadKey, list[int]] = {}
     for ordinal, span in enumerate(spans):
         by_thread.setdefault(ThreadKey(span.session, span.thread), []).append(ordinal)
-    return Places(spans, by_thread)
+    return StepPlaces(spans, by_thread)
 
 
-def _outcome(ahead: Ahead) -> object:
+def _outcome(ahead: ThreadAhead) -> object:
     """What an engine makes of a look ahead."""
     if ahead.declared is not None:
         return ahead.declared, True

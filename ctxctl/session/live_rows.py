@@ -7,7 +7,7 @@ from typing import NamedTuple, overload
 
 import msgspec
 
-from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Summary, Turn
@@ -55,12 +55,12 @@ class LiveRows(Sequence[Row]):
         return (self[n] for n in range(len(self)))
 
 
-class Tail(NamedTuple):
+class LiveTail(NamedTuple):
     """What would be finished if nothing more came: values of their own, not to be found by replaying."""
 
     first: int
     """Ordinal of the first step in it."""
-    ats: tuple[At, ...]
+    ats: tuple[StepAt, ...]
     rows: tuple[Row, ...]
     before: tuple[int | None, ...]
     turns: dict[TurnKey, tuple[int, Turn]]
@@ -69,15 +69,15 @@ class Tail(NamedTuple):
     summary: Summary | None
 
 
-def empty(first: int) -> Tail:
+def empty_tail(first: int) -> LiveTail:
     """Nothing is open, or nobody has looked."""
-    return Tail(first, (), (), (), {}, {}, None)
+    return LiveTail(first, (), (), (), {}, {}, None)
 
 
-def tail_of(survey: Survey, ats: Iterable[At], summary: Summary) -> Tail:
+def tail_of(survey: Survey, ats: Iterable[StepAt], summary: Summary) -> LiveTail:
     """The tail of a survey, which stays as it is."""
     first = len(survey.rows)
-    found: list[At] = []
+    found: list[StepAt] = []
     rows: list[Row] = []
     before: list[int | None] = []
     turns: dict[TurnKey, tuple[int, Turn]] = {}
@@ -102,7 +102,7 @@ def tail_of(survey: Survey, ats: Iterable[At], summary: Summary) -> Tail:
                 titles[start] = at.turn.title
             else:
                 rows[start - first] = _titled(rows[start - first], at.turn.title)
-    return Tail(first, tuple(found), tuple(rows), tuple(before), turns, titles, summary)
+    return LiveTail(first, tuple(found), tuple(rows), tuple(before), turns, titles, summary)
 
 
 def _titled(row: Row, title: str) -> Row:

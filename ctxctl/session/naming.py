@@ -11,28 +11,28 @@ _LONGEST: Final = 1000
 _HINT: Final = "an address is [SESSION/][THREAD:]TURN[.STEP]"
 
 
-class Place(NamedTuple):
+class NamedPlace(NamedTuple):
     """A trace and, if one was named, a frame in it."""
 
     trace: str
     address: str | None
 
 
-def split(argument: str, *, same: str | None = None) -> Place:
+def split_name(argument: str, *, same: str | None = None) -> NamedPlace:
     """The trace and the address in one argument.
 
     A file of that very name wins; else the longest beginning before an `@` that is a file (or `-`); else the
     last `@` divides.  A bare ``@…`` means the trace `same`.
     """
     if same is not None and argument.startswith("@") and not os.path.exists(argument):
-        return Place(same, _address(argument, argument[1:]))
+        return NamedPlace(same, _address(argument, argument[1:]))
     if "@" not in argument or os.path.exists(argument):
-        return Place(argument, None)
+        return NamedPlace(argument, None)
     at = argument.rfind("@")
     last = at
     while at > 0:
         if argument[:at] == "-" or os.path.exists(argument[:at]):
-            return Place(argument[:at], _address(argument, argument[at + 1 :]))
+            return NamedPlace(argument[:at], _address(argument, argument[at + 1 :]))
         at = argument.rfind("@", 0, at)
     if last == 0:
         raise UsageError(
@@ -40,7 +40,7 @@ def split(argument: str, *, same: str | None = None) -> Place:
             f"{argument!r} names a frame but no trace",
             hint="write TRACE@3, for example run.jsonl@3",
         )
-    return Place(argument[:last], _address(argument, argument[last + 1 :]))
+    return NamedPlace(argument[:last], _address(argument, argument[last + 1 :]))
 
 
 def _address(argument: str, address: str) -> str:

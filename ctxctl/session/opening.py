@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 from ctxctl.errors import UsageError
 from ctxctl.importers.capture import NATIVE, open_capture
 from ctxctl.model.problem import Problem
-from ctxctl.session.learned.choice import OFF, Used, chosen
+from ctxctl.session.learned.choice import OFF, LearnedUse, choose_set
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
 
@@ -32,7 +32,7 @@ class Opened(NamedTuple):
     default_policy: str
     problems: tuple[Problem, ...]
     """What the importer found; lines and bytes are the foreign file's."""
-    learned: Used | None = None
+    learned: LearnedUse | None = None
     """What was put in that the capture does not hold."""
 
 
@@ -48,7 +48,7 @@ def open_trace(path: str | Path, format_name: str | None = None, learned: str = 
         return Opened(Trace(source), NATIVE, "recorded", ())
     problems: list[Problem] = []
     try:
-        used = chosen(found.name, source, learned)
+        used = choose_set(found.name, source, learned)
         spooled = convert(source, found, problems, used)
     finally:
         if isinstance(source, Source):
@@ -57,7 +57,7 @@ def open_trace(path: str | Path, format_name: str | None = None, learned: str = 
 
 
 def convert(
-    source: Source | Folder, importer: Format, problems: list[Problem], learned: Used | None = None
+    source: Source | Folder, importer: Format, problems: list[Problem], learned: LearnedUse | None = None
 ) -> Source:
     """A foreign capture as a native trace in memory or in an unlinked temporary file."""
     file = tempfile.SpooledTemporaryFile(max_size=_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - kept open
@@ -76,7 +76,7 @@ def write_native(
     problems: list[Problem],
     file: BinaryIO,
     pause: Callable[[], None] = lambda: None,
-    learned: Used | None = None,
+    learned: LearnedUse | None = None,
 ) -> None:
     """Write a foreign capture as a native trace; the same capture (and learned set) gives the same bytes.
 

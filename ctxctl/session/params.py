@@ -1,7 +1,7 @@
 """The parameters a replay is made under, resolved once and named first in every output.
 
-Also what finds them where the user names none: a look through the trace (`Lookahead`), the model table and
-the runtimes' own rules (`Limiter`).
+Also what finds them where the user names none: a look through the trace (`ModeLookahead`), the model table
+and the runtimes' own rules (`LimitFinder`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.rules import Ahead, Catalogued, Threshold
-from ctxctl.engine.replay.step_tracker import ThreadKey, Tracker
+from ctxctl.engine.replay.rules import CataloguedModel, ThreadAhead, ThresholdRule
+from ctxctl.engine.replay.step_tracker import StepTracker, ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.importers.capture import NATIVE
 from ctxctl.model import vocab
@@ -26,13 +26,13 @@ from ctxctl.model.recompute import Recomputer
 from ctxctl.model.records import Assembly, Injection, Item, Selection, Usage
 from ctxctl.model.vocab import ABOUT_THE_TRACE, Mode, mode_of
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
-from ctxctl.policies.registry import Strategy, by_name, names
+from ctxctl.policies.registry import Strategy, policy_by_name, policy_names
 from ctxctl.session import calibration as calibrating
 from ctxctl.session.opening import Opened
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.encodings import NAMES, RANKS_OF
-from ctxctl.tokens.models import resolve
+from ctxctl.tokens.models import resolve_encoding
 from ctxctl.trace.codec import parse_line
 from ctxctl.trace.reader import Trace
 
@@ -47,16 +47,16 @@ _NAME = 40
 """Characters; no format has a longer name."""
 _MODEL = re.compile(rb'"model(?:_ref)?"\s*:')
 
-_NOTHING_AHEAD = Ahead(frozenset(), None)
+_NOTHING_AHEAD = ThreadAhead(frozenset(), None)
 
 
-class Lookahead:
+class ModeLookahead:
     """The injection points and the declared mode of each thread and one target; one pass over envelopes."""
 
     def __init__(self, trace: Trace, target: str) -> None:
         self._trace = trace
         self._target = target
-        self._tracker = Tracker()
+        self._tracker = StepTracker()
         self._points: dict[ThreadKey, set[str]] = {}
         self._declared: dict[ThreadKey, Mode] = {}
         self._end = 0
@@ -81,16 +81,16 @@ class Lookahead:
                 if mode is not None:
                     self._declared.setdefault(key, mode)
 
-    def of(self, key: ThreadKey) -> Ahead:
+    def of(self, key: ThreadKey) -> ThreadAhead:
         """What the trace says of a thread."""
         points = self._points.get(key)
         declared = self._declared.get(key)
         if points is None and declared is None:
             return _NOTHING_AHEAD
-        return Ahead(frozenset(points or ()), declared)
+        return ThreadAhead(frozenset(points or ()), declared)
 
 
-class Limiter:
+class LimitFinder:
     """The table and the rules for the captures of one runtime; each question is answered once.
 
     Args:
@@ -106,17 +106,19 @@ class Limiter:
         self.compacts_at = lru_cache(maxsize=256)(self._compacts_at)
         """As `engine.rules.Rules.compacts_at` wants it."""
 
-    def catalogue(self, model: str | None, provider: str | None, client: str | None) -> Catalogued | None:
+    def catalogue(
+        self, model: str | None, provider: str | None, client: str | None
+    ) -> CataloguedModel | None:
         """As `engine.rules.Rules.catalogue` wants it: never a guess; without limits the note says why."""
         if model is None:
             return None
         known = self._book.of(model, provider, self._runtime, client)
         limits, own = Limits(known.window, None, known.max_input), known.how == "settings"
-        return Catalogued(limits, known.note, known.max_output, own)
+        return CataloguedModel(limits, known.note, known.max_output, own)
 
     def _compacts_at(
         self, limits: Limits, model: str | None, provider: str | None, client: str | None
-    ) -> Threshold | None:
+    ) -> ThresholdRule | None:
         if self._runtime is None or limits.cap is None:
             return None
         from ctxctl.tokens.catalogue.thresholds import threshold
@@ -126,7 +128,7 @@ class Limiter:
         if most is None and limits.window == known.window:
             most = known.max_input
         found = threshold(self._runtime, limits.window, known.max_output, client, max_input=most, model=model)
-        return Threshold(found.tokens, found.source) if found is not None else None
+        return ThresholdRule(found.tokens, found.source) if found is not None else None
 
 
 class Params(msgspec.Struct, frozen=True):
@@ -157,7 +159,7 @@ class Params(msgspec.Struct, frozen=True):
 
     def uses_encoding(self, model: str | None, encoding: str | None = None) -> bool:
         """Whether a model is known to use an encoding, the replay's: only then are counts exact."""
-        found = resolve(model)
+        found = resolve_encoding(model)
         return found.known and same_ranks(found.encoding, encoding or self.encoding)
 
     @property
@@ -170,7 +172,7 @@ class Params(msgspec.Struct, frozen=True):
         counts alike."""
         if self.one_encoding or model is None:
             return self.encoding
-        found = resolve(model).encoding
+        found = resolve_encoding(model).encoding
         return self.encoding if same_ranks(found, self.encoding) else found
 
     def counter(self) -> CountingRoom:
@@ -178,17 +180,17 @@ class Params(msgspec.Struct, frozen=True):
         return counting_room(self.encoding)
 
 
-def plans(strategy: Strategy | None) -> Policy | None:
+def planner_of(strategy: Strategy | None) -> Policy | None:
     """The strategy, if it is one that says what is sent."""
     return strategy if isinstance(strategy, Policy) else None
 
 
-def fits(strategy: Strategy | None) -> Fitter | None:
+def fitter_of(strategy: Strategy | None) -> Fitter | None:
     """The strategy, if it is one that says what is left out."""
     return strategy if isinstance(strategy, Fitter) else None
 
 
-def recomputes(strategy: Strategy | None) -> Recomputer | None:
+def recomputer_of(strategy: Strategy | None) -> Recomputer | None:
     """The strategy, if it is one that works recorded stages out anew."""
     return strategy if isinstance(strategy, Recomputer) else None
 
@@ -272,9 +274,9 @@ def resolve_params(
             "unknown-encoding", f"no encoding is called {encoding!r}", hint=f"there are: {known}"
         )
     name = policy if policy is not None else imported_policy(opened.trace) or opened.default_policy
-    strategy = by_name(name)
+    strategy = policy_by_name(name)
     first = model if model is not None else first_model(opened.trace)
-    found = resolve(first)
+    found = resolve_encoding(first)
     if encoding is not None:
         origin, assumed = "flag", ""
     else:
@@ -290,7 +292,7 @@ def resolve_params(
             origin,
             first,
             assumed,
-            fitting=fits(strategy) is not None,
+            fitting=fitter_of(strategy) is not None,
             calibration=calibrating.chosen(calibration),
             runtime=opened.format if opened.format != NATIVE else imported_format(opened.trace),
         ),
@@ -314,7 +316,7 @@ def first_model(trace: Trace) -> str | None:
 def imported_policy(trace: Trace) -> str | None:
     """The policy that an imported trace's first event says its format is replayed under."""
     found = _first_says(trace, "policy")
-    return found if found is not None and found in names() else None
+    return found if found is not None and found in policy_names() else None
 
 
 def imported_format(trace: Trace) -> str | None:

@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple
 import xxhash
 
 from ctxctl.engine.replay.ordering import Until
-from ctxctl.engine.replay.step_tracker import Place, ThreadKey, Tracker
+from ctxctl.engine.replay.step_tracker import EventPlace, StepTracker, ThreadKey
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import Injection
-from ctxctl.session.redaction import Veil
+from ctxctl.session.redaction import Redactor
 from ctxctl.trace.index import Span, StepIndex
 from ctxctl.trace.reader import Trace
 
@@ -32,7 +32,7 @@ _SHAPES: Final = frozenset(
 """What shapes a frame, so that it is too late once its step was sealed."""
 
 
-class Places(NamedTuple):
+class StepPlaces(NamedTuple):
     """The steps of a trace in the order in which they begin, which is that of a replay."""
 
     spans: tuple[Span, ...]
@@ -76,7 +76,7 @@ def _start(span: Span) -> int:
     return span.start
 
 
-def places(index: StepIndex, veil: Veil | None = None) -> Places:
+def step_places(index: StepIndex, veil: Redactor | None = None) -> StepPlaces:
     """The steps of an index, whose rows stand as they begin, under the names that may be shown."""
     spans = tuple(index)
     if veil:
@@ -90,7 +90,7 @@ def places(index: StepIndex, veil: Veil | None = None) -> Places:
     by_thread: dict[ThreadKey, list[int]] = {}
     for ordinal, span in enumerate(spans):
         by_thread.setdefault(ThreadKey(span.session, span.thread), []).append(ordinal)
-    return Places(spans, by_thread, index.late)
+    return StepPlaces(spans, by_thread, index.late)
 
 
 def step_index(trace: Trace, progress: Callable[[float], None] | None = None) -> StepIndex:
@@ -108,7 +108,7 @@ def step_index(trace: Trace, progress: Callable[[float], None] | None = None) ->
 def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | None) -> None:
     """Go on from where the index ends."""
     state = index.state
-    tracker = Tracker.restored(state["tracker"]) if state else Tracker()
+    tracker = StepTracker.restored(state["tracker"]) if state else StepTracker()
     lateness = _Lateness(index.late, state["sealed"] if state else ())
     rows: dict[ThreadKey, int] = {ThreadKey(*key): row for *key, row in state["rows"]} if state else {}
     seen = index.seen
@@ -174,7 +174,7 @@ class _Lateness:
         """A thread has ended, and its open step with it."""
         self._sealed.discard(key)
 
-    def note(self, key: ThreadKey, event: Event, place: Place) -> None:
+    def note(self, key: ThreadKey, event: Event, place: EventPlace) -> None:
         """Take in an event and where it goes."""
         record = event.record
         ours = getattr(record, "target", vocab.MODEL) == vocab.MODEL

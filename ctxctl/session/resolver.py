@@ -16,7 +16,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model.addresses import prefix
 from ctxctl.model.content import Content
 from ctxctl.model.records import Item
-from ctxctl.session.inventory import Came, Inventory, Shelf
+from ctxctl.session.inventory import FirstMention, Inventory, ThreadItems
 
 _LONGEST: Final = 10_000
 """Characters of the longest name that is looked for."""
@@ -42,7 +42,7 @@ Scope = Collection[ThreadKey] | None
 """Threads whose items are meant; None: all."""
 
 
-class Candidate(NamedTuple):
+class ItemCandidate(NamedTuple):
     """An item that a name may mean."""
 
     item: str
@@ -52,14 +52,14 @@ class Candidate(NamedTuple):
     kind: str
     threads: tuple[ThreadKey, ...]
     """Threads that speak of it, in the order of the trace."""
-    came: Came
+    came: FirstMention
     """When the first of them spoke of it first."""
 
 
-class Found(NamedTuple):
+class ItemFound(NamedTuple):
     """Exactly one item fits."""
 
-    candidate: Candidate
+    candidate: ItemCandidate
     version: str | None
     """The version that `ID@VERSION` names, as it was typed."""
     others: tuple[str, ...]
@@ -68,15 +68,15 @@ class Found(NamedTuple):
     """What of the item fits, as in "by its title"; None for an id."""
 
 
-class Several(NamedTuple):
+class SeveralItems(NamedTuple):
     """Several items fit equally well."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ItemCandidate, ...]
     """The latest one first."""
     how: str
 
 
-class Nothing(NamedTuple):
+class NoItem(NamedTuple):
     """No item fits."""
 
     near: tuple[str, ...]
@@ -87,10 +87,10 @@ class Nothing(NamedTuple):
     """The first items that there are, for a message that has no near ones."""
 
 
-Answer = Found | Several | Nothing
+Answer = ItemFound | SeveralItems | NoItem
 
 
-def resolve(inventory: Inventory, name: str, text: TextOf, scope: Scope = None) -> Answer:
+def resolve_item(inventory: Inventory, name: str, text: TextOf, scope: Scope = None) -> Answer:
     """The item that a name means among the items of some threads.
 
     Reads every text of those threads once where nothing is called so, and no text otherwise.  Does not look
@@ -111,34 +111,34 @@ def resolve(inventory: Inventory, name: str, text: TextOf, scope: Scope = None) 
         items, how = fitting
         found = [_candidate(shelves, item) for item in items]
         if len(found) == 1:
-            return Found(found[0], None, (), how)
-        return Several(tuple(sorted(found, key=lambda one: -one.came.line)), how)
+            return ItemFound(found[0], None, (), how)
+        return SeveralItems(tuple(sorted(found, key=lambda one: -one.came.line)), how)
     others = {key: shelf for key, shelf in inventory.shelves.items() if key not in shelves}
     having = (
         key for key, shelf in others.items() if _exact({key: shelf}, name) or _named({key: shelf}, name)
     )
     known = dict.fromkeys(item for shelf in shelves.values() for item in shelf.came)
-    return Nothing(_near(shelves, name), tuple(having), tuple(known)[: _SHOWN + 1])
+    return NoItem(_near(shelves, name), tuple(having), tuple(known)[: _SHOWN + 1])
 
 
-def the_one(
+def only_item(
     answer: Answer, name: str, *, where: str = "", any_version: bool = False,
-    remark: Callable[[Candidate], str] | None = None,
-) -> Found:  # fmt: skip
+    remark: Callable[[ItemCandidate], str] | None = None,
+) -> ItemFound:  # fmt: skip
     """The item of an answer, where it is exactly one.
 
     Args:
-        answer: What `resolve` gave for `name`.
+        answer: What `resolve_item` gave for `name`.
         where: How to ask for an item of another thread, after "it is in THREAD; ".
         any_version: A version that the trace does not know is no error.
         remark: What else to say of a candidate, to tell it from the others.
 
     Raises UsageError: `ambiguous-item`, which lists the candidates; `no-such-item`, with what is nearest.
     """
-    if isinstance(answer, Several):
-        raise several(answer, name, remark)
-    if isinstance(answer, Nothing):
-        raise nothing(answer, name, where)
+    if isinstance(answer, SeveralItems):
+        raise ambiguous_item(answer, name, remark)
+    if isinstance(answer, NoItem):
+        raise no_such_item(answer, name, where)
     if answer.others and not any_version:
         listed = ", ".join(version[:200] for version in answer.others[:_SHOWN])
         raise UsageError(
@@ -149,7 +149,9 @@ def the_one(
     return answer
 
 
-def several(answer: Several, name: str, remark: Callable[[Candidate], str] | None = None) -> UsageError:
+def ambiguous_item(
+    answer: SeveralItems, name: str, remark: Callable[[ItemCandidate], str] | None = None
+) -> UsageError:
     """The error that lists what a name may mean: `ambiguous-item`."""
     found = answer.candidates
     listed = "; ".join(
@@ -162,7 +164,7 @@ def several(answer: Several, name: str, remark: Callable[[Candidate], str] | Non
     )  # fmt: skip
 
 
-def nothing(answer: Nothing, name: str, where: str = "") -> UsageError:
+def no_such_item(answer: NoItem, name: str, where: str = "") -> UsageError:
     """The error that says what there is instead: `no-such-item`."""
     if answer.elsewhere:
         sessions = {key.session for key in answer.elsewhere}
@@ -187,21 +189,21 @@ def nothing(answer: Nothing, name: str, where: str = "") -> UsageError:
 
 # Looking ----------------------------------------------------------------------------------------------------
 
-_Shelves = dict[ThreadKey, Shelf]
+_Shelves = dict[ThreadKey, ThreadItems]
 
 
-def _exact(shelves: _Shelves, name: str) -> Found | None:
+def _exact(shelves: _Shelves, name: str) -> ItemFound | None:
     """The item whose id, or `ID@VERSION`, a name is to the letter."""
     if any(name in shelf.came for shelf in shelves.values()):
-        return Found(_candidate(shelves, name), None, (), None)
+        return ItemFound(_candidate(shelves, name), None, (), None)
     item, at, version = name.rpartition("@")
     having = [shelf for shelf in shelves.values() if item in shelf.came] if at and version else []
     if not having:
         return None
     if any(shelf.book.find(name) is not None for shelf in having):
-        return Found(_candidate(shelves, item), version, (), None)
+        return ItemFound(_candidate(shelves, item), version, (), None)
     others = dict.fromkeys(v.version for shelf in having for v in shelf.book.history(item) if v.version)
-    return Found(_candidate(shelves, item), version, tuple(others), None)
+    return ItemFound(_candidate(shelves, item), version, tuple(others), None)
 
 
 def _named(shelves: _Shelves, name: str) -> tuple[list[str], str] | None:
@@ -218,19 +220,19 @@ def _named(shelves: _Shelves, name: str) -> tuple[list[str], str] | None:
     return None
 
 
-def _ids(_shelf: Shelf, item: str) -> Iterable[str | None]:
+def _ids(_shelf: ThreadItems, item: str) -> Iterable[str | None]:
     return (item,)
 
 
-def _titles(shelf: Shelf, item: str) -> Iterable[str | None]:
+def _titles(shelf: ThreadItems, item: str) -> Iterable[str | None]:
     return (version.record.title for version in shelf.book.history(item))
 
 
-def _sources(shelf: Shelf, item: str) -> Iterable[str | None]:
+def _sources(shelf: ThreadItems, item: str) -> Iterable[str | None]:
     return (version.record.source for version in shelf.book.history(item))
 
 
-_NamesOf = Callable[[Shelf, str], Iterable[str | None]]
+_NamesOf = Callable[[ThreadItems, str], Iterable[str | None]]
 
 
 def _manners(name: str) -> Iterator[tuple[str, _NamesOf, Callable[[str], bool]]]:
@@ -295,10 +297,10 @@ def _near(shelves: _Shelves, name: str) -> tuple[str, ...]:
 # Telling ----------------------------------------------------------------------------------------------------
 
 
-def _candidate(shelves: _Shelves, item: str) -> Candidate:
+def _candidate(shelves: _Shelves, item: str) -> ItemCandidate:
     having = {key: shelf for key, shelf in shelves.items() if item in shelf.came}
     records = [version.record for shelf in having.values() for version in shelf.book.history(item)]
-    return Candidate(
+    return ItemCandidate(
         item,
         next((record.title for record in records if record.title), None),
         next((record.source for record in records if record.source), None),
@@ -308,7 +310,7 @@ def _candidate(shelves: _Shelves, item: str) -> Candidate:
     )
 
 
-def _described(one: Candidate, remark: Callable[[Candidate], str] | None) -> str:
+def _described(one: ItemCandidate, remark: Callable[[ItemCandidate], str] | None) -> str:
     """A candidate with what tells it from others: its kind, title, first turn, and a remark."""
     told = [one.kind.replace("_", " ")]
     if one.title:

@@ -13,7 +13,7 @@ LATE = frozenset(("late-event", "late-usage"))
 """Problems that say that an event came for a step that was over."""
 
 
-class Reported:
+class ReportedProblems:
     """Problems of one pass of the engine: the first of them, and how many there were."""
 
     def __init__(self) -> None:

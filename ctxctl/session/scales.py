@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from ctxctl.engine.sizes.scales import RAW, Entered, Expectation, Plain, Scale, Scales
+from ctxctl.engine.sizes.scales import RAW, EnteredSize, Expectation, Scale, Scales, Uncalibrated
 from ctxctl.model.vocab import MODEL, OPENAI_CHAT
 
 if TYPE_CHECKING:
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from ctxctl.model.content import Content
     from ctxctl.session.params import Params
     from ctxctl.tokens.calibrate.calibration import Calibration
-    from ctxctl.tokens.calibrate.expect import Weighing
-    from ctxctl.tokens.calibrate.following import Following
+    from ctxctl.tokens.calibrate.expect import ModelWeights
+    from ctxctl.tokens.calibrate.following import ThreadExpectation
 
 
-class Written(Protocol):
+class WrittenTools(Protocol):
     """What counts tools as OpenAI writes them out for models of an encoding."""
 
     def __call__(self, content: Content, encoding: str) -> int | None:
@@ -29,19 +29,19 @@ _KINDS: Final = ("assistant_message", "tool_result", "tool_call", "reasoning", "
 """Kinds that are a class of their own, in the order of `features.CLASSES`; all other text is the first."""
 
 
-def scales_of(params: Params, written: Written) -> Scales:
+def scales_of(params: Params, written: WrittenTools) -> Scales:
     """What a replay is weighed with; `written` counts tools as a provider writes them out."""
     calibration = params.calibration.calibration
     if calibration is None or params.target != MODEL:
-        return Plain()
-    return Calibrated(calibration, params.encoding_of, written)
+        return Uncalibrated()
+    return CalibratedScale(calibration, params.encoding_of, written)
 
 
-class Calibrated:
+class CalibratedScale:
     """A calibration at work on the threads of one replay."""
 
     def __init__(
-        self, calibration: Calibration, encoding_of: Callable[[str | None], str], written: Written
+        self, calibration: Calibration, encoding_of: Callable[[str | None], str], written: WrittenTools
     ) -> None:
         self._calibration = calibration
         self._encoding_of = encoding_of
@@ -49,10 +49,10 @@ class Calibrated:
         self._weigh = lru_cache(maxsize=256)(self._weighing)
         self._scale = lru_cache(maxsize=1024)(_scale)
 
-    def _weighing(self, model: str | None) -> Weighing:
-        from ctxctl.tokens.calibrate.expect import weighing
+    def _weighing(self, model: str | None) -> ModelWeights:
+        from ctxctl.tokens.calibrate.expect import model_weights
 
-        return weighing(self._calibration, model, self._encoding_of(model))
+        return model_weights(self._calibration, model, self._encoding_of(model))
 
     def scale(self, model: str | None, thread: object) -> Scale:
         """By the fit of the model's family, and what the thread's bills say of it."""
@@ -64,7 +64,7 @@ class Calibrated:
         learned = _following(thread).of(_family(model)) if thread is not None else None
         return self._scale(expect.slopes(how, learned), expect.method(how, learned).partition(":")[0])
 
-    def enter(self, thread: object, entered: Entered) -> object:
+    def enter(self, thread: object, entered: EnteredSize) -> object:
         """What moved since the last bill grows."""
         half = len(entered.moved) // 2
         moved, items = entered.moved[:half], entered.moved[half:]
@@ -74,9 +74,9 @@ class Calibrated:
 
     def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
         """From the last bill and what moved since; before any by the rules of OpenAI's API."""
-        from ctxctl.tokens.calibrate.following import foretell
+        from ctxctl.tokens.calibrate.following import expected_request
 
-        found = foretell(_following(thread), _family(model), self._weigh(model), recorded)
+        found = expected_request(_following(thread), _family(model), self._weigh(model), recorded)
         return None if found is None else Expectation(found.size, found.half)
 
     def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
@@ -96,10 +96,10 @@ class Calibrated:
         return Expectation(other, round(SWITCHED * other))
 
 
-def _following(thread: object) -> Following:
-    from ctxctl.tokens.calibrate.following import Following
+def _following(thread: object) -> ThreadExpectation:
+    from ctxctl.tokens.calibrate.following import ThreadExpectation
 
-    return thread if isinstance(thread, Following) else Following()
+    return thread if isinstance(thread, ThreadExpectation) else ThreadExpectation()
 
 
 def _family(model: str | None) -> str:
@@ -108,7 +108,7 @@ def _family(model: str | None) -> str:
     return family(model) if model else ""
 
 
-def _exact(written: Written, encoding: str) -> Scale:
+def _exact(written: WrittenTools, encoding: str) -> Scale:
     """Of a model whose encoding is public: texts as counted, tools as they are written out for it."""
     return RAW._replace(tool=partial(written, encoding=encoding))
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ctxctl.engine.query.facts import breaks
-from ctxctl.engine.replay.entry_log import Entries
+from ctxctl.engine.query.facts import breaks_cache
+from ctxctl.engine.replay.entry_log import EntryLog
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.sizes.doubts import believed_output
 from ctxctl.model.outline import Row
@@ -26,7 +26,7 @@ class Survey:
         self.rows: list[Row] = []
         self.before: list[int | None] = []
         """By ordinal, the ordinal of the step before in the same thread."""
-        self.entries: dict[ThreadKey, Entries] = {}
+        self.entries: dict[ThreadKey, EntryLog] = {}
         """What entered and left each thread's frames; only of steps that were noted with their engine."""
         self._last: dict[ThreadKey, int] = {}
         self._first_of_turn: dict[ThreadKey, int] = {}
@@ -64,7 +64,7 @@ class Survey:
         """Note what the step that the engine has just finished put into its thread's frame and took out."""
         log = self.entries.get(key)
         if log is None:
-            log = self.entries[key] = Entries()
+            log = self.entries[key] = EntryLog()
         assert engine.sealed is not None
         log.note(ordinal, engine.sealed.delta)
 
@@ -128,7 +128,7 @@ def row_of(ordinal: int, step: Step) -> Row:
         reported=step.usage.reported_input if step.usage is not None else None,
         first_line=step.first_line,
         offset=step.first_byte,
-        broken=breaks(step),
+        broken=breaks_cache(step),
         missed=step.cache.miss.tokens if step.cache.miss is not None else 0,
         cached=step.usage.reported_cached if step.usage is not None else None,
         answered=believed_output(step.usage),

@@ -129,7 +129,7 @@ def _plan_fits(name: str, baseline: Path | None) -> Estimate:
     found = planned(name)
     findings = limits_kept(found)
     if baseline is not None:
-        findings += kept.compared(found, baseline)
+        findings += kept.compare_with_baseline(found, baseline)
     if any(finding.level == "error" for finding in findings):
         lines = "\n".join(check_lines(findings, _WIDTH))
         raise AssertionError(f"{visible(name)} does not keep its limits\n{lines}")
@@ -145,10 +145,10 @@ def _size(tokens: int | None) -> Size | None:
 def _session_fits(name: str, limits: Model | None, reserve: int, headroom: int, *, uncounted: bool) -> Fits:
     __tracebackhide__ = True
     from ctxctl import config
-    from ctxctl.budget.base import ground
+    from ctxctl.budget.base import plan_base
     from ctxctl.testing.sessions import opened
 
-    cap = None if limits is None else ground(limits, config.load().models).room.cap
+    cap = None if limits is None else plan_base(limits, config.load().models).room.cap
     with opened(name, weighed=True) as (inspector, address):
         looked = _Looked(inspector, cap, reserve, headroom)
         if address is not None:

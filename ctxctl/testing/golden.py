@@ -258,11 +258,11 @@ def _asked(query: str | None, step: Step) -> Asked:
     """A question to kept items; what a query says of steps is asked of the step that is looked at."""
     if query is None:
         return _never
-    from ctxctl.engine.query import QueryError, contained, parse
+    from ctxctl.engine.query import QueryError, contained_text, parse_query
     from ctxctl.model.results import Change
 
     try:
-        parsed = parse(query)
+        parsed = parse_query(query)
     except QueryError as error:
         raise UsageError("bad-query", f"{visible(query[:_LONGEST])}: {error}") from None
 
@@ -272,7 +272,7 @@ def _asked(query: str | None, step: Step) -> Asked:
             previous_version=None, tokens=kept.tokens, in_window=kept.tokens, new=0, freed=0, cause=None,
             reason=None, into=None, flags=("stale",) * kept.stale, source=kept.source, provenance="native",
         )  # fmt: skip
-        return parsed.matches_change(step, change, contained(kept.text), kept.segment)
+        return parsed.matches_change(step, change, contained_text(kept.text), kept.segment)
 
     return fits
 
@@ -366,9 +366,9 @@ def _texts(difference: Difference) -> Iterator[str]:
         or now.text is None
     ):
         return
-    from ctxctl.engine.textdiff.unified import unified
+    from ctxctl.engine.textdiff.unified import unified_diff
 
-    lines = unified(before.text, now.text).lines
+    lines = unified_diff(before.text, now.text).lines
     for line in lines[:_LINES]:
         text = visible(line.text[:_LONGEST])
         yield f"    @@ {text} @@" if line.kind == "@" else f"    {line.kind}{text}"

@@ -27,10 +27,10 @@ def opened(name: str, *, weighed: bool = False) -> Iterator[Named]:
     from ctxctl import config
     from ctxctl.session import Inspector
     from ctxctl.session.calibration import NONE
-    from ctxctl.session.naming import split
+    from ctxctl.session.naming import split_name
 
     now = config.load()
-    trace, address = split(name)
+    trace, address = split_name(name)
     with Inspector.open(
         trace,
         target=now.target,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ctxctl.tokens.cache import CountCache
-from ctxctl.tokens.encodings import RANKS_OF, get, ranks
+from ctxctl.tokens.encodings import RANKS_OF, get_encoding, ranks
 
 LONGEST_TOKEN: Final = 128
 """Bytes; no token of the embedded encodings is longer (a test holds them to it)."""
@@ -64,7 +64,7 @@ class Counter:
 
         base = RANKS_OF[self.encoding]
         # o200k_harmony counts ordinary text as o200k_base does: a second encoding would cost another 80 MB.
-        return count_tokens(get(base), base, ranks(base), text)
+        return count_tokens(get_encoding(base), base, ranks(base), text)
 
 
 def _utf8(text: str) -> tuple[str, bytes]:

@@ -2,8 +2,8 @@
 
 `data/*.lb.z` holds the ranks of o200k_base and cl100k_base byte for byte (`scripts/build_vocab.py` packs
 them, `data/NOTICE` names their source and licence); o200k_harmony is o200k_base with more special tokens.
-tiktoken is imported by `get`, not by this module: importing it and building an encoding costs some 150 ms
-and 80 MB.
+tiktoken is imported by `get_encoding`, not by this module: it costs some 150 ms and 80 MB to import it and
+to build an encoding.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def published_text(ranks: dict[bytes, int]) -> bytes:
 
 
 def ranks(name: str) -> dict[bytes, int]:
-    """The mergeable ranks of an encoding (shared: do not change them); raises as `get` does."""
+    """The mergeable ranks of an encoding (shared: do not change them); raises as `get_encoding` does."""
     if name not in RANKS_OF:
         raise UsageError(
             "unknown-encoding", f"no encoding is called {name!r}", hint=f"known here: {', '.join(NAMES)}"
@@ -126,7 +126,7 @@ def ranks(name: str) -> dict[bytes, int]:
     return _ranks[base]
 
 
-def get(name: str) -> tiktoken.Encoding:
+def get_encoding(name: str) -> tiktoken.Encoding:
     """The encoding of that name, built from the embedded ranks; one object a process, never a network.
 
     Thread-safe.  Raises UsageError("unknown-encoding") for a name that is not in `NAMES`.

@@ -50,7 +50,7 @@ COMMON: Final = (
     "gpt-4o-mini", "chatgpt-4o-latest", "gpt-4-turbo", "gpt-4", "gpt-3.5-turbo", "o4-mini", "o3", "o3-mini",
     "o1", "o1-mini", "codex-mini-latest", "gpt-oss-120b", "gpt-oss-20b", "claude", "gemini", "gemma", "llama",
 )  # fmt: skip
-"""Names of families that `resolve` knows something of, for suggestions; far from all."""
+"""Names of families that `resolve_encoding` knows something of, for suggestions; far from all."""
 
 
 class Resolution(NamedTuple):
@@ -66,7 +66,7 @@ class Resolution(NamedTuple):
     """One sentence saying what was assumed; empty if `known`.  Holds the model's name: untrusted text."""
 
 
-def resolve(model: str | None) -> Resolution:
+def resolve_encoding(model: str | None) -> Resolution:
     """The encoding for a model name as a runtime, a router or a provider writes it.
 
     Provider prefixes (``openrouter/openai/``), fine-tunes (``ft:gpt-4o:org::id``), dates and tags after the
@@ -95,11 +95,11 @@ def resolve(model: str | None) -> Resolution:
 
 def is_known(model: str) -> bool:
     """Whether anything is known of a model: its encoding, or that there is none to be had."""
-    found = resolve(model)
+    found = resolve_encoding(model)
     return found.known or any(part in model.lower() for part, _ in _PUBLISHERS) or _is_old(model)
 
 
-def near(model: str, others: Iterable[str] = ()) -> list[str]:
+def near_models(model: str, others: Iterable[str] = ()) -> list[str]:
     """At most three names like this one, the nearest first, out of `COMMON` and `others`."""
     from difflib import get_close_matches
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from ctxctl.tokens.counter import Counter
-from ctxctl.tokens.encodings import RANKS_OF, get
+from ctxctl.tokens.encodings import RANKS_OF, get_encoding
 
 MARKER: Final = "[…]"
 """Stands where something was cut off; it counts."""
@@ -32,7 +32,7 @@ def trim(counter: Counter, text: str, tokens: int, side: Literal["head", "tail"]
     mark = len(_pieces(base, MARKER))
     marker = MARKER if mark < tokens else ""
     room = tokens - mark if marker else tokens
-    encoding = get(base)
+    encoding = get_encoding(base)
     near = text[:_SLICE] if side == "head" else text[-_SLICE:]
     pieces = (_pieces if len(near) <= _REMEMBERED else _pieces.__wrapped__)(base, near)
     while room > 0:
@@ -50,7 +50,7 @@ def trim(counter: Counter, text: str, tokens: int, side: Literal["head", "tail"]
 @lru_cache(maxsize=8)
 def _pieces(base: str, text: str) -> list[int]:
     """The tokens of a text; from step to step of a session the same one is cut at other places."""
-    return get(base).encode_ordinary(text.encode("utf-8", "replace").decode())
+    return get_encoding(base).encode_ordinary(text.encode("utf-8", "replace").decode())
 
 
 def _whole(raw: bytes, side: str) -> str:

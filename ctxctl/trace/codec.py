@@ -22,7 +22,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.records import Item, Record
 from ctxctl.trace import migrate
 from ctxctl.trace.build import BUILDERS, assembly
-from ctxctl.trace.coerce import Fields, loads, show
+from ctxctl.trace.coerce import Fields, parse_json, show
 from ctxctl.trace.contents import SEED, Contents
 from ctxctl.trace.envelope import may_be_elsewhere, record_of
 from ctxctl.trace.items import ItemBuilder, Memos
@@ -172,10 +172,10 @@ class Decoder:
 
         if not last and self._goes_over_lines(line):
             return []
-        body, start, faults = salvage.repair(line)
+        body, start, faults = salvage.repair_line(line)
         pieces = [salvage.Piece(body, 0, len(line))]
         if not _well_formed(body):
-            pieces, more = salvage.split(body, start, last=last)
+            pieces, more = salvage.split_records(body, start, last=last)
             faults += more
         for fault in faults:
             self._report(Problem(self._lineno, self._offset + fault.at, fault.slug, fault.message))
@@ -261,7 +261,7 @@ class Decoder:
 
     def _migrated(self, head: Head, text: bytes) -> tuple[Head, bytes] | None:
         version = head.schema_version
-        verdict = migrate.judge(version)
+        verdict = migrate.judge_version(version)
         if verdict == "newer":
             message = (
                 f"written in format {show(version)}; this ctxctl reads {migrate.CURRENT}; the line is skipped"
@@ -276,7 +276,7 @@ class Decoder:
             if len(self._accepted) < ACCEPTED:
                 self._accepted.add(version)
             return head, text
-        text = orjson.dumps(migrate.upgrade(loads(text)))
+        text = orjson.dumps(migrate.upgrade_event(parse_json(text)))
         try:
             return decode_head(text), text
         except msgspec.ValidationError:
@@ -305,7 +305,7 @@ class Decoder:
         if data_fields is None:
             return None
         if kind == vocab.REDACTION_APPLIED and "policy_refs" not in data_fields:
-            data_fields["policy_refs"] = loads(text).get("policy_refs")
+            data_fields["policy_refs"] = parse_json(text).get("policy_refs")
         return BUILDERS[kind](Fields(data_fields, self._fault))
 
     def _item(self, data: Raw, text: bytes) -> Item | None:
@@ -351,7 +351,7 @@ class Decoder:
             )
             return None
         try:
-            data = loads(raw)
+            data = parse_json(raw)
         except ValueError as error:
             self._fault("bad-json", "data", f"the record cannot be read: {error}")
             return None
@@ -359,7 +359,7 @@ class Decoder:
 
     def _no_event(self, text: bytes) -> None:
         try:
-            keys = list(loads(text))
+            keys = list(parse_json(text))
         except (ValueError, RecursionError):
             keys = []
         named = f" (its keys: {', '.join(keys[:6])}{', ...' if len(keys) > 6 else ''})" if keys else ""
@@ -375,15 +375,15 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
     """One line of a trace as a plain object in the current format, damage repaired; None if hopeless."""
     from ctxctl.trace import salvage
 
-    body, start, _ = salvage.repair(line)
+    body, start, _ = salvage.repair_line(line)
     if not _well_formed(body):
-        pieces, _ = salvage.split(body, start, last=False)
+        pieces, _ = salvage.split_records(body, start, last=False)
         body = pieces[0].text if pieces else b""
     try:
-        value = loads(body)
+        value = parse_json(body)
     except (ValueError, RecursionError):
         return None
-    return migrate.upgrade(value) if isinstance(value, dict) else None
+    return migrate.upgrade_event(value) if isinstance(value, dict) else None
 
 
 def _well_formed(body: bytes) -> bool:

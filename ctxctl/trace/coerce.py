@@ -31,7 +31,7 @@ _REF_KEYS = (
 _DIGITS = 4000
 
 
-def loads(raw: bytes) -> Any:
+def parse_json(raw: bytes) -> Any:
     """Parse JSON, integers of short records exactly and numbers that orjson refuses included.
 
     Raises ValueError or RecursionError.

@@ -18,7 +18,7 @@ import xxhash
 
 from ctxctl.model.content import Content, Form
 from ctxctl.trace.depth import DEPTH_LIMIT, deeper_than
-from ctxctl.trace.encode import clean
+from ctxctl.trace.encode import without_surrogates
 from ctxctl.trace.source import Source
 from ctxctl.trace.utf8 import place
 
@@ -60,7 +60,7 @@ class _Derived:
         self.after = after
 
 
-class Mark(NamedTuple):
+class ContentMark(NamedTuple):
     """How much a store knew at some time."""
 
     digests: int
@@ -152,7 +152,7 @@ class Contents:
         content = self._derived.get(key)
         if content is not None:
             return content
-        text = clean(before + self.text(base) + after)
+        text = without_surrogates(before + self.text(base) + after)
         content = self._made(text, _Derived(before, base, after))
         with self._lock:
             if len(self._derived) >= KEYS:
@@ -163,7 +163,7 @@ class Contents:
 
     def literal(self, text: str) -> Content:
         """A content made by ctxctl itself; short ones are held in memory."""
-        text = clean(text)
+        text = without_surrogates(text)
         return self._made(text, text)
 
     def text(self, content: Content) -> str:
@@ -186,9 +186,9 @@ class Contents:
         """The content that a derived one is made around; None for any other."""
         return content.origin.base if isinstance(content.origin, _Derived) else None
 
-    def mark(self) -> Mark:
+    def mark(self) -> ContentMark:
         """What is known by now; `forget` goes back to it."""
-        return Mark(len(self._by_digest), len(self._by_raw), len(self._derived), self._generation)
+        return ContentMark(len(self._by_digest), len(self._by_raw), len(self._derived), self._generation)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -205,7 +205,7 @@ class Contents:
                 self._shown = None
                 self.forget(mark)
 
-    def forget(self, mark: Mark) -> None:
+    def forget(self, mark: ContentMark) -> None:
         """Know only what was known at a mark; who holds a later content can still read its text."""
         with self._lock:
             known = self._by_digest
@@ -248,7 +248,7 @@ class Contents:
         if isinstance(origin, str):
             return origin
         if isinstance(origin, _Derived):
-            return clean(origin.before + self.text(origin.base) + origin.after)
+            return without_surrogates(origin.before + self.text(origin.base) + origin.after)
         assert isinstance(origin, _Shown), "a content of another store"
         if origin.spilled:
             with self._lock:
@@ -297,14 +297,14 @@ def digest_of_raw(raw: bytes) -> str:
 
 def canonical(value: object) -> str:
     """Canonical JSON: sorted keys, no spaces, characters as themselves; lone surrogates become U+FFFD."""
-    return clean(json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
+    return without_surrogates(json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
 
 
 def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        return clean(text).encode()
+        return without_surrogates(text).encode()
 
 
 def _read(raw: bytes, fault: Fault | None) -> tuple[str, Form]:

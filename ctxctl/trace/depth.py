@@ -28,7 +28,7 @@ def deeper_than(limit: int, raw: bytes) -> bool:
     return b"[]" in shape or shape.count(b"[") > limit
 
 
-def flatten(raw: bytes, limit: int = DEPTH_LIMIT) -> bytes:
+def flatten_below(raw: bytes, limit: int = DEPTH_LIMIT) -> bytes:
     """`raw` with every subtree below `limit` levels replaced by a JSON string of its own text."""
     out: list[bytes] = []
     depth = done = start = 0

@@ -71,7 +71,7 @@ def line_of_parts(
         place: Fields with a comma in front of each.
         marks: The same, for `metadata.ctxctl`.
         metadata: The same, for `metadata`.
-        data: Pieces of the record: a body alone, or as `inline` or `reference` give them.
+        data: Pieces of the record: a body alone, or as `with_content` or `with_reference` give them.
     """
     seq = b"%d" % number
     return b"".join((
@@ -80,17 +80,17 @@ def line_of_parts(
     ))  # fmt: skip
 
 
-def inline(body: bytes, raw: bytes) -> tuple[bytes, ...]:
+def with_content(body: bytes, raw: bytes) -> tuple[bytes, ...]:
     """A record with its content, which is JSON; `body` is an object that is not empty."""
     return body[:-1], b',"content_mode":"inline","content":', raw, b"}"
 
 
-def reference(body: bytes, digest: str) -> tuple[bytes, ...]:
+def with_reference(body: bytes, digest: str) -> tuple[bytes, ...]:
     """A record with a reference to its content, which an earlier line holds."""
     return body[:-1], b',"content_mode":"ref","content_ref":"sha256:%b"}' % digest.encode()
 
 
-def clean(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """`text` with lone surrogates replaced by U+FFFD."""
     try:
         text.encode()
@@ -102,7 +102,7 @@ def clean(text: str) -> str:
 def _plain(value: Any, depth: int) -> Any:
     """What JSON can hold of a value: surrogates and NaN replaced, foreign objects refused."""
     if isinstance(value, str):
-        return clean(value)
+        return without_surrogates(value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
@@ -110,7 +110,7 @@ def _plain(value: Any, depth: int) -> Any:
     if depth > DEPTH_LIMIT:
         raise InvalidEventError(f"nested more than {DEPTH_LIMIT} deep")
     if isinstance(value, dict):
-        return {clean(str(key)): _plain(child, depth + 1) for key, child in value.items()}
+        return {without_surrogates(str(key)): _plain(child, depth + 1) for key, child in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(child, depth + 1) for child in value]
     raise InvalidEventError(f"a value of type {type(value).__name__} is not JSON")

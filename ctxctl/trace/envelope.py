@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.model import vocab
-from ctxctl.trace.coerce import loads
+from ctxctl.trace.coerce import parse_json
 
 _NAMES: Final = {
     "surface": ("surface_id", "context_surface", "surface"),
@@ -80,7 +80,7 @@ _SIGNS: Final = {
 
 def _table(raw: bytes) -> dict[str, Any] | None:
     try:
-        value = loads(raw)
+        value = parse_json(raw)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -27,7 +27,7 @@ _STOP: Final = 200
 Relevant = Callable[[str], bool]
 
 
-class Waker:
+class FileWaiter:
     """Watches directories; what happens to names in them that are not `relevant` wakes nobody."""
 
     def __init__(self) -> None:

@@ -6,8 +6,8 @@ asks through `Files` and `Handle`, so that tests drive it over files that exist 
 
 What is told, and in which order: the whole lines of the file, each once.  Where the file is renamed and a new
 one begins under the name, the old one is read on through its open descriptor, the new one behind it.  Where
-the file is cut or written anew, nothing told so far counts any longer: a `Restart`, then the lines that are
-there now.  What was written and cut away between two looks nobody can know; the restart says so.
+the file is cut or written anew, nothing told so far counts any longer: a `FollowRestart`, then the lines that
+are there now.  What was written and cut away between two looks nobody can know; the restart says so.
 """
 
 from __future__ import annotations
@@ -76,17 +76,17 @@ class Span(NamedTuple):
     length: int
 
 
-class Restart(NamedTuple):
+class FollowRestart(NamedTuple):
     """Nothing that was told so far counts any longer; what follows is the file from its first line."""
 
     problem: Problem
 
 
-class Seen(NamedTuple):
+class FileLook(NamedTuple):
     """What one look found."""
 
     state: State
-    found: list[Span | Restart]
+    found: list[Span | FollowRestart]
     problems: list[Problem]
     unfinished: int
     """Bytes of a last line that has no end yet."""
@@ -103,13 +103,13 @@ class Follower:
         """Files of which spans were told that may still have to be read."""
         self._complained = ""
 
-    def look(self) -> Seen:
+    def look(self) -> FileLook:
         """What is new.  Spans are to be read before the next look, and soon: the file may be cut."""
         self._let_go()
-        found: list[Span | Restart] = []
+        found: list[Span | FollowRestart] = []
         problems: list[Problem] = []
         state = self._begin(found, problems) if self._file is None else self._go_on(found, problems)
-        return Seen(state, found, problems, self._file.unfinished if self._file is not None else 0)
+        return FileLook(state, found, problems, self._file.unfinished if self._file is not None else 0)
 
     def rest(self) -> list[Span]:
         """The unfinished last lines, which nobody will finish any more."""
@@ -128,7 +128,7 @@ class Follower:
         for handle in leaving:
             handle.close()
 
-    def _begin(self, found: list[Span | Restart], problems: list[Problem]) -> State:
+    def _begin(self, found: list[Span | FollowRestart], problems: list[Problem]) -> State:
         if self._files.stat() is None:
             return "waiting"
         opened = self._opened(problems)
@@ -138,7 +138,7 @@ class Follower:
         opened.grow(found)
         return "following"
 
-    def _go_on(self, found: list[Span | Restart], problems: list[Problem]) -> State:
+    def _go_on(self, found: list[Span | FollowRestart], problems: list[Problem]) -> State:
         file = self._file
         assert file is not None
         for old in list(self._retired):
@@ -163,7 +163,9 @@ class Follower:
         self._succeed(file, new, found, problems)
         return "following"
 
-    def _succeed(self, old: _File, new: _File, found: list[Span | Restart], problems: list[Problem]) -> None:
+    def _succeed(
+        self, old: _File, new: _File, found: list[Span | FollowRestart], problems: list[Problem]
+    ) -> None:
         """Another file has the name now: a copy that goes on, the next of a rotation, or another trace."""
         if new.continues(old):
             new.take_over(old)
@@ -174,7 +176,7 @@ class Follower:
             self._leaving.append(old.handle)
             if old.read:
                 self._drop_retired()
-                found.append(Restart(_problem("trace-replaced", "another file has taken its name")))
+                found.append(FollowRestart(_problem("trace-replaced", "another file has taken its name")))
         self._file = new
         new.grow(found)
 
@@ -187,12 +189,12 @@ class Follower:
                 problems.append(Problem(0, gone.read, "unfinished-line", what))
             self._leaving.append(gone.handle)
 
-    def _restart(self, file: _File, how: str, found: list[Span | Restart]) -> None:
+    def _restart(self, file: _File, how: str, found: list[Span | FollowRestart]) -> None:
         self._drop_retired()
         file.again()
         slug = "trace-truncated" if how == _SHORTER else "trace-rewritten"
         message = f"{how}; events that came and went between two looks, if any, are lost"
-        found.append(Restart(_problem(slug, message)))
+        found.append(FollowRestart(_problem(slug, message)))
 
     def _known(self, there: Stat) -> _File | None:
         """A renamed file that got its name back."""
@@ -262,7 +264,7 @@ class _File:
         self.read = self._searched = 0
         self._head = self._tail = self._probe = b""
 
-    def grow(self, found: list[Span | Restart]) -> None:
+    def grow(self, found: list[Span | FollowRestart]) -> None:
         """Tell the whole lines that came since."""
         size = self.handle.stat().size
         if size < self._searched or self._probe != self._probed():

@@ -17,7 +17,7 @@ from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.trace.codec import Decoder
 from ctxctl.trace.follow import OpenFile
-from ctxctl.trace.reader import Pass, Trace
+from ctxctl.trace.reader import Trace, TracePass
 from ctxctl.trace.source import Source
 
 SCRATCH: Final = 1 << 50
@@ -174,7 +174,7 @@ class GrowingTrace(Trace):
             self._memos = type(self._memos)()
 
 
-class Reading(Pass):
+class Reading(TracePass):
     """The one pass over a growing trace that can also go back."""
 
     def __init__(self, trace: GrowingTrace) -> None:

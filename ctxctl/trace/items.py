@@ -14,7 +14,7 @@ from ctxctl.model.annotations import UNREDACTED
 from ctxctl.model.content import Content
 from ctxctl.model.records import Block, Item, Redaction
 from ctxctl.trace.annotations import of_item
-from ctxctl.trace.coerce import Fields, Report, loads
+from ctxctl.trace.coerce import Fields, Report, parse_json
 from ctxctl.trace.contents import SEED, Contents
 from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
 from ctxctl.trace.memo import Memo
@@ -173,7 +173,7 @@ class ItemBuilder:
         self, raw: bytes, line: bytes, offset: int, *, kind: str = "custom"
     ) -> tuple[Item | None, bool]:
         try:
-            data = loads(raw)
+            data = parse_json(raw)
             body = decode_body(raw)
         except ValueError as error:
             self._report("bad-json", "data", f"the record cannot be read: {error}")
@@ -230,7 +230,7 @@ class ItemBuilder:
     def _block(self, key: bytes, raw: bytes, line: bytes, offset: int) -> Block | None:
         check_utf8(raw)
         try:
-            data = loads(raw)
+            data = parse_json(raw)
         except ValueError as error:
             self._report("bad-json", "ordered_blocks", f"a block cannot be read: {error}")
             return None

@@ -33,7 +33,7 @@ class Block(NamedTuple):
     hole: Hole | None = None
 
 
-def blocks(source: Source, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+def line_blocks(source: Source, start: int = 0, stop: int | None = None) -> Iterator[Block]:
     """The lines that begin in [start, stop), some 256 KiB a block.  Lines end at `\\n` and nowhere else."""
     held: list[bytes] = []
     size = nuls = 0

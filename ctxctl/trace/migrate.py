@@ -35,7 +35,7 @@ TYPED_ALIKE: Final = frozenset({"0.1.0", CURRENT})
 """Versions whose records decode into the same types, so the decoder need not rewrite the line."""
 
 
-def judge(version: object) -> Verdict:
+def judge_version(version: object) -> Verdict:
     """Where a `schema_version` stands: `same` decodes like the current one, `older` has to be upgraded."""
     if version == CURRENT:
         return "current"
@@ -51,7 +51,7 @@ def judge(version: object) -> Verdict:
     return "same"
 
 
-def upgrade(event: Raw) -> Raw:
+def upgrade_event(event: Raw) -> Raw:
     """The event as the current version would write it; the argument is left alone."""
     version = event.get("schema_version")
     if not isinstance(version, str):

@@ -12,7 +12,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.trace.codec import Decoder
 from ctxctl.trace.contents import Contents
 from ctxctl.trace.items import Memos
-from ctxctl.trace.lines import Block, blocks
+from ctxctl.trace.lines import Block, line_blocks
 from ctxctl.trace.source import Source
 
 PROBLEM_LIMIT = 1000
@@ -21,7 +21,7 @@ PROBLEM_LIMIT = 1000
 _BOM = b"\xef\xbb\xbf"
 
 
-class Veiling(Protocol):
+class EventRedactor(Protocol):
     """Takes out of events and lines what must not be shown."""
 
     def events(self, events: list[Event]) -> list[Event]:
@@ -43,7 +43,7 @@ class Trace:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.contents = Contents(source)
-        self.veil: Veiling | None = None
+        self.veil: EventRedactor | None = None
         """What every pass goes through; contents are as they stand in the trace."""
         self._memos = Memos()
         self._lock = Lock()
@@ -83,7 +83,7 @@ class Trace:
 
     def batches(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[list[Event]]:
         """`events`, as many at once as were read together."""
-        one = Pass(self, start, first_line)
+        one = TracePass(self, start, first_line)
         yield from one.run(stop)
         if start == 0 and stop is None and not one.found:
             raise no_events(self.source)
@@ -114,7 +114,7 @@ class Trace:
 
     def _blocks(self, start: int, stop: int | None) -> Iterator[Block]:
         for begin, end in self.stretches(start, stop):
-            yield from blocks(self.source, begin, end)
+            yield from line_blocks(self.source, begin, end)
 
     def line(self, offset: int, length: int) -> bytes:
         """The bytes of a line again, as an event's `offset` and `length` give them."""
@@ -133,7 +133,7 @@ class Trace:
         self.source.close()
 
 
-class Pass:
+class TracePass:
     """One run over the lines of a trace: its decoder, its duplicates and its new problems."""
 
     def __init__(self, trace: Trace, start: int = 0, first_line: int = 1) -> None:

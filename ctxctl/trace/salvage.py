@@ -10,7 +10,7 @@ import json
 import re
 from typing import NamedTuple
 
-from ctxctl.trace.depth import DEPTH_LIMIT, deeper_than, flatten
+from ctxctl.trace.depth import DEPTH_LIMIT, deeper_than, flatten_below
 
 REPAIR_BYTES = 64 << 20
 SPLIT_BYTES = 8 << 20
@@ -46,7 +46,7 @@ _START_BYTES = re.compile(_START.pattern.encode())
 _SPACE = re.compile(r"[ \t\r\n\0]*")
 
 
-class Fault(NamedTuple):
+class LineFault(NamedTuple):
     """One thing wrong with a line; `at` is a byte in it."""
 
     at: int
@@ -62,19 +62,19 @@ class Piece(NamedTuple):
     length: int
 
 
-def repair(line: bytes) -> tuple[bytes, int, list[Fault]]:
+def repair_line(line: bytes) -> tuple[bytes, int, list[LineFault]]:
     """Repair encoding, escapes, control characters, numbers and depth.
 
     Returns the repaired line, the byte of the original at which it starts (NULs in front are cut), and the
     faults.  The result may still not be JSON.
     """
-    faults: list[Fault] = []
+    faults: list[LineFault] = []
     body = line.strip(b"\0 \t\r")
     start = line.find(body[:1]) if body else len(line)
     if b"\0" in line[:start] or b"\0" in line[start + len(body) :]:
         count = len(line) - len(line.strip(NULS))
         what = f"{count} NUL bytes around the record" if body else f"{count} NUL bytes and nothing else"
-        faults.append(Fault(line.find(b"\0"), "nul-bytes", what))
+        faults.append(LineFault(line.find(b"\0"), "nul-bytes", what))
     if not body:
         return b"", start, faults
     body, bad = _utf8(body, start)
@@ -82,9 +82,9 @@ def repair(line: bytes) -> tuple[bytes, int, list[Fault]]:
     if bad is not None:
         faults.append(bad)
     if deeper_than(DEPTH_LIMIT, body):
-        body = flatten(body)
+        body = flatten_below(body)
         message = f"nested more than {DEPTH_LIMIT} deep; what lies deeper is shown as text"
-        faults.append(Fault(start, "too-deep", message))
+        faults.append(LineFault(start, "too-deep", message))
     return body, start, faults[:FAULTS_PER_LINE]
 
 
@@ -100,10 +100,10 @@ def over_lines(line: bytes) -> bool:
         return _MEMBER.match(body) is not None
     if _START_BYTES.match(body) is not None and body[-1:] == b",":
         return False  # an event is written on one line: this one was cut
-    return body[-1:] in (b"{", b"[", b",") and (opened(body) or 0) > 0
+    return body[-1:] in (b"{", b"[", b",") and (nesting_balance(body) or 0) > 0
 
 
-def opened(line: bytes) -> int | None:
+def nesting_balance(line: bytes) -> int | None:
     """How many more arrays and objects a line begins than it ends; None: a string does not end on it."""
     depth = 0
     for token in _SHAPE.finditer(line):
@@ -116,18 +116,18 @@ def opened(line: bytes) -> int | None:
     return depth
 
 
-def split(body: bytes, start: int, *, last: bool) -> tuple[list[Piece], list[Fault]]:
+def split_records(body: bytes, start: int, *, last: bool) -> tuple[list[Piece], list[LineFault]]:
     """Find the records of a line that is not one JSON value: glued ones, and those behind a torn one.
 
     `last`: the line ends the file without a line end, so being cut off is the likely fault.
     """
     if len(body) > SPLIT_BYTES:
         return [], [
-            Fault(start, "bad-json", f"not valid JSON, and too long ({len(body)} bytes) to be searched")
+            LineFault(start, "bad-json", f"not valid JSON, and too long ({len(body)} bytes) to be searched")
         ]
     text = body.decode("utf-8", "replace")
     pieces: list[Piece] = []
-    faults: list[Fault] = []
+    faults: list[LineFault] = []
     decoder = json.JSONDecoder()
     at, here = 0, start
     while at < len(text):
@@ -140,12 +140,12 @@ def split(body: bytes, start: int, *, last: bool) -> tuple[list[Piece], list[Fau
         if end is not None:
             raw = text[at:end].encode()
             if deeper_than(DEPTH_LIMIT, raw):
-                raw = flatten(raw)
+                raw = flatten_below(raw)
             if (pieces or faults) and len(faults) < FAULTS_PER_LINE:
-                faults.append(Fault(here, "glued-lines", "a second record begins on the same line"))
+                faults.append(LineFault(here, "glued-lines", "a second record begins on the same line"))
             if len(pieces) == PIECES_PER_LINE:
                 message = f"more than {PIECES_PER_LINE} records on one line; the rest is skipped"
-                faults.append(Fault(here, "glued-lines", message))
+                faults.append(LineFault(here, "glued-lines", message))
                 break
             length = len(text[at:end].encode())
             pieces.append(Piece(raw, here, length))
@@ -160,17 +160,17 @@ def split(body: bytes, start: int, *, last: bool) -> tuple[list[Piece], list[Fau
     return pieces, faults
 
 
-def _utf8(body: bytes, start: int) -> tuple[bytes, Fault | None]:
+def _utf8(body: bytes, start: int) -> tuple[bytes, LineFault | None]:
     try:
         body.decode()
     except UnicodeDecodeError as error:
         text = body.decode("utf-8", "replace")
         message = f"invalid UTF-8 (byte 0x{body[error.start]:02X}); shown as U+FFFD"
-        return text.encode(), Fault(start + error.start, "bad-utf8", message)
+        return text.encode(), LineFault(start + error.start, "bad-utf8", message)
     return body, None
 
 
-def _tokens(body: bytes, start: int, faults: list[Fault]) -> bytes:
+def _tokens(body: bytes, start: int, faults: list[LineFault]) -> bytes:
     seen: set[str] = set()
     found = _SOUND.match(body)
     sound = found.end() if found is not None else 0
@@ -179,7 +179,7 @@ def _tokens(body: bytes, start: int, faults: list[Fault]) -> bytes:
     def say(at: int, slug: str, message: str) -> None:
         if slug not in seen:
             seen.add(slug)
-            faults.append(Fault(start + at, slug, message))
+            faults.append(LineFault(start + at, slug, message))
 
     def number(at: int, text: bytes) -> bytes:
         say(at, "bad-number", f"{text.decode()} is not JSON; read as null")
@@ -226,10 +226,10 @@ def _value_end(decoder: json.JSONDecoder, text: str, at: int) -> tuple[int | Non
         return None, str(error).partition(";")[0].lower()
 
 
-def _unreadable(at: int, reason: str, *, cut: bool) -> Fault:
+def _unreadable(at: int, reason: str, *, cut: bool) -> LineFault:
     if cut:
-        return Fault(at, "truncated-line", "the last line is cut off: its record is incomplete")
-    return Fault(at, "bad-json", f"not valid JSON: {reason}")
+        return LineFault(at, "truncated-line", "the last line is cut off: its record is incomplete")
+    return LineFault(at, "bad-json", f"not valid JSON: {reason}")
 
 
 def _unclosed(text: str) -> bool:

@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 
 from ctxctl.errors import UnreadableError
 from ctxctl.model.problem import Problem
-from ctxctl.trace.spool import CHUNK, compression, spool
+from ctxctl.trace.spool import CHUNK, compression, spool_stream
 
 HEAD = 1024
 """Bytes at the start of a file that belong to its identity."""
@@ -194,12 +194,12 @@ def _open_stdin() -> Source:
         raise UnreadableError("is-a-directory", "stdin is a directory")
     if stat.S_ISREG(mode) and os.lseek(fd, 0, os.SEEK_CUR) == 0:
         return Source("-", fd=os.dup(fd), spooled=True)
-    with spool("-", iter(lambda: os.read(fd, CHUNK), b"")) as spooled:
+    with spool_stream("-", iter(lambda: os.read(fd, CHUNK), b"")) as spooled:
         return Source.from_file("-", spooled.file)
 
 
 def _spooled(name: str, source: Source, scheme: str) -> Source:
-    with spool(name, _chunks(source), scheme=scheme, compressed_size=source.size) as spooled:
+    with spool_stream(name, _chunks(source), scheme=scheme, compressed_size=source.size) as spooled:
         result = Source.from_file(name, spooled.file, path=source.path, problems=tuple(spooled.problems))
     if result.size == 0:
         result.close()

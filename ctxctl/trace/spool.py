@@ -50,7 +50,7 @@ class Spooled:
         self.file.close()
 
 
-def spool(
+def spool_stream(
     name: str, chunks: Iterable[bytes], *, scheme: str | None = None, compressed_size: int = 0
 ) -> Spooled:
     """Copy `chunks` to a temporary file; a damaged compressed stream keeps what could be decoded.

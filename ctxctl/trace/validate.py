@@ -62,7 +62,7 @@ def _validator(name: str) -> Callable[[dict[str, Any]], str | None]:
 
 
 @cache
-def fields() -> frozenset[str]:
+def schema_fields() -> frozenset[str]:
     """Names of all fields that the schemas know, at whatever depth."""
     found: set[str] = set()
     for name in ("event", *dict.fromkeys(RECORD_SCHEMAS.values())):

@@ -18,7 +18,7 @@ from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.trace.contents import PARSE_BYTES, digest_of_raw
 from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
-from ctxctl.trace.encode import FIRST, REF_FROM, TELL_AGAIN, InvalidEventError, clean, line_of
+from ctxctl.trace.encode import FIRST, REF_FROM, TELL_AGAIN, InvalidEventError, line_of, without_surrogates
 from ctxctl.trace.validate import RECORD_SCHEMAS, validate_event
 
 _ITEM_EVENTS = (vocab.ITEM_ADDED, vocab.ITEM_UPDATED)
@@ -182,7 +182,7 @@ class TraceWriter:
 
     def _refuse(self, event: dict[str, Any], why: str) -> bool:
         name = event.get("event_id") or event.get("event_type") or "without a type"
-        message = f"event {clean(str(name))[:80]} cannot be written: {clean(why)}"
+        message = f"event {without_surrogates(str(name))[:80]} cannot be written: {without_surrogates(why)}"
         if self._report is None:
             raise CtxctlError("invalid-event", message)
         metadata = event.get("metadata")

@@ -31,7 +31,7 @@ from ctxctl.tui.widgets.paint import Swatches
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
-    from ctxctl.session.live import Live
+    from ctxctl.session.live import LiveSession
     from ctxctl.tui.screens.diff.values import Pairing
 
 
@@ -47,7 +47,7 @@ class CtxApp(Shell):
         self,
         open_inspector: Callable[[], Inspector],
         name: str,
-        live: Callable[[], Live] | None = None,
+        live: Callable[[], LiveSession] | None = None,
         *,
         settings: Settings | None = None,
         kept: memory.Memory | None = None,
@@ -262,7 +262,7 @@ def run(
     open_inspector: Callable[[], Inspector],
     name: str,
     *,
-    live: Callable[[], Live] | None = None,
+    live: Callable[[], LiveSession] | None = None,
     settings: Settings | None = None,
     pair: Pairing | None = None,
 ) -> int:

@@ -23,7 +23,7 @@ from ctxctl.tui.workers import Activity, Post, Stopped, Worker, gone
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
-    from ctxctl.session.live import Live, News
+    from ctxctl.session.live import LiveNews, LiveSession
 
 ANEW: Final = "replayed-anew"
 """Slug of the reason that is none to tell: nothing happened to the session."""
@@ -32,14 +32,14 @@ _LOOK: Final = 0.25
 
 
 class Follower:
-    """Polls a `Live` and tells what is new.
+    """Polls a `LiveSession` and tells what is new.
 
     `tell` sends a value to the event loop and raises to stop; `hand` gives the inspector to whoever answers
     requests, and None takes back what is kept of earlier answers.
     """
 
     def __init__(
-        self, live: Live, tell: Callable[[object], None], hand: Callable[[Inspector | None], None]
+        self, live: LiveSession, tell: Callable[[object], None], hand: Callable[[Inspector | None], None]
     ) -> None:
         self._live = live
         self._tell = tell
@@ -70,7 +70,7 @@ class Follower:
             self._tell(messages.Watched(watching, news.problems))
         return news.changed or news.state == "reading"
 
-    def _begin(self, news: News) -> None:
+    def _begin(self, news: LiveNews) -> None:
         """Another session, or the same name with another content: nothing of before is true any more."""
         first = self._epoch is None
         self._epoch = news.epoch
@@ -83,13 +83,13 @@ class Follower:
             self._tell(messages.Anew(news.name, why.message if why is not None else "", same=same))
 
 
-def _share(news: News) -> float:
+def _share(news: LiveNews) -> float:
     """How much of what is written has been read, 0 to 1; only news of a file says how large it is."""
     size = news.inspector.trace.source.size if news.inspector is not None else 0
     return 1.0 if not news.behind or not size else max(0.0, 1.0 - news.behind / size)
 
 
-def _watching(news: News) -> Watching:
+def _watching(news: LiveNews) -> Watching:
     why = news.why.message if news.why is not None else ""
     return Watching(news.state, news.behind, round(news.rate, 1), news.events, news.rows.settled, why)
 
@@ -108,7 +108,7 @@ class Loader:
         self,
         open_inspector: Callable[[], Inspector],
         post: Post,
-        live: Callable[[], Live] | None = None,
+        live: Callable[[], LiveSession] | None = None,
     ) -> None:
         """`live`: watch what this gives, and never call `open_inspector`."""
         self._open = open_inspector
@@ -166,9 +166,9 @@ class Loader:
                     self._read(inspector)
         self._activity.end(self)
 
-    def _watch(self, open_live: Callable[[], Live]) -> None:
+    def _watch(self, open_live: Callable[[], LiveSession]) -> None:
         """Follow a session until the program ends."""
-        from ctxctl.session.live import Stopped as Left
+        from ctxctl.session.live import PollStopped as Left
 
         live = None
         try:

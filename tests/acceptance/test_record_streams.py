@@ -18,7 +18,7 @@ from ctxctl.record import folder
 from ctxctl.record.append_target import Outlet
 from ctxctl.record.capture import Mirror
 from ctxctl.record.options import Options
-from ctxctl.session.live import Live
+from ctxctl.session.live import LiveSession
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -225,7 +225,7 @@ def test_the_command_follows_and_ends_in_order(tmp_path: Path) -> None:
     assert process.stderr is not None
     assert b"recording what is written under" in process.stderr.readline()
     assert b"look at it: ctxctl watch" in process.stderr.readline()
-    with Live(trace) as live:
+    with LiveSession(trace) as live:
         while not trace.exists() or not trace.stat().st_size:
             live.poll(0.1)
         second = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60)

@@ -84,7 +84,7 @@ def tiktoken_pass(path: str) -> None:
 
     from ctxctl.tokens import encodings
 
-    encode = encodings.get("o200k_base").encode_ordinary
+    encode = encodings.get_encoding("o200k_base").encode_ordinary
     total = 0
     with open(path, "rb", buffering=1 << 18) as file:
         for line in file:
@@ -94,14 +94,14 @@ def tiktoken_pass(path: str) -> None:
 
 def index(path: str) -> None:
     """Read the headers of a whole trace and save where each step begins."""
-    from ctxctl.engine.replay.step_tracker import Tracker
+    from ctxctl.engine.replay.step_tracker import StepTracker
     from ctxctl.trace.index import StepIndex
     from ctxctl.trace.reader import Trace
     from ctxctl.trace.source import open_source
 
     with open_source(path) as source:
         trace = Trace(source)
-        steps, tracker = StepIndex(), Tracker()
+        steps, tracker = StepIndex(), StepTracker()
         row = -1
         for event in trace.headers():
             place = tracker.place(event)
@@ -142,13 +142,13 @@ def outline(path: str) -> None:
 
 def why(path: str) -> None:
     """Print CPU seconds: of loading what is indexed with the first answer, of the median, of the slowest."""
-    from ctxctl.analysis.why.answer import explain
+    from ctxctl.analysis.why.answer import explain_item
     from ctxctl.session import Inspector
-    from ctxctl.session.history.cache import chronicle_of
+    from ctxctl.session.history.cache import item_history_of
 
     with Inspector.open(path) as inspector:
         inspector.places()
-        known = chronicle_of(inspector)
+        known = item_history_of(inspector)
         items = [(e.thread, e.item) for e in known.entries()]
     rng = random.Random(5)
     spent = []
@@ -160,7 +160,7 @@ def why(path: str) -> None:
             if known.thread_of(ordinal) == thread:
                 if spent:
                     start = time.process_time()
-                explain(inspector, ordinal, item)
+                explain_item(inspector, ordinal, item)
                 spent.append(time.process_time() - start)
     rest = sorted(spent[1:])
     print(spent[0], rest[len(rest) // 2], rest[-1])
@@ -200,11 +200,11 @@ def _log(rng: random.Random) -> list[str]:
 
 def diff_ours(sort: str, share: str) -> None:
     """Print the seconds of our diff of two versions of a 1 MB item, its lines, and whether it is minimal."""
-    from ctxctl.engine.textdiff.unified import unified
+    from ctxctl.engine.textdiff.unified import unified_diff
 
     old, new = _versions(sort, share)
     start = time.process_time()
-    result = unified(old, new)
+    result = unified_diff(old, new)
     print(time.process_time() - start, len(result.lines), int(result.degraded))
 
 

@@ -65,7 +65,7 @@ async def perform(trace: Path, seconds: str, out: Path, work: str) -> dict[str, 
     """Write and watch."""
     from textual.screen import Screen
 
-    from ctxctl.session.live import Live
+    from ctxctl.session.live import LiveSession
     from ctxctl.tui.app import CtxApp
 
     paints, gaps = Paints(), Gaps()
@@ -76,7 +76,7 @@ async def perform(trace: Path, seconds: str, out: Path, work: str) -> dict[str, 
     assert writer.stdin is not None
     assert writer.stdout is not None
     writer.stdout.readline()
-    app = CtxApp(lambda: None, str(trace), lambda: Live(trace))  # type: ignore[arg-type, return-value]
+    app = CtxApp(lambda: None, str(trace), lambda: LiveSession(trace))  # type: ignore[arg-type, return-value]
     watched = app.turns.watched
     display = app._display
 

@@ -18,13 +18,20 @@ from ctxctl.errors import CtxctlError
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.tokens.cache import CountCache, default_path
-from ctxctl.tokens.calibrate.calibration import Fit, Refused, fitted, relatives, sound
-from ctxctl.tokens.calibrate.errors import Errors, Miss, quantile, summed, tested, unrepeated
+from ctxctl.tokens.calibrate.calibration import Fit, RefusedModel, fitted, relatives, sound
+from ctxctl.tokens.calibrate.errors import (
+    Errors,
+    WrongPrediction,
+    distinct_segments,
+    predict_by_methods,
+    quantile,
+    summed,
+)
 from ctxctl.tokens.calibrate.expect import EXACT_ITEMS, ONES
-from ctxctl.tokens.calibrate.features import weighed
+from ctxctl.tokens.calibrate.features import weighed_tokens
 from ctxctl.tokens.calibrate.points import Gatherer, Lane, rows_of
 from ctxctl.tokens.counter import Counter
-from ctxctl.tokens.models import resolve
+from ctxctl.tokens.models import resolve_encoding
 from ctxctl.tokens.overhead import Item, chat_size
 from tests.corpus.withheld import Capture, Follower
 
@@ -110,7 +117,7 @@ def _take(path: Path, name: str, found: Gathered, counters: dict[str, Counter]) 
             for lane in session:
                 lanes[lane.model].append(lane)
             for model, own in lanes.items():
-                public = public or resolve(model).known
+                public = public or resolve_encoding(model).known
                 found.sessions[model].append(own)
                 if inspector.format == "claude-code":
                     found.transcripts[model].append(own)
@@ -122,7 +129,7 @@ def _asked(inspector: Inspector, counters: dict[str, Counter], path: Path) -> It
     seen = set()
     for at, _ in inspector.walk():
         step, usage = at.step, at.step.usage
-        encoding = resolve(step.model)
+        encoding = resolve_encoding(step.model)
         if usage is None or usage.reported_input is None or step.model is None or not encoding.known:
             continue
         counter = counters["cl100k_base" if encoding.encoding == "cl100k_base" else "o200k_base"]
@@ -153,7 +160,7 @@ class Line(NamedTuple):
     """One model, calibrated or not."""
 
     model: str
-    found: Fit | Refused
+    found: Fit | RefusedModel
 
     def errors(self, name: str) -> Errors | None:
         """Of one method."""
@@ -166,7 +173,7 @@ def lines(gathered: Gathered) -> list[Line]:
     made = [
         Line(model, fitted(model, sessions, ENCODING, relatives(model, gathered.sessions)))
         for model, sessions in gathered.sessions.items()
-        if not resolve(model).known
+        if not resolve_encoding(model).known
     ]
     return sorted(made, key=lambda line: (-line.found.steps, line.model))
 
@@ -177,7 +184,9 @@ def whole(gathered: Gathered, made: Sequence[Line]) -> dict[str, list[float]]:
     errors: dict[str, list[float]] = {name: [] for name, _ in METHODS}
     for model, sessions in gathered.transcripts.items():
         if model in fits:
-            tried = tested(sound(unrepeated(sessions))[0], relatives(model, gathered.sessions))
+            tried = predict_by_methods(
+                sound(distinct_segments(sessions))[0], relatives(model, gathered.sessions)
+            )
             for name, kept in errors.items():
                 kept += (miss.error for miss in getattr(tried, name))
     return {name: sorted(kept) for name, kept in errors.items()}
@@ -187,13 +196,17 @@ def exact(gathered: Gathered) -> list[tuple[str, int, Errors]]:
     """The next size where the tokenizer is public, by the counts alone."""
     made = []
     for model, sessions in gathered.sessions.items():
-        if not resolve(model).known or resolve(model).encoding == "cl100k_base":
+        if not resolve_encoding(model).known or resolve_encoding(model).encoding == "cl100k_base":
             continue
         misses = []
-        for lanes in unrepeated(sessions):
+        for lanes in distinct_segments(sessions):
             for row in (row for lane in lanes for points in lane for row in rows_of(points)):
-                error = abs(row.change - weighed(EXACT, row.moved)) / row.reported
-                misses.append(Miss(error, row.reported, row.change, row.moved, weighed(EXACT, row.moved)))
+                error = abs(row.change - weighed_tokens(EXACT, row.moved)) / row.reported
+                misses.append(
+                    WrongPrediction(
+                        error, row.reported, row.change, row.moved, weighed_tokens(EXACT, row.moved)
+                    )
+                )
         errors = summed(misses)
         if errors is not None and errors.steps >= LEAST:
             made.append((model, len(sessions), errors))
@@ -254,7 +267,7 @@ def _refused(made: Sequence[Line]) -> Iterator[str]:
     yield "| model | steps | why it is not calibrated |"
     yield "|---|---:|---|"
     for line in made:
-        if isinstance(line.found, Refused) and line.found.steps >= LEAST:
+        if isinstance(line.found, RefusedModel) and line.found.steps >= LEAST:
             yield f"| {line.model} | {line.found.steps:,} | {line.found.why} |"
 
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from predictions import LONG, SMALLEST, of_bills
 
-from ctxctl.budget.derive import derived
+from ctxctl.budget.derive import derived_plan
 from ctxctl.budget.distribution import quantile
-from ctxctl.budget.growth import Between, between, grown
+from ctxctl.budget.growth import Between, between, grown_runs
 from ctxctl.budget.measure import Reader
 from ctxctl.budget.observe import Observed
 from ctxctl.budget.plan import parse
@@ -114,8 +114,8 @@ def _long(root: Path) -> list[Long]:
 
 
 def _told(session: Long, others: Sequence[Long]) -> Iterator[Told]:
-    plan = parse(derived([other.observed for other in others], ["others"], "o200k_base"), "others")
-    growth = grown(plan, Reader(Path(), Counter("o200k_base", None), exact=False).measure(plan))
+    plan = parse(derived_plan([other.observed for other in others], ["others"], "o200k_base"), "others")
+    growth = grown_runs(plan, Reader(Path(), Counter("o200k_base", None), exact=False).measure(plan))
     unit = plan.conversation.unit
     for share in CAPS:
         cap = quantile((tokens for _, tokens in session.sizes), share)

@@ -16,8 +16,8 @@ from pathlib import Path
 from statistics import mean, median
 from typing import NamedTuple
 
-from ctxctl.budget.continuation import LEAST_TURNS, gone, onward
-from ctxctl.budget.growth import between, grown
+from ctxctl.budget.continuation import LEAST_TURNS, continuation_plan, session_so_far
+from ctxctl.budget.growth import between, grown_runs
 from ctxctl.budget.measure import Measured, Reader
 from ctxctl.budget.plan import Plan, parse
 from ctxctl.errors import CtxctlError
@@ -100,9 +100,9 @@ def asked(path: Path, name: str) -> list[Asked]:
             if most - size < max(Fraction(1000), size * GROWS):
                 return []
             session = f"{key.session}/" if key.session is not None else ""
-            found = gone(inspector, f"{session}{key.thread}:{thread.address}")
+            found = session_so_far(inspector, f"{session}{key.thread}:{thread.address}")
             assert (found.unit, found.number) == (thread.unit, thread.half)
-            text = onward(found, name, inspector.params.encoding)
+            text = continuation_plan(found, name, inspector.params.encoding)
     except (CtxctlError, ValueError):
         return []
     plan = parse(text, name)
@@ -147,7 +147,7 @@ def _questions(
 ) -> Iterator[Asked]:
     half = thread.half
     size, most = thread.ends[half - 1], max(thread.sizes[half:])
-    growth = grown(plan, parts)
+    growth = grown_runs(plan, parts)
     ahead = plan.conversation.turns
     for level in LEVELS:
         cap = size + int((most - size) * level)

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from ctxctl.tokens.calibrate import shipped
 from ctxctl.tokens.calibrate.calibration import Calibration, Fit, blind_items, calibrate, gross
+from ctxctl.tokens.calibrate.errors import distinct_segments as segments_of
 from ctxctl.tokens.calibrate.errors import quantile
-from ctxctl.tokens.calibrate.errors import unrepeated as segments_of
 from ctxctl.tokens.calibrate.expect import EXACT_ITEMS, ONES
-from ctxctl.tokens.calibrate.features import CLASSES, weighed
-from ctxctl.tokens.calibrate.points import Blind, Lane, Row, rows_of
-from ctxctl.tokens.calibrate.relatives import nearest
-from ctxctl.tokens.calibrate.spread import SHARE, Common, Off, Spread, spread_of
-from ctxctl.tokens.models import resolve
+from ctxctl.tokens.calibrate.features import CLASSES, weighed_tokens
+from ctxctl.tokens.calibrate.points import BlindRequest, Lane, Row, rows_of
+from ctxctl.tokens.calibrate.relatives import nearest_fit
+from ctxctl.tokens.calibrate.spread import SHARE, Common, ErrorSpread, SizeError, spread_of
+from ctxctl.tokens.models import resolve_encoding
 from tests.corpus.withheld import ENCODING, LEAST_BILL, Capture, Told, foretold_and_shown, unrepeated, weigher
 
 ITEM = 8.0
@@ -34,11 +34,13 @@ def build(captures: Sequence[Capture]) -> Calibration:
     """Fits of all models, and what is measured on all together."""
     made = calibrate([lanes for one in captures for lanes in one.sessions], ENCODING).calibration
     by_model = _by_model(captures)
-    exact = [m for m in by_model if resolve(m).known and resolve(m).encoding != "cl100k_base"]
+    exact = [
+        m for m in by_model if resolve_encoding(m).known and resolve_encoding(m).encoding != "cl100k_base"
+    ]
     weights = (*ONES, *EXACT_ITEMS)
     exact_rows = [row for m in exact for row in _rows(by_model[m])]
     exact_blind, wide = blind_items(weights, _blinds(by_model[m] for m in exact))
-    others = [m for m in by_model if not resolve(m).known]
+    others = [m for m in by_model if not resolve_encoding(m).known]
     plain = (*ONES, *(ITEM,) * len(CLASSES))
     _, nothing_known = blind_items(plain, _blinds(by_model[m] for m in others))
     estimate = spread_of([_off(plain, row) for m in others for row in _rows(by_model[m])], nothing_known)
@@ -58,7 +60,7 @@ def kin(fits: Sequence[Fit], by_model: dict[str, list[list[Lane]]]) -> float:
     """How many times further off a fit is on a relative: the worst of all that are fitted themselves."""
     worst = LEAST_KIN
     for fit in fits:
-        other = nearest(fit.model, fits)
+        other = nearest_fit(fit.model, fits)
         if other is None or other.spread is None:
             continue
         offs = [_off(other.weights, row) for row in _rows(by_model[fit.model])]
@@ -102,12 +104,12 @@ def _rows(sessions: Sequence[Sequence[Lane]]) -> Iterator[Row]:
                 yield from rows_of(points)
 
 
-def _blinds(models: Iterable[Sequence[Sequence[Lane]]]) -> list[Blind]:
+def _blinds(models: Iterable[Sequence[Sequence[Lane]]]) -> list[BlindRequest]:
     return sorted({one for m in models for lanes in m for lane in lanes for one in lane.blinds})
 
 
-def _off(weights: Sequence[float], row: Row) -> Off:
-    return Off(row.change - weighed(weights, row.moved), gross(tuple(weights), row.moved))
+def _off(weights: Sequence[float], row: Row) -> SizeError:
+    return SizeError(row.change - weighed_tokens(weights, row.moved), gross(tuple(weights), row.moved))
 
 
 def table(made: Calibration) -> Iterator[str]:
@@ -133,7 +135,7 @@ def table(made: Calibration) -> Iterator[str]:
     )
 
 
-def _stated(spread: Spread | None) -> str:
+def _stated(spread: ErrorSpread | None) -> str:
     assert spread is not None
     return f"{spread.request:,.0f} + {100 * spread.moved:.1f} % of what moved"
 

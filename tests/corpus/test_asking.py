@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.bisect import bisect, part
-from ctxctl.analysis.blame import blame
+from ctxctl.analysis.bisect import bisect, first_parting
+from ctxctl.analysis.blame import blame_frame
 from ctxctl.analysis.series import content_key
 from ctxctl.analysis.sessions import compare_sessions
-from ctxctl.analysis.where import where
-from ctxctl.engine.query import parse
+from ctxctl.analysis.where import steps_where
+from ctxctl.engine.query import parse_query
 from ctxctl.errors import UnreadableError
 from ctxctl.report.blame import text_lines
 from ctxctl.report.paint import plain
@@ -59,11 +59,11 @@ def test_the_questions_are_answered_alike_however_they_are_asked() -> None:
         with Inspector.open(inspector.name) as fresh:
             rows = inspector.outline().rows
             for ordinal in sorted({len(rows) // 2, len(rows) - 1}):
-                found = blame(inspector, ordinal)
+                found = blame_frame(inspector, ordinal)
                 assert found.text == inspector.assembled(ordinal)
                 assert found.joint.join(found.text[b.start : b.end] for b in found.blocks) == found.text
                 assert sum(b.placement.tokens for b in found.blocks) == found.step.window.recorded
-                walked = blame(fresh, ordinal)
+                walked = blame_frame(fresh, ordinal)
                 assert [(b.since, b.entered) for b in walked.blocks] == [
                     (b.since, b.entered) for b in found.blocks
                 ]
@@ -79,11 +79,11 @@ def test_the_questions_are_answered_alike_however_they_are_asked() -> None:
 
 def _finds(inspector: Inspector, asked: Counter[str]) -> None:
     used = [row.used for row in inspector.outline().rows]
-    over = [stop.ordinal for stop in where(inspector, parse("window > 5k")) if stop.held.truth]
+    over = [stop.ordinal for stop in steps_where(inspector, parse_query("window > 5k")) if stop.held.truth]
     assert over == [n for n, tokens in enumerate(used) if tokens > 5_000]
     for text in QUERIES:
-        query = parse(text)
-        stops = [stop for stop in where(inspector, query) if stop.held.truth]
+        query = parse_query(text)
+        stops = [stop for stop in steps_where(inspector, query) if stop.held.truth]
         firsts = [turned.first for turned in bisect(inspector, query) if turned.first is not None]
         threads = {(stop.at.step.session, stop.at.step.thread): stop for stop in reversed(stops)}
         assert sorted((s.session or "", s.thread, s.turn, s.step) for s in firsts) == sorted(
@@ -97,7 +97,7 @@ def _compares(inspector: Inspector, asked: Counter[str]) -> None:
     """A trace is as it is itself, and its first half differs from it where the half ends."""
     found = compare_sessions(inspector, inspector)
     assert not found.differs
-    assert all(parted.parting is None for parted in part(inspector, inspector))
+    assert all(parted.parting is None for parted in first_parting(inspector, inspector))
     for thread in found.threads:
         for pair in thread.turns:
             assert pair.a is not None

@@ -14,7 +14,7 @@ import pytest
 from ctxctl.tokens.calibrate.calibration import Fit
 from ctxctl.tokens.calibrate.errors import quantile
 from ctxctl.tokens.calibrate.features import BOUNDS
-from ctxctl.tokens.calibrate.shipped import shipped
+from ctxctl.tokens.calibrate.shipped import shipped_calibration
 from tests.corpus import calibrating, shipping, withheld_tables
 from tests.corpus.calibrating import METHODS, PROTOTYPE, Gathered, Line, exact, lines, messages, whole
 from tests.corpus.withheld import calibrations, folds
@@ -56,7 +56,7 @@ def hidden(gathered: Gathered) -> Withheld:
 
 def test_building_it_anew_gives_what_is_shipped(gathered: Gathered) -> None:
     """Of other captures, or of more, it would be another one: `make calibration` writes it."""
-    assert shipping.build(gathered.captures).digest == shipped().digest
+    assert shipping.build(gathered.captures).digest == shipped_calibration().digest
 
 
 @pytest.mark.parametrize("k", HIDDEN)
@@ -66,7 +66,7 @@ def test_hidden_bills_are_foretold_and_nine_of_ten_within_the_error(hidden: With
     assert len(told) > 1500
     assert 0.88 <= line("all", told).within <= 0.94
     by_model = withheld_tables.named(told, hidden.hidden[2])
-    fitted = [fit.model for fit in shipped().fits]
+    fitted = [fit.model for fit in shipped_calibration().fits]
     for name in {*fitted, "gpt-5.5"}:
         found = line(name, by_model[name])
         assert found.p50 <= 0.01, name
@@ -149,7 +149,7 @@ def test_the_page_has_these_tables(
 ) -> None:
     text = PAGE.read_text(encoding="utf-8")
     tables = calibrating.tables(gathered, made, transcripts) | {
-        "shipped": "\n".join(shipping.table(shipped())),
+        "shipped": "\n".join(shipping.table(shipped_calibration())),
         "withheld": "\n".join(withheld_tables.table(hidden)),
         "others": "\n".join(withheld_tables.others_table(hidden)),
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.costs import Costs, walk
+from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.errors import CtxctlError
 from ctxctl.model.money import ZERO, Money
 from ctxctl.session import Inspector
@@ -31,7 +31,7 @@ def ours(path: Path, formats: tuple[str, ...]) -> tuple[Money, int] | None:
         with Inspector.open(path, calibration="saved") as inspector:
             if inspector.format not in formats:
                 return None
-            for cost in walk(inspector, Costs(RateBook(as_of=independent.DAY))):
+            for cost in step_costs(inspector, Costs(RateBook(as_of=independent.DAY))):
                 money = money.plus(cost.billed) if cost.billed is not None else money
                 unpriced += cost.billed is None and cost.billed_tokens is not None
     except CtxctlError:

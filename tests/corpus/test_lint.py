@@ -15,8 +15,8 @@ import pytest
 
 from ctxctl.errors import CtxctlError
 from ctxctl.lint.registry import rules
-from ctxctl.lint.run import Linted, linted
-from ctxctl.lint.selection import choose
+from ctxctl.lint.run import LintResult, lint_with_tally
+from ctxctl.lint.selection import choose_rules
 from ctxctl.session import Inspector
 
 CORPUS = Path(os.environ.get("CTXCTL_CORPUS") or ".")
@@ -44,11 +44,11 @@ def some(kind: Path, most: int) -> list[Path]:
     return chosen
 
 
-def hits(path: Path) -> Linted | None:
+def hits(path: Path) -> LintResult | None:
     """What all rules say of a capture; None for a file that is none."""
     try:
         with Inspector.open(path) as inspector:
-            return linted(inspector, choose(["all"]))
+            return lint_with_tally(inspector, choose_rules(["all"]))
     except CtxctlError:
         return None
 

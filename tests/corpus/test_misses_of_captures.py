@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.costs import Costs, walk
+from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.errors import CtxctlError
 from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -34,7 +34,7 @@ def ours(path: Path, book: RateBook) -> dict[str, tuple[int, Decimal]]:
         with Inspector.open(path, calibration="saved") as inspector:
             if inspector.format != "claude-code":
                 return {}
-            for cost in walk(inspector, Costs(book)):
+            for cost in step_costs(inspector, Costs(book)):
                 miss = cost.step.cache.miss
                 if miss is not None:
                     assert cost.missed is not None

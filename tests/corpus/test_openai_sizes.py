@@ -9,7 +9,7 @@ from pathlib import Path
 from ctxctl.errors import CtxctlError
 from ctxctl.model.results import Placement, Step
 from ctxctl.session import Inspector
-from ctxctl.tokens.models import resolve
+from ctxctl.tokens.models import resolve_encoding
 
 FOLDERS = ("api-captures", "langfuse", "langsmith", "otel-genai", "inspect-ai")
 """Of the corpus's data: those with requests to Chat Completions."""
@@ -21,7 +21,7 @@ def asked(corpus: Path) -> Iterator[tuple[Step, tuple[Placement, ...]]]:
         for path in sorted(p for p in (corpus / "data" / folder).rglob("*") if p.is_file()):
             with suppress(CtxctlError), Inspector.open(path, calibration="shipped") as inspector:
                 for at, _ in inspector.walk():
-                    if resolve(at.step.model).known:
+                    if resolve_encoding(at.step.model).known:
                         yield at.step, tuple(at.placements)
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.where import where
-from ctxctl.analysis.why.answer import explain
-from ctxctl.engine.query import parse
+from ctxctl.analysis.where import steps_where
+from ctxctl.analysis.why.answer import explain_item
+from ctxctl.engine.query import parse_query
 from ctxctl.session import Inspector
 
 _INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -50,7 +50,7 @@ def test_the_windows_that_are_over_80_percent_are_those_of_the_bills(name: str) 
     billed = bills(where_)
     assert max(billed) == peak
     with Inspector.open(where_, calibration="saved") as inspector:
-        stops = list(where(inspector, parse("window>80%")))
+        stops = list(steps_where(inspector, parse_query("window>80%")))
         main = [stop for stop in stops if stop.at.step.thread == "main"]
         assert None not in {stop.held.truth for stop in stops}
         held = [stop.at.step.window.used for stop in main if stop.held.truth]
@@ -60,9 +60,9 @@ def test_the_windows_that_are_over_80_percent_are_those_of_the_bills(name: str) 
         window = top.at.step.window
         assert (window.limit, window.limit_source, window.threshold) == (_WINDOW, "catalogue", threshold)
         largest = max(top.at.placements, key=lambda p: p.tokens)
-        links = {link.verdict: link for link in explain(inspector, top.ordinal, largest.item).links}
+        links = {link.verdict: link for link in explain_item(inspector, top.ordinal, largest.item).links}
         assert f"{largest.tokens:,} of {peak:,} billed" in links["current"].text
         assert links["current"].numbers["used"] == peak
         after = main[main.index(top) + 1].ordinal
-        gone = {link.verdict: link for link in explain(inspector, after, largest.item).links}
+        gone = {link.verdict: link for link in explain_item(inspector, after, largest.item).links}
         assert gone["compacts"].numbers == {"threshold": threshold, "sent_before": peak}

@@ -12,13 +12,13 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from ctxctl.analysis.why.answer import explain
+from ctxctl.analysis.why.answer import explain_item
 from ctxctl.errors import CtxctlError
 from ctxctl.importers import registry
 from ctxctl.report import jsonout
 from ctxctl.report.why import to_json
 from ctxctl.session import Inspector
-from ctxctl.session.history.cache import chronicle_of
+from ctxctl.session.history.cache import item_history_of
 from tests.oracle import real
 from tests.oracle.build import Event
 from tests.oracle.walk import Walk
@@ -72,7 +72,7 @@ def test_pairs_of_the_corpus(tmp_path: Path) -> None:
             continue
         walk = Walk(events)
         with real.opened(tmp_path / "trace.jsonl", events) as inspector:
-            known = chronicle_of(inspector)
+            known = item_history_of(inspector)
             formats.add(path.parent.name)
             pairs = [
                 (n, e.item)
@@ -81,7 +81,7 @@ def test_pairs_of_the_corpus(tmp_path: Path) -> None:
                 if e.thread == known.thread_of(n)
             ]
             for ordinal, item in some.sample(pairs, min(EACH, len(pairs))):
-                line = jsonout.line(to_json(explain(inspector, ordinal, item, everything=True), None))
+                line = jsonout.line(to_json(explain_item(inspector, ordinal, item, everything=True), None))
                 why = json.loads(line)
                 states[why["state"]] += 1
                 if complaints := walk.complaints(why):

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from ctxctl.model.results import Step
 from ctxctl.tokens.calibrate import expect
 from ctxctl.tokens.calibrate.calibration import Calibration
-from ctxctl.tokens.calibrate.expect import Weighing
-from ctxctl.tokens.calibrate.features import CLASSES, NOTHING, Vector, movement, plus
-from ctxctl.tokens.calibrate.following import Following, foretell
+from ctxctl.tokens.calibrate.expect import ModelWeights
+from ctxctl.tokens.calibrate.features import CLASSES, NOTHING, Vector, movement, vector_sum
+from ctxctl.tokens.calibrate.following import ThreadExpectation, expected_request
 from ctxctl.tokens.calibrate.points import Lane, family, plausible
 
 ENCODING = "o200k_base"
@@ -89,7 +89,7 @@ class Follower:
             return
         key = step.session, step.thread
         moved = movement(step)
-        sizes = self._sizes[key] = plus(self._sizes.get(key, NOTHING), moved)
+        sizes = self._sizes[key] = vector_sum(self._sizes.get(key, NOTHING), moved)
         blind = step.window.uncounted - self._uncounted.get(key, 0)
         self._uncounted[key] = step.window.uncounted
         ledger = step.ledger
@@ -114,7 +114,7 @@ class Follower:
         return tuple(trail for trail in kept if sum(one.bill is not None for one in trail) > 1)
 
 
-Weigh = Callable[[str], Weighing]
+Weigh = Callable[[str], ModelWeights]
 
 
 class _Thread:
@@ -122,7 +122,7 @@ class _Thread:
 
     def __init__(self, weigh: Weigh) -> None:
         self.weigh = weigh
-        self.following = Following()
+        self.following = ThreadExpectation()
         self.recorded = 0
 
     def enter(self, seen: Seen) -> None:
@@ -137,7 +137,7 @@ class _Thread:
     def tell(self, seen: Seen) -> Told | None:
         """What the bill should be; None: there is none before it."""
         how, following = self.weigh(seen.model), self.following
-        told = foretell(following, seen.model, how, self.recorded)
+        told = expected_request(following, seen.model, how, self.recorded)
         if told is None or following.last is None or seen.bill is None:
             return None
         method = expect.method(how, following.of(seen.model)).partition(":")[0]
@@ -234,7 +234,7 @@ def unrepeated(captures: Iterable[Capture]) -> list[tuple[Seen, ...]]:
     for trail in sorted(trails, key=lambda trail: (-len(trail), trail[-1].bill or 0, trail[-1].moved)):
         sizes, marks = NOTHING, set()
         for one in trail:
-            sizes = plus(sizes, one.moved)
+            sizes = vector_sum(sizes, one.moved)
             if one.bill is not None:
                 marks.add((one.bill, sizes))
         if 2 * len(marks & seen) <= len(marks):
@@ -245,11 +245,11 @@ def unrepeated(captures: Iterable[Capture]) -> list[tuple[Seen, ...]]:
 
 def weigher(calibration: Calibration | None) -> Weigh:
     """`expect.weighing` with a memory."""
-    known: dict[str, Weighing] = {}
+    known: dict[str, ModelWeights] = {}
 
-    def weigh(model: str) -> Weighing:
+    def weigh(model: str) -> ModelWeights:
         if model not in known:
-            known[model] = expect.weighing(calibration, model, ENCODING)
+            known[model] = expect.model_weights(calibration, model, ENCODING)
         return known[model]
 
     return weigh

@@ -181,9 +181,9 @@ def _records(count: int) -> None:
 _MANY = 20
 """Times the size given below: the square of that would not end in time."""
 GROWING: dict[str, tuple[Callable[[int], object], int]] = {
-    "a torn string of escapes": (lambda n: native.repair(b'{"a":"' + b'\\"' * n), 50_000),
+    "a torn string of escapes": (lambda n: native.repair_line(b'{"a":"' + b'\\"' * n), 50_000),
     "glued records": (lambda n: salvage(Line(1, 0, b"{}" * n), _nothing), 10_000),
-    "glued records of a trace": (lambda n: native.split(b"{}" * n, 0, last=False), 10_000),
+    "glued records of a trace": (lambda n: native.split_records(b"{}" * n, 0, last=False), 10_000),
     "glued records that are looked into": (lambda n: _read("sanqian", b'{"a":[]}' * n), 2_000),
     "tags with blanks": (lambda n: slots.split("<system-reminder" + " " * n), 5_000),
     "openings of an internal context": (lambda n: _internal(Part("user_message", _BEGIN * n, "user")), 500),

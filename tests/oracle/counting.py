@@ -10,4 +10,4 @@ from ctxctl.tokens import encodings
 @cache
 def count(text: str) -> int:
     """Tokens of a text in o200k_base."""
-    return len(encodings.get("o200k_base").encode_ordinary(text))
+    return len(encodings.get_encoding("o200k_base").encode_ordinary(text))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctxctl.engine.replay.cursor import Snapshots
-from ctxctl.engine.sizes.scales import RAW, Entered, Expectation, Scale
+from ctxctl.engine.sizes.scales import RAW, EnteredSize, Expectation, Scale
 from ctxctl.session import Inspector, facade
 from tests.oracle import real
 from tests.oracle.build import Event
@@ -46,7 +46,7 @@ class Restless:
             return RAW
         return Scale({"tool_definition": 3.0 + bills, "user_message": 5.0}, 2.0 + bills, "calibrated")
 
-    def enter(self, thread: object, entered: Entered) -> object:
+    def enter(self, thread: object, entered: EnteredSize) -> object:
         """What moved adds up."""
         known = thread if isinstance(thread, Known) else Known()
         return known._replace(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.model.addresses import prefix
-from ctxctl.session.addresses import named, resolve
+from ctxctl.session.addresses import address_id, step_ordinal
 from ctxctl.trace.index import Span
 
 NAMES = st.text(alphabet="ab:/@1. -é", min_size=1, max_size=6)
@@ -32,8 +32,8 @@ def test_threads_of_one_session(threads: list[str], session: str | None) -> None
     found = spans([(session, thread) for thread in (*threads, "main")])
     for ordinal, at in enumerate(found):
         address = f"{prefix(at.thread)}{at.turn}.{at.step}"
-        assert named(address, found) is None
-        assert resolve(address, found) == ordinal
+        assert address_id(address, found) is None
+        assert step_ordinal(address, found) == ordinal
 
 
 @given(st.lists(st.tuples(NAMES, NAMES), min_size=2, max_size=5, unique_by=lambda key: key[0]))
@@ -44,4 +44,4 @@ def test_threads_of_several_sessions(keys: list[tuple[str, str]]) -> None:
     for ordinal, at in enumerate(found):
         first = written.index(written[ordinal])
         if found[first][:2] == at[:2]:
-            assert resolve(f"{written[ordinal]}{at.turn}.{at.step}", found) == ordinal
+            assert step_ordinal(f"{written[ordinal]}{at.turn}.{at.step}", found) == ordinal

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from ctxctl.analysis.blame import blame
+from ctxctl.analysis.blame import blame_frame
 from ctxctl.model.blame import Blame
 from ctxctl.session import Inspector
 from tests.oracle.build import Event, lines
@@ -71,7 +71,7 @@ def test_blocks_are_the_text_and_stand_since_they_came(trace: Path, events: list
     with Inspector.open(trace) as fresh, Inspector.open(trace) as inspector:
         rows = inspector.outline().rows
         for ordinal in range(len(rows)):
-            found = blame(inspector, ordinal)
+            found = blame_frame(inspector, ordinal)
             holds(found, inspector, ordinal)
             moments = [
                 (b.since.ordinal, b.entered.ordinal)
@@ -85,7 +85,7 @@ def test_blocks_are_the_text_and_stand_since_they_came(trace: Path, events: list
                 if not before
             ]
             assert moments == told
-            walked = blame(fresh, ordinal)
+            walked = blame_frame(fresh, ordinal)
             assert [(b.since, b.entered, b.twin) for b in walked.blocks] == [
                 (b.since, b.entered, b.twin) for b in found.blocks
             ]

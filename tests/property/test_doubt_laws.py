@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.analysis.costs import Costs, walk
-from ctxctl.engine.sizes.doubts import Answer, Before, Billed, doubts, input_is_sound
+from ctxctl.analysis.costs import Costs, step_costs
+from ctxctl.engine.sizes.doubts import Answer, BillBefore, Billed, doubts, input_is_sound
 from ctxctl.session import Inspector
 from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -52,7 +52,7 @@ def test_sums_are_those_of_the_steps_and_never_negative(
     path.write_bytes(trace(requests))
     with Inspector.open(path) as inspector:
         costs = Costs(RateBook(OWN))
-        steps = list(walk(inspector, costs))
+        steps = list(step_costs(inspector, costs))
     sums = costs.doubted
     money = Decimal(0)
     replaced = 0
@@ -85,7 +85,7 @@ def test_a_part_is_doubted_once_and_with_its_own_figures(
     before: tuple[int | None, int | None, int | None],
 ) -> None:  # fmt: skip
     now = Billed(bill[0], bill[1], None, bill[2])
-    last = Before(Billed(before[0], before[1], None, before[2]), counted // 2)
+    last = BillBefore(Billed(before[0], before[1], None, before[2]), counted // 2)
     found = doubts(now, counted, Answer(*said), last)
     assert len({doubt.part for doubt in found}) == len(found)
     for doubt in found:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ctxctl.analysis.whatif import WhatIfs, side
-from ctxctl.engine.replay.cursor import At
+from ctxctl.analysis.whatif import WhatIfs, whatif_side
+from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.errors import UsageError
 from ctxctl.model.whatif import Limits, Replacement, Supposition
 from ctxctl.session import Inspector
@@ -29,7 +29,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("edits") / "trace.jsonl"
 
 
-def walked(trace: Path, events: list[Event], **given_: Any) -> list[At]:
+def walked(trace: Path, events: list[Event], **given_: Any) -> list[StepAt]:
     with real.opened(trace, events, **given_) as inspector:
         return [at for at, _ in inspector.walk()]
 
@@ -38,11 +38,11 @@ def described(events: list[Event]) -> set[str]:
     return {str(e["data"]["item_id"]).partition("@")[0] for e in events if "item_id" in e.get("data", {})}
 
 
-def shown(at: At, but: set[str] = frozenset()) -> list[tuple[Any, ...]]:  # type: ignore[assignment]
+def shown(at: StepAt, but: set[str] = frozenset()) -> list[tuple[Any, ...]]:  # type: ignore[assignment]
     return [(p.item, p.version, p.digest, p.tokens, p.stale) for p in at.placements if p.item not in but]
 
 
-def figures(at: At) -> tuple[Any, ...]:
+def figures(at: StepAt) -> tuple[Any, ...]:
     step = at.step
     return (step.window, step.ledger, step.counts, step.changes, step.cache, shown(at))
 
@@ -148,8 +148,8 @@ def test_each_side_beside_the_other_is_what_it_is_alone(
         comparison = both(inspector, policy=policy, window=window, **asked)
         pairs = list(comparison.pairs())
         turns = list(both(inspector, policy=policy, window=window, **asked).turns())
-    assert [pair.recorded for pair in pairs] == [side(at.step) for at in plain]
-    assert [pair.simulated for pair in pairs] == [side(at.step) for at in alone]
+    assert [pair.recorded for pair in pairs] == [whatif_side(at.step) for at in plain]
+    assert [pair.simulated for pair in pairs] == [whatif_side(at.step) for at in alone]
     for which in ("recorded", "simulated"):
         sides = [getattr(turn, which) for turn in turns]
         total = getattr(comparison, which)

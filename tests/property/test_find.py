@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.analysis.bisect import bisect, part
-from ctxctl.analysis.search import search
+from ctxctl.analysis.bisect import bisect, first_parting
+from ctxctl.analysis.search import search_trace
 from ctxctl.analysis.series import content_key
 from ctxctl.analysis.sessions import compare_sessions
-from ctxctl.analysis.where import where
-from ctxctl.engine.query import parse
+from ctxctl.analysis.where import steps_where
+from ctxctl.engine.query import parse_query
 from ctxctl.model.results import Placement, Step
 from ctxctl.report import jsonout
 from ctxctl.session import Inspector
@@ -98,9 +98,13 @@ def test_finding_filters_what_a_plain_replay_prints(folder: Path, events: list[E
                 for p in inspector.frame(ordinal).placements
             ]
             expected.append(QUERIES[query](step, frame))
-        found = list(where(inspector, parse(query)))
-        turned = bisect(inspector, parse(query))
-        hits = {hit.ordinal for one in search(inspector, parse(query), lambda: None) for hit in one.hits}
+        found = list(steps_where(inspector, parse_query(query)))
+        turned = bisect(inspector, parse_query(query))
+        hits = {
+            hit.ordinal
+            for one in search_trace(inspector, parse_query(query), lambda: None)
+            for hit in one.hits
+        }
     assert [stop.held.truth for stop in found] == expected
     assert hits == {stop.ordinal for stop in found if stop.held.truth}
     for thread in turned:
@@ -148,7 +152,7 @@ def test_two_sessions_differ_in_what_their_windows_hold(
         alike = compare_sessions(a, a)
         assert not alike.differs
         assert alike.alone_a == alike.alone_b == 0
-        assert all(parted.parting is None for parted in part(a, a))
-        partings = [parted.parting for parted in part(a, b) if parted.parting is not None]
+        assert all(parted.parting is None for parted in first_parting(a, a))
+        partings = [parted.parting for parted in first_parting(a, b) if parted.parting is not None]
         if not partings:
             assert not found.differs

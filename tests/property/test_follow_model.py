@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from ctxctl.trace import follow
-from ctxctl.trace.follow import Follower, Restart, Seen, Span, Stat
+from ctxctl.trace.follow import FileLook, Follower, FollowRestart, Span, Stat
 
 EXAMPLES = settings.default.max_examples if settings.default else 100
 MACHINE = settings(max_examples=EXAMPLES, stateful_step_count=40, deadline=None)
@@ -208,11 +208,11 @@ class Tailing(RuleBasedStateMachine):
     def look(self) -> None:
         self.looked()
 
-    def looked(self) -> Seen:
+    def looked(self) -> FileLook:
         seen = self.tail.look()
         self.seen = self.disk.named if not self.disk.refused or self.seen is self.disk.named else None
         for found in seen.found:
-            if isinstance(found, Restart):
+            if isinstance(found, FollowRestart):
                 assert not self.harmless, f"restarted for nothing: {found.problem.message}"
                 self.told = []
                 continue
@@ -266,7 +266,7 @@ def test_no_line_is_lost_and_none_is_told_twice(machine: type[Tailing]) -> None:
 
 
 class TellsUnfinishedLines(Follower):
-    def look(self) -> Seen:
+    def look(self) -> FileLook:
         seen = super().look()
         return seen._replace(found=[*seen.found, *self.rest()])
 

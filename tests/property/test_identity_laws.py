@@ -65,7 +65,7 @@ def steps(out: list[dict[str, Any]]) -> list[Step]:
 
 
 def tokens(pieces: list[Piece]) -> int:
-    return sum(len(encodings.get("o200k_base").encode_ordinary(piece.text)) for piece in pieces)
+    return sum(len(encodings.get_encoding("o200k_base").encode_ordinary(piece.text)) for piece in pieces)
 
 
 def longest_rise(rows: list[int]) -> int:

@@ -17,7 +17,7 @@ from ctxctl.engine.simulate.fitting import Fitted, Fitting
 from ctxctl.engine.sizes.scales import RAW
 from ctxctl.model.results import Placement
 from ctxctl.model.whatif import Limits
-from ctxctl.policies.registry import by_name
+from ctxctl.policies.registry import policy_by_name
 
 EXAMPLES = settings.default.max_examples if settings.default else 100
 POLICIES = (
@@ -185,7 +185,7 @@ def unasked(*_said: object) -> Limits:
 @settings(max_examples=max(EXAMPLES // 5, 1))
 @given(edits=st.lists(EDITS, max_size=25), snapshot=st.integers(0, 24))
 def test_what_is_kept_changes_nothing(name: str, edits: list[Edit], snapshot: int) -> None:
-    policy: Any = by_name(name)
+    policy: Any = policy_by_name(name)
     thread: Any = Thread()
     kept, plain = (Fitting(policy, unasked, trimmed, alone=True) for _ in range(2))
     plain._keeps = False

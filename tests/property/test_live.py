@@ -14,7 +14,7 @@ from ctxctl.errors import CtxctlError
 from ctxctl.model.results import Step, Turn
 from ctxctl.report import jsonout
 from ctxctl.session import Inspector, live_capture
-from ctxctl.session.live import Live, News
+from ctxctl.session.live import LiveNews, LiveSession
 from ctxctl.tui.outline import Grouping, Turns
 from tests.oracle.build import Event, lines
 from tests.oracle.random_traces import traces
@@ -47,9 +47,9 @@ class Watched:
         self.path = path
         self.lines: dict[tuple[object, ...], bytes] = {}
         self.epoch = 0
-        self.live = Live(path, take=self.take)
+        self.live = LiveSession(path, take=self.take)
         self.grouping, self.turns, self.turns_epoch = Grouping(), Turns(), 0
-        self.last: News | None = None
+        self.last: LiveNews | None = None
 
     def take(self, result: Step | Turn) -> None:
         if self.live.epoch != self.epoch:
@@ -58,7 +58,7 @@ class Watched:
         self.lines.pop(key, None)
         self.lines[key] = encoded(result)
 
-    def poll(self) -> News:
+    def poll(self) -> LiveNews:
         feed = self.live._feed
         if feed is not None and hasattr(feed, "_free_at"):
             feed._free_at = 0.0
@@ -67,13 +67,13 @@ class Watched:
         self.group(news)
         return news
 
-    def group(self, news: News) -> None:
+    def group(self, news: LiveNews) -> None:
         if news.epoch != self.turns_epoch:
             self.grouping, self.turns, self.turns_epoch = Grouping(), Turns(), news.epoch
         if news.changed:
             self.turns.grow(self.grouping.take(news.rows, kept=news.kept))
 
-    def finish(self) -> News:
+    def finish(self) -> LiveNews:
         news = self.live.finish()
         self.group(news)
         return news
@@ -146,7 +146,7 @@ def grow(path: Path, data: bytes, cuts: Sequence[float]) -> None:
             assert frame.step.window.used == row.used
 
 
-def same_as_now(news: News) -> None:
+def same_as_now(news: LiveNews) -> None:
     """Every step that is shown can be opened, and is the one that its row speaks of."""
     inspector = news.inspector
     if inspector is None:
@@ -218,7 +218,7 @@ def test_a_turn_is_told_once_and_whole(where: Path, path: Path, monkeypatch: pyt
     told: list[Turn] = []
     growing = where / f"turns-{path.parent.name}-{path.name}"
     growing.write_bytes(b"")
-    with Live(growing, take=lambda one: told.append(one) if isinstance(one, Turn) else None) as live:
+    with LiveSession(growing, take=lambda one: told.append(one) if isinstance(one, Turn) else None) as live:
         for line in path.read_bytes().splitlines(keepends=True):
             with growing.open("ab") as file:
                 file.write(line)

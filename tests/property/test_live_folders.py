@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ctxctl.report import jsonout
-from ctxctl.session.live import Live
+from ctxctl.session.live import LiveSession
 from tests.property.test_live import Watched, batch, by_thread, encoded, same_as_now
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
@@ -121,7 +121,7 @@ def test_a_project_is_not_one_session(tmp_path: Path) -> None:
     project.mkdir(parents=True)
     (project / "one.jsonl").write_bytes(data)
     for top in (project, project.parent):
-        with Live(top) as live:
+        with LiveSession(top) as live:
             news = live.poll(1.0)
             assert news.name == str(project / "one.jsonl")
             assert news.inspector is not None
@@ -235,7 +235,7 @@ def test_a_database_whose_log_is_written_is_the_newest_session(tmp_path: Path) -
         (tmp_path / "older.jsonl").write_bytes(data)
         os.utime(tmp_path / "older.jsonl", (1_500_000_000, 1_500_000_000))
         os.utime(tmp_path / "sessions.db", (1_000_000_000, 1_000_000_000))
-        with Live(tmp_path) as live:
+        with LiveSession(tmp_path) as live:
             assert live.poll(1.0).name == str(tmp_path / "sessions.db")
     finally:
         database.close()

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.replay.cursor import At, Snapshots, ignore, paired
-from ctxctl.engine.replay.item_table import Version
-from ctxctl.engine.replay.rules import Rules
+from ctxctl.engine.replay.cursor import Snapshots, StepAt, ignore_problem, steps_with_turns
+from ctxctl.engine.replay.item_table import ItemVersion
+from ctxctl.engine.replay.rules import ReplayRules
 from ctxctl.engine.replay.run import Engine
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
@@ -35,7 +35,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("parked") / "trace.jsonl"
 
 
-def plain(at: At) -> object:
+def plain(at: StepAt) -> object:
     """All that a step says; placements are the same only where they are one object."""
     return at.step, [msgspec.structs.astuple(p) for p in at.placements], at.turn
 
@@ -44,30 +44,30 @@ def run(engine: Engine, events: list[Event]) -> list[object]:
     found: list[object] = []
     for event in events:
         if done := engine.feed(event):
-            found += map(plain, paired(engine, done))
-    return found + [plain(at) for at in paired(engine, engine.end())]
+            found += map(plain, steps_with_turns(engine, done))
+    return found + [plain(at) for at in steps_with_turns(engine, engine.end())]
 
 
 def hold(inspector: Inspector, cuts: set[int]) -> int:
     """Park the engine in front of some events; how many steps came after the first of these."""
     events = list(inspector.trace.events())
-    engine = Engine(inspector.rules(), ignore)
+    engine = Engine(inspector.rules(), ignore_problem)
     parked: list[tuple[int, int, Engine]] = []
     whole: list[object] = []
     for n, event in enumerate(events):
         if n in cuts:
-            twin = engine.copy(ignore)
+            twin = engine.copy(ignore_problem)
             twin.park()
             parked.append((n, len(whole), twin))
         if done := engine.feed(event):
-            whole += map(plain, paired(engine, done))
-    whole += map(plain, paired(engine, engine.end()))
+            whole += map(plain, steps_with_turns(engine, done))
+    whole += map(plain, steps_with_turns(engine, engine.end()))
     for n, steps, twin in parked:
         for _ in range(2):  # whoever goes on from a snapshot leaves it as it is
-            assert run(twin.copy(ignore), events[n:]) == whole[steps:]
-        again = twin.copy(ignore)
+            assert run(twin.copy(ignore_problem), events[n:]) == whole[steps:]
+        again = twin.copy(ignore_problem)
         again.park()
-        assert run(again.copy(ignore), events[n:]) == whole[steps:]
+        assert run(again.copy(ignore_problem), events[n:]) == whole[steps:]
     return len(whole) - parked[0][1] if parked else 0
 
 
@@ -121,7 +121,7 @@ def test_a_window_of_many_splices_is_the_same_from_a_parked_engine(
 
 def own_bytes(snapshots: Snapshots, engine: Engine) -> int:
     """Bytes of what the snapshots hold and the engine does not, what the trace itself says left out."""
-    said = (Version, Placement, Item, Content, Assembly, Rules, str, type, ModuleType, FunctionType)
+    said = (ItemVersion, Placement, Item, Content, Assembly, ReplayRules, str, type, ModuleType, FunctionType)
 
     def reach(roots: list[object], seen: dict[int, object]) -> int:
         size = 0
@@ -153,11 +153,11 @@ def test_snapshots_hold_as_much_as_is_reckoned_and_no_more_than_they_may(
         events.append(inject(f"a{n}", "user_message_appendix" if append else "message_history", **ids))
     trace.write_bytes(lines(events))
     with Inspector.open(trace) as inspector:
-        engine = Engine(inspector.rules(), ignore)
+        engine = Engine(inspector.rules(), ignore_problem)
         snapshots = Snapshots(engine)
         done = largest = 0
         for event in inspector.trace.events():
-            for at in paired(engine, engine.feed(event) or ()):
+            for at in steps_with_turns(engine, engine.feed(event) or ()):
                 done += 1
                 assert len(at.placements) == (done if append else min(done, 41))
             before = sum(s.cells for s in snapshots._all)

@@ -9,8 +9,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.analysis.costs import Costs, walk
-from ctxctl.engine.sizes.cache_misses import FLOOR, Cached, Request, after, missed
+from ctxctl.analysis.costs import Costs, step_costs
+from ctxctl.engine.sizes.cache_misses import FLOOR, BilledRequest, CacheMemory, cache_miss, memory_after
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -20,21 +20,23 @@ COUNT = st.integers(0, 200_000)
 
 
 @st.composite
-def requests(draw: st.DrawFn) -> Request:
+def requests(draw: st.DrawFn) -> BilledRequest:
     read, written, plain = draw(COUNT), draw(st.none() | COUNT), draw(COUNT)
     whole = read + (written or 0) + plain
     model = draw(st.sampled_from(["claude-opus-4-5", "gpt-5", "gemini-2.5-pro", None]))
     told = draw(st.sampled_from([whole, draw(COUNT)]))
     hour = draw(st.none() | st.integers(0, written or 0))
-    return Request(told, draw(st.sampled_from([read, None])), written, hour, 5, draw(COUNT), None, model)
+    return BilledRequest(
+        told, draw(st.sampled_from([read, None])), written, hour, 5, draw(COUNT), None, model
+    )
 
 
 @given(st.none() | requests(), requests(), COUNT | st.none(), st.floats(0, 2))
 def test_a_miss_is_within_both_bills(
-    first: Request | None, now: Request, prefix: int | None, error: float
+    first: BilledRequest | None, now: BilledRequest, prefix: int | None, error: float
 ) -> None:
-    before: Cached | None = None if first is None else after(None, first)
-    miss = missed(before, now, prefix, error)
+    before: CacheMemory | None = None if first is None else memory_after(None, first)
+    miss = cache_miss(before, now, prefix, error)
     if miss is None:
         return
     assert first is not None
@@ -45,9 +47,9 @@ def test_a_miss_is_within_both_bills(
 
 
 @given(requests(), requests(), COUNT)
-def test_more_kept_is_no_smaller_miss(first: Request, now: Request, prefix: int) -> None:
-    before = after(None, first)
-    found = [missed(before, now, kept, 0.15) for kept in (min(prefix, first.recorded), first.recorded)]
+def test_more_kept_is_no_smaller_miss(first: BilledRequest, now: BilledRequest, prefix: int) -> None:
+    before = memory_after(None, first)
+    found = [cache_miss(before, now, kept, 0.15) for kept in (min(prefix, first.recorded), first.recorded)]
     some, most = (miss.tokens if miss is not None else 0 for miss in found)
     # Near the end the bills size a change, further in front the record does: both are held to be too small.
     assert most >= some
@@ -84,7 +86,7 @@ def test_sums_are_those_of_the_steps(tmp_path: Path) -> None:
     long_trace(path, 8)
     with Inspector.open(path) as inspector:
         costs = Costs(RateBook())
-        rows = list(walk(inspector, costs))
+        rows = list(step_costs(inspector, costs))
     found = [row for row in rows if row.step.cache.miss is not None]
     assert costs.misses.whole.number == len(found) > 10
     assert costs.misses.whole.money == sum(row.missed for row in found if row.missed is not None)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.tokens import encodings
 from tests.oracle import real
 from tests.oracle.build import Event
@@ -48,16 +48,16 @@ def _asked(event: Event, draw: Any) -> Event:
     return {**event, "data": data}
 
 
-def walked(trace: Path, events: list[Event], **how: Any) -> list[At]:
+def walked(trace: Path, events: list[Event], **how: Any) -> list[StepAt]:
     with real.opened(trace, events, **how) as inspector:
         return [at for at, _ in inspector.walk()]
 
 
-def frame(at: At) -> list[tuple[Any, ...]]:
+def frame(at: StepAt) -> list[tuple[Any, ...]]:
     return [(p.item, p.version, p.digest, p.stale, p.tokens) for p in at.placements]
 
 
-def threads(ats: list[At]) -> Iterator[list[int]]:
+def threads(ats: list[StepAt]) -> Iterator[list[int]]:
     found: dict[tuple[str | None, str], list[int]] = {}
     for number, at in enumerate(ats):
         found.setdefault((at.step.session, at.step.thread), []).append(number)
@@ -104,7 +104,7 @@ def test_the_size_of_a_text_is_that_of_its_encoding(trace: Path, events: list[Ev
     with real.opened(trace, events) as inspector:
         first = inspector.params.encoding
         for at, _ in inspector.walk():
-            made = encodings.get(ENCODINGS.get(at.step.model or "", first))
+            made = encodings.get_encoding(ENCODINGS.get(at.step.model or "", first))
             for placement in at.placements:
                 if placement.content is not None and placement.redaction is None:
                     text = inspector.text(placement.content)

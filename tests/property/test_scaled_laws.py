@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.model.results import Step, Turn
-from ctxctl.session.live import Live
+from ctxctl.session.live import LiveSession
 from tests.oracle import scales
 from tests.oracle.build import ABC, HELLO, Event, assembly, block, inject, item, lines, usage
 from tests.oracle.build import at as put
@@ -29,19 +29,19 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("scaled") / "trace.jsonl"
 
 
-def walked(trace: Path, events: list[Event], **how: Any) -> list[At]:
+def walked(trace: Path, events: list[Event], **how: Any) -> list[StepAt]:
     with scales.opened(trace, events, **how) as inspector:
         return [at for at, _ in inspector.walk()]
 
 
-def by_thread(ats: Iterable[At]) -> list[list[At]]:
-    found: dict[tuple[str | None, str], list[At]] = {}
+def by_thread(ats: Iterable[StepAt]) -> list[list[StepAt]]:
+    found: dict[tuple[str | None, str], list[StepAt]] = {}
     for at in ats:
         found.setdefault((at.step.session, at.step.thread), []).append(at)
     return list(found.values())
 
 
-def frame(at: At) -> list[tuple[Any, ...]]:
+def frame(at: StepAt) -> list[tuple[Any, ...]]:
     return [(p.item, p.version, p.digest, p.stale, p.method, p.tokens, p.counted) for p in at.placements]
 
 
@@ -129,7 +129,7 @@ def test_what_is_watched_is_what_is_replayed(trace: Path, events: list[Event], c
         if isinstance(result, Step):
             said[key_of(result)] = result
 
-    with scales.calibrated(scales.Restless()), Live(path, take=take) as live:
+    with scales.calibrated(scales.Restless()), LiveSession(path, take=take) as live:
         at = 0
         for cut in [*sorted(cuts), 1.0]:
             end = max(at, round(cut * len(data)))
@@ -187,7 +187,7 @@ def test_a_look_at_an_open_step_weighs_nothing_for_good(trace: Path) -> None:
     path = trace.with_name("looked-at.jsonl")
     whole = lines(head + tail)
     path.write_bytes(whole[: len(lines(head))])
-    with scales.calibrated(scales.Restless()), Live(path) as live:
+    with scales.calibrated(scales.Restless()), LiveSession(path) as live:
         live.poll(0)
         path.write_bytes(whole)
         live.poll(0)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.analysis.search import search
-from ctxctl.engine.query import contained, parse
+from ctxctl.analysis.search import search_trace
+from ctxctl.engine.query import contained_text, parse_query
 from ctxctl.model.results import Change, Placement
 from ctxctl.session import Inspector
 from tests.oracle.build import Event, lines
@@ -53,7 +53,7 @@ def told(inspector: Inspector, ordinal: int, change: Change) -> tuple[str | None
 @given(events=traces(), text=st.sampled_from(QUERIES))
 def test_a_search_finds_what_is_found_step_by_step(trace: Path, events: list[Event], text: str) -> None:
     trace.write_bytes(lines(events))
-    query = parse(text)
+    query = parse_query(text)
     expected = []
     with Inspector.open(trace) as inspector:
         listed = [r for r in inspector.replay(skipped=query.asks_skipped) if hasattr(r, "step")]
@@ -66,7 +66,7 @@ def test_a_search_finds_what_is_found_step_by_step(trace: Path, events: list[Eve
                 if change.status == "skipped" and not query.asks_skipped:
                     continue
                 said, segment = told(inspector, ordinal, change)
-                if query.matches_change(step, change, contained(said), segment):
+                if query.matches_change(step, change, contained_text(said), segment):
                     expected.append((ordinal, change.status, change.item))
-        found = [hit for one in search(inspector, query, lambda: None) for hit in one.hits]
+        found = [hit for one in search_trace(inspector, query, lambda: None) for hit in one.hits]
     assert [(hit.ordinal, hit.status, hit.item) for hit in found] == expected

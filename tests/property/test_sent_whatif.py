@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.model.results import Placement
 from ctxctl.model.whatif import Limits
 from tests.oracle import real, scales
@@ -30,7 +30,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sent") / "trace.jsonl"
 
 
-def walked(trace: Path, events: list[Event], weighs: bool, **how: Any) -> list[At]:
+def walked(trace: Path, events: list[Event], weighs: bool, **how: Any) -> list[StepAt]:
     """Under a calibration that never changes its mind (so both sides weigh alike), or none."""
     opened = scales.opened(trace, events, Steady(), **how) if weighs else real.opened(trace, events, **how)
     with opened as inspector:
@@ -45,7 +45,7 @@ class Steady(scales.Restless):
         return super().scale(model, scales.Known(1))
 
 
-def named(at: At) -> list[tuple[str, str | None, str | None]]:
+def named(at: StepAt) -> list[tuple[str, str | None, str | None]]:
     return [(p.item, p.version, p.digest) for p in at.placements]
 
 

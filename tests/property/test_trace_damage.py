@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ctxctl.errors import UnreadableError
 from ctxctl.model import vocab
 from ctxctl.trace.codec import parse_line
-from ctxctl.trace.depth import deeper_than, flatten, nests_deeper
+from ctxctl.trace.depth import deeper_than, flatten_below, nests_deeper
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
 
@@ -105,7 +105,7 @@ def test_a_file_cut_anywhere_keeps_its_whole_lines(at: int) -> None:
 def test_depth_of_anything_is_found_without_an_exception(parts: list[bytes]) -> None:
     raw = b"".join(parts)
     deeper_than(5, raw)
-    flatten(raw, 5)
+    flatten_below(raw, 5)
 
 
 nested = st.recursive(
@@ -127,7 +127,7 @@ def test_depth_is_that_of_the_value(value: Any, limit: int) -> None:
     raw = json.dumps(value).encode()
     assert deeper_than(limit, raw) == (depth(value) > limit)
     assert nests_deeper(limit, value) == (depth(value) > limit)
-    flat = json.loads(flatten(raw, limit))
+    flat = json.loads(flatten_below(raw, limit))
     assert depth(flat) <= limit
     if depth(value) <= limit:
         assert flat == value

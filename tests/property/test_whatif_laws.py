@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.analysis.whatif import Comparison, WhatIfs, side
+from ctxctl.analysis.whatif import Comparison, WhatIfs, whatif_side
 from ctxctl.model.results import Step
 from ctxctl.model.whatif import Limits, Pair, Supposition
 from ctxctl.session import Inspector
@@ -51,7 +51,7 @@ def test_nothing_supposed_is_what_was_recorded(trace: Path, events: list[Event])
         steps = [result for result in inspector.replay() if isinstance(result, Step)]
         again = two_engines(inspector)
     assert [pair.recorded for pair in found] == [pair.simulated for pair in found]
-    assert [pair.recorded for pair in found] == [side(step) for step in steps]
+    assert [pair.recorded for pair in found] == [whatif_side(step) for step in steps]
     assert again == found
     assert comparison.recorded == comparison.simulated
 
@@ -114,4 +114,4 @@ def test_the_ledger_balances_in_a_simulated_replay(trace: Path, events: list[Eve
         assert ledger.window_before == last.get(key, 0)
         assert ledger.window_after == ledger.window_before + ledger.reweighed + ledger.new - ledger.freed
         last[key] = ledger.window_after
-        assert pair.simulated == side(step), "beside the other replay it is what it is alone"
+        assert pair.simulated == whatif_side(step), "beside the other replay it is what it is alone"

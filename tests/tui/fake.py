@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.errors import CtxctlError
 from ctxctl.model.content import Content
 from ctxctl.model.outline import Life, Row
@@ -132,7 +132,7 @@ class FakeInspector:
 
     def walk(
         self, progress: Callable[[float], None] | None = None, *, skipped: bool = False
-    ) -> Iterator[tuple[At, Any]]:
+    ) -> Iterator[tuple[StepAt, Any]]:
         self._call("walk")
         book = SimpleNamespace(versions=_Omitted(self.requests))
         threads = {(request.session, request.thread): SimpleNamespace(book=book) for request in self.requests}
@@ -140,7 +140,7 @@ class FakeInspector:
             if progress is not None:
                 progress(n / len(self.requests))
             yield (
-                At(self._step(n, self.previous(n)), self._placements(n), None),
+                StepAt(self._step(n, self.previous(n)), self._placements(n), None),
                 SimpleNamespace(threads=threads),
             )
 
@@ -222,9 +222,9 @@ class FakeInspector:
         return "\n".join(thing.text or "" for thing in self.requests[ordinal].things)
 
     def resolve(self, address: str) -> int:
-        from ctxctl.session.addresses import resolve
+        from ctxctl.session.addresses import step_ordinal
 
-        return resolve(address, self.known)  # type: ignore[arg-type]
+        return step_ordinal(address, self.known)  # type: ignore[arg-type]
 
     def close(self) -> None:
         self.closed = True

@@ -11,7 +11,7 @@ from fake import FakeInspector, Request, Thing, notes_agent
 from helpers import LARGE, SMALL, Session, check_golden, made, running, settle
 from textual import events
 
-from ctxctl.model.annotations import Told
+from ctxctl.model.annotations import Annotations
 from ctxctl.model.outline import Life
 from ctxctl.model.results import Frame
 from ctxctl.tui.answers import item as life
@@ -362,7 +362,7 @@ class Redacting(FakeInspector):
         frame = super().frame(ordinal)
         if ordinal < 2:
             return frame
-        step = msgspec.structs.replace(frame.step, told=Told(withheld=frozenset({"editor"})))
+        step = msgspec.structs.replace(frame.step, told=Annotations(withheld=frozenset({"editor"})))
         return Frame(step, frame.placements)
 
 

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 from textual.message import Message
 
-from ctxctl.session.live import Live
+from ctxctl.session.live import LiveSession
 from ctxctl.tui import messages
 from ctxctl.tui.loader import Loader
 from ctxctl.tui.requests import Answered
@@ -41,7 +41,7 @@ def test_an_error_of_sending_is_told_unless_nobody_listens(trace: Path, error: s
         if isinstance(message.value, messages.Failed):
             over.set()
 
-    loader = Loader(lambda: pytest.fail("not opened"), post, lambda: Live(trace))
+    loader = Loader(lambda: pytest.fail("not opened"), post, lambda: LiveSession(trace))
     loader.start()
     loader._thread.join(30)
     assert not loader._thread.is_alive()

@@ -9,7 +9,7 @@ import pytest
 from helpers import LARGE, SMALL, Session, check_golden, running, settle
 from test_tui_hostile import ALL, ATTACKS, faults, strips
 
-from ctxctl.analysis.blame import blame
+from ctxctl.analysis.blame import blame_frame
 from ctxctl.model.findings import Finding, Place, Tally
 from ctxctl.model.why import Link, Moment, Rest, WhatIf, Why
 from ctxctl.session import Inspector
@@ -92,7 +92,7 @@ def test_a_chain_names_its_events_and_what_is_not_native() -> None:
 
 def test_blame_sums_are_those_of_the_window() -> None:
     with Inspector.open(CODING) as inspector:
-        found = blame(inspector, 20)
+        found = blame_frame(inspector, 20)
         listed = list(lines.blame(found))
         blocks = [line for line in listed if line.goal is not None]
         assert [line.goal.item for line in blocks if line.goal] == [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from test_tui_hostile import ALL, BAD
 
-from ctxctl.engine.query import parse
+from ctxctl.engine.query import parse_query
 from ctxctl.model.hits import Excerpt, Found, Hit
 from ctxctl.model.results import Counts
 from ctxctl.text import cells
@@ -196,7 +196,7 @@ def test_what_was_not_searched_is_of_no_interest_where_nothing_was_looked_for_in
 def test_the_help_is_made_of_queries() -> None:
     for example, _ in (*lines.HELP, *lines.EXAMPLES):
         if "( )" not in example:
-            parse(example)
+            parse_query(example)
 
 
 @pytest.mark.parametrize("width", [1, 30, 80, 200])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.textdiff.unified import DiffLine, TextDiff, unified
+from ctxctl.engine.textdiff.unified import DiffLine, TextDiff, unified_diff
 from ctxctl.text import cells
 from ctxctl.tui.screens.diff.sheet import OVER, Section, Sheet, SheetRows, layout, make, row_parts
 
@@ -19,7 +19,7 @@ TEXTS = st.lists(st.text("ab \t\u200d\x1b\u202eé漢👩", max_size=30), max_siz
 
 
 def sheet(old: str = OLD, new: str = NEW, *, split: bool = True, whole: bool = False) -> Sheet:
-    diff = unified(old, new, context=WHOLE if whole else 3)
+    diff = unified_diff(old, new, context=WHOLE if whole else 3)
     return make([Section(None, diff)], split=split, whole=whole)
 
 
@@ -93,7 +93,8 @@ def test_headings_go_across_and_begin_no_change() -> None:
     made = make(
         [
             Section(
-                "~ user  a question that is longer than one of the two columns is wide", unified("a", "b")
+                "~ user  a question that is longer than one of the two columns is wide",
+                unified_diff("a", "b"),
             ),
             Section("+ tool  another", None, ["The trace holds no text of it."]),
         ],
@@ -107,7 +108,7 @@ def test_headings_go_across_and_begin_no_change() -> None:
 
 @given(TEXTS, TEXTS, st.booleans())
 def test_both_texts_are_there_line_by_line(old: str, new: str, split: bool) -> None:
-    diff = unified(old, new, context=WHOLE)
+    diff = unified_diff(old, new, context=WHOLE)
     made = make([Section(None, diff)], split=split, whole=True)
     if old == new:
         assert made.lines == 0
@@ -158,7 +159,7 @@ def test_many_lines_are_laid_out_in_little_work(split: bool) -> None:
     rng = random.Random(7)
     old = [f"line {n} {rng.random()}" for n in range(20_000)]
     new = [line if rng.random() > 0.1 else line + " changed" for line in old]
-    made = make([Section(None, unified("\n".join(old), "\n".join(new)))], split=split)
+    made = make([Section(None, unified_diff("\n".join(old), "\n".join(new)))], split=split)
     assert len(made.changes) > 1000
     assert made.lines == len(made.numbers[0])
 

@@ -11,7 +11,7 @@ import pytest
 from helpers import SMALL, Session, running, settle
 
 from ctxctl.session import Inspector
-from ctxctl.session.live import Live
+from ctxctl.session.live import LiveSession
 from ctxctl.tui.app import CtxApp
 from ctxctl.tui.watching import Watching, phrase
 
@@ -29,7 +29,9 @@ def turns_of(lines: list[bytes], folder: Path) -> int:
 
 @asynccontextmanager
 async def watching(path: Path) -> AsyncIterator[Session]:
-    app = CtxApp(lambda: pytest.fail("the trace is watched, not opened"), path.name, lambda: Live(path))
+    app = CtxApp(
+        lambda: pytest.fail("the trace is watched, not opened"), path.name, lambda: LiveSession(path)
+    )
     async with running(app, SMALL) as session:
         yield session
 

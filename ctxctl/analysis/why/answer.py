@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ctxctl.analysis.why.chain import Chain
-from ctxctl.analysis.why.cost import carried, compacts, room
-from ctxctl.analysis.why.gaps import gaps
-from ctxctl.analysis.why.raw import untaken
-from ctxctl.analysis.why.reading import Reader
+from ctxctl.analysis.why.chain import SentenceChain
+from ctxctl.analysis.why.cost import carried_cost, compaction_figures, room_needed
+from ctxctl.analysis.why.gaps import gaps_recorded
+from ctxctl.analysis.why.raw import left_in_capture
+from ctxctl.analysis.why.reading import StepReader
 from ctxctl.errors import UsageError
 from ctxctl.model.why import Link, State, Why
-from ctxctl.session.history.cache import chronicle_of
-from ctxctl.session.history.history import Chronicle, Entry, Row
-from ctxctl.session.resolver import ASK_THERE, Candidate, Nothing, nothing, resolve, the_one
+from ctxctl.session.history.cache import item_history_of
+from ctxctl.session.history.history import HistoryRow, ItemEntry, ItemHistory
+from ctxctl.session.resolver import ASK_THERE, ItemCandidate, NoItem, no_such_item, only_item, resolve_item
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector, Progress
 
 
-def explain(
+def explain_item(
     inspector: Inspector,
     ordinal: int,
     name: str,
@@ -37,29 +37,29 @@ def explain(
     Raises UsageError: `ambiguous-item`; `no-such-item` with near names, or where another thread has it;
     `no-such-frame`.
     """
-    chronicle = chronicle_of(inspector, progress)
+    chronicle = item_history_of(inspector, progress)
     if not 0 <= ordinal < len(chronicle):
         raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
-    reader = Reader(inspector)
+    reader = StepReader(inspector)
     thread = chronicle.thread_of(ordinal)
     entry, version, how = chronicle.find(thread, name), None, None
     if entry is None:
 
-        def remark(one: Candidate) -> str:
+        def remark(one: ItemCandidate) -> str:
             return _whether_there(chronicle, thread, ordinal, one)
 
-        answer = resolve(inspector.items(progress), name, inspector.text, {chronicle.threads[thread]})
-        if isinstance(answer, Nothing):
+        answer = resolve_item(inspector.items(progress), name, inspector.text, {chronicle.threads[thread]})
+        if isinstance(answer, NoItem):
             return _never(inspector, chronicle, reader, answer, ordinal, name)
-        found = the_one(answer, name, any_version=True, remark=remark)
+        found = only_item(answer, name, any_version=True, remark=remark)
         entry, version, how = chronicle.find(thread, found.candidate.item), found.version, found.how
         if entry is None:
-            none = Nothing((), (), ())
+            none = NoItem((), (), ())
             return _never(inspector, chronicle, reader, none, ordinal, found.candidate.item)
     return _of_item(inspector, chronicle, reader, ordinal, entry, version, how, everything)
 
 
-def _whether_there(chronicle: Chronicle, thread: int, ordinal: int, one: Candidate) -> str:
+def _whether_there(chronicle: ItemHistory, thread: int, ordinal: int, one: ItemCandidate) -> str:
     """Whether a step's window holds an item, for a list of candidates; empty where no frame ever had it."""
     entry = chronicle.find(thread, one.item)
     life = chronicle.life(entry.number, ordinal) if entry is not None else []
@@ -70,15 +70,15 @@ def _whether_there(chronicle: Chronicle, thread: int, ordinal: int, one: Candida
 
 
 def _of_item(
-    inspector: Inspector, chronicle: Chronicle, reader: Reader, ordinal: int, entry: Entry,
+    inspector: Inspector, chronicle: ItemHistory, reader: StepReader, ordinal: int, entry: ItemEntry,
     version: str | None, how: str | None, everything: bool,
 ) -> Why:  # fmt: skip
     life = chronicle.life(entry.number, ordinal)
     state = state_of(entry, life, reader, ordinal)
-    chain = Chain(inspector, chronicle, reader, ordinal, entry, life, state)
+    chain = SentenceChain(inspector, chronicle, reader, ordinal, entry, life, state)
     if state in ("out", "omitted") and chain.untold():
         state = "untold"
-        chain = Chain(inspector, chronicle, reader, ordinal, entry, life, state)
+        chain = SentenceChain(inspector, chronicle, reader, ordinal, entry, life, state)
     links, left_out = chain.links(everything=everything)
     state, more = chain.version(version)
     links += more
@@ -87,15 +87,15 @@ def _of_item(
     tokens = (last.tokens or None) if last is not None else None
     held = last.held if last is not None and state in ("current", "stale") else 0
     if state in ("out", "omitted", "available"):
-        links += gaps(chronicle, reader, ordinal, (entry.item, entry.source or ""), only_these=True)
+        links += gaps_recorded(chronicle, reader, ordinal, (entry.item, entry.source or ""), only_these=True)
     elif state in ("current", "stale"):
         names = (entry.item, entry.source or "")
-        links += gaps(chronicle, reader, ordinal, names, only_these=True, only_here=True)
-    links += carried(chronicle, reader, ordinal, life)
+        links += gaps_recorded(chronicle, reader, ordinal, names, only_these=True, only_here=True)
+    links += carried_cost(chronicle, reader, ordinal, life)
     if state in ("out", "omitted"):
-        wanting = room(chronicle, reader, ordinal, life, links)
+        wanting = room_needed(chronicle, reader, ordinal, life, links)
         links += [msgspec.structs.replace(link, event=chain.measured()) for link in wanting]
-        links += compacts(chronicle, reader, ordinal, life)
+        links += compaction_figures(chronicle, reader, ordinal, life)
     span = reader.span(ordinal)
     return Why(
         entry.item, version, entry.kind, entry.title, entry.source, ordinal, span.session, span.thread,
@@ -104,7 +104,7 @@ def _of_item(
     )  # fmt: skip
 
 
-def state_of(entry: Entry, life: list[Row], reader: Reader, ordinal: int) -> State:
+def state_of(entry: ItemEntry, life: list[HistoryRow], reader: StepReader, ordinal: int) -> State:
     """In which state an item is, by the rows up to a step."""
     if life:
         last = life[-1]
@@ -119,19 +119,19 @@ def state_of(entry: Entry, life: list[Row], reader: Reader, ordinal: int) -> Sta
 
 
 def _never(
-    inspector: Inspector, chronicle: Chronicle, reader: Reader, answer: Nothing, ordinal: int, name: str
+    inspector: Inspector, chronicle: ItemHistory, reader: StepReader, answer: NoItem, ordinal: int, name: str
 ) -> Why:
     """No item is called so: what was asked for instead, or the nearest names."""
     if answer.elsewhere:
-        raise nothing(answer, name, ASK_THERE)
-    links = gaps(chronicle, reader, ordinal, (name,), only_these=True)
-    told = [] if links else untaken(inspector, name)
+        raise no_such_item(answer, name, ASK_THERE)
+    links = gaps_recorded(chronicle, reader, ordinal, (name,), only_these=True)
+    told = [] if links else left_in_capture(inspector, name)
     state: State = "unread" if any(link.verdict == "not-understood" for link in told) else "unknown"
     if state == "unread":
         links = told
     elif not links:
         if answer.near:
-            raise nothing(answer, name)
+            raise no_such_item(answer, name)
         links = [
             Link(
                 "surface", "unknown", "was never on the surface: no item has that id, title, source or text",
@@ -139,7 +139,7 @@ def _never(
             ),
             *told,
         ]  # fmt: skip
-        links += gaps(chronicle, reader, ordinal, (), only_these=False)
+        links += gaps_recorded(chronicle, reader, ordinal, (), only_these=False)
     span = reader.span(ordinal)
     return Why(
         name, None, None, None, None, ordinal, span.session, span.thread, span.turn, span.step,

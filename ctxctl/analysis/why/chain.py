@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.analysis.why.cost import holds, sizes
-from ctxctl.analysis.why.evidence import Evidence, came_numbers, came_text
-from ctxctl.analysis.why.reading import Reader
+from ctxctl.analysis.why.evidence import StepEvidence, came_numbers, came_text
+from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.item_table import version_of
 from ctxctl.labels import step_name
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
 from ctxctl.model.why import Link, Moment, Rest, State
-from ctxctl.session.history.history import INJECTED, Chronicle, Entry, Row
+from ctxctl.session.history.history import INJECTED, HistoryRow, ItemEntry, ItemHistory
 from ctxctl.session.resolver import ItemRefs
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _FATES: Final = 8
 
 
 def fate(
-    chronicle: Chronicle, reader: Reader, ordinal: int, thread: int, summary: str, target: str
+    chronicle: ItemHistory, reader: StepReader, ordinal: int, thread: int, summary: str, target: str
 ) -> Iterator[Link]:
     """What became of a summary up to a step: a sentence for each, down to one that is there or is lost."""
     seen = set[str]()
@@ -55,7 +55,7 @@ def fate(
                 {"item": entry.item, "tokens": last.tokens or None}, "derived",
             )  # fmt: skip
             return
-        evidence = Evidence(reader, last.first, ItemRefs(entry.item), target)
+        evidence = StepEvidence(reader, last.first, ItemRefs(entry.item), target)
         compacted = next(evidence.compacted(), None)
         window = evidence.window()
         why, rest = f"left the window ({last.cause or 'unrecorded'})", reader.rest(window) if window else None
@@ -69,12 +69,12 @@ def fate(
         summary = into
 
 
-class Chain:
+class SentenceChain:
     """Makes the sentences."""
 
     def __init__(
-        self, inspector: Inspector, chronicle: Chronicle, reader: Reader, ordinal: int, entry: Entry,
-        life: list[Row], state: State,
+        self, inspector: Inspector, chronicle: ItemHistory, reader: StepReader, ordinal: int,
+        entry: ItemEntry, life: list[HistoryRow], state: State,
     ) -> None:  # fmt: skip
         self._chronicle = chronicle
         self._reader = reader
@@ -110,8 +110,8 @@ class Chain:
         entry = self._chronicle.find(self._entry.thread, view) if isinstance(view, str) else None
         return entry is not None and entry.number in self._chronicle.frame(self._ordinal)
 
-    def _evidence(self, ordinal: int) -> Evidence:
-        return Evidence(self._reader, ordinal, self._named, self._target)
+    def _evidence(self, ordinal: int) -> StepEvidence:
+        return StepEvidence(self._reader, ordinal, self._named, self._target)
 
     # Where it is from
 
@@ -134,7 +134,7 @@ class Chain:
 
     # One change
 
-    def _row(self, row: Row) -> Iterator[Link]:
+    def _row(self, row: HistoryRow) -> Iterator[Link]:
         if row.simulated and row.status in _BY_POLICY:
             yield self._by_policy(row)
             return
@@ -145,7 +145,7 @@ class Chain:
         for link in say(row):
             yield _simulated(link) if row.simulated else link
 
-    def _by_policy(self, row: Row) -> Link:
+    def _by_policy(self, row: HistoryRow) -> Link:
         """A change that the policy made under which the trace is replayed: no record is about it."""
         what = _BY_POLICY[row.status].format(policy=self._policy)
         why = f" ({row.cause})" if row.cause else ""
@@ -156,7 +156,7 @@ class Chain:
             {"policy": self._policy, "cause": row.cause}, "simulated",
         )  # fmt: skip
 
-    def _added(self, row: Row) -> Iterator[Link]:
+    def _added(self, row: HistoryRow) -> Iterator[Link]:
         evidence = self._evidence(row.first)
         yield from evidence.surface()
         yield from evidence.selection()
@@ -182,7 +182,7 @@ class Chain:
             yield Link("window", "entered", text, evidence.moment, rest, {"tokens": row.tokens}, "derived")
         yield from evidence.injection()
 
-    def _updated(self, row: Row) -> Iterator[Link]:
+    def _updated(self, row: HistoryRow) -> Iterator[Link]:
         evidence = self._evidence(row.first)
         yield from evidence.budget()
         yield from evidence.redacted()
@@ -200,7 +200,7 @@ class Chain:
             event = evidence.window() or self._reader.at_line(row.line)
             yield self._derived("window", "stale", text, row.first, event, held=row.held)
 
-    def _touched(self, row: Row) -> Iterator[Link]:
+    def _touched(self, row: HistoryRow) -> Iterator[Link]:
         evidence = self._evidence(row.first)
         if "rescored" in row.flags:
             yield from evidence.selection()
@@ -212,7 +212,7 @@ class Chain:
             text = f"is unchanged itself; from here on {size}"
             yield self._derived("window", "touched", text, row.first, evidence.window(), held=row.held)
 
-    def _omitted(self, row: Row) -> Iterator[Link]:
+    def _omitted(self, row: HistoryRow) -> Iterator[Link]:
         evidence = self._evidence(row.first)
         found = list(evidence.about(kept=False)) or list(evidence.compacted())
         if row.last != row.first:
@@ -247,7 +247,7 @@ class Chain:
                     event, "budget", "limits", f"the limits there{text.replace(';', ':', 1)}", **numbers
                 )
 
-    def _removed(self, row: Row) -> Iterator[Link]:
+    def _removed(self, row: HistoryRow) -> Iterator[Link]:
         evidence = self._evidence(row.first)
         found = list(evidence.left(row.cause))
         cause = row.cause or "unrecorded"
@@ -268,7 +268,7 @@ class Chain:
             text = f"its old copies stayed in the window, stale, with {row.held:,} tokens"
             yield self._derived("window", "stale", text, row.first, evidence.window(), held=row.held)
 
-    def _gone(self, row: Row) -> Iterator[Link]:
+    def _gone(self, row: HistoryRow) -> Iterator[Link]:
         event = self._evidence(row.first).window()
         if row.held:
             text = f"some of its stale copies left the window; {row.held:,} tokens of them are there"
@@ -332,8 +332,8 @@ class Chain:
         """The state of a version that was asked for, and what took its place."""
         if wanted is None or not self._life or self._state in ("later", "available"):
             return self._state, []
-        at: Row | None = None
-        after: tuple[Row, Item, Event] | None = None
+        at: HistoryRow | None = None
+        after: tuple[HistoryRow, Item, Event] | None = None
         for row in self._life[-_VERSIONS:]:
             if row.status not in ("added", "updated"):
                 continue

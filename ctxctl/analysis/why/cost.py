@@ -6,12 +6,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Final
 
-from ctxctl.analysis.why.reading import Reader
+from ctxctl.analysis.why.reading import StepReader
 from ctxctl.labels import plural, share
 from ctxctl.model.sizes import NOT_KNOWN, limit_words, only_recorded, sent_words
 from ctxctl.model.vocab import segment_of
 from ctxctl.model.why import Link
-from ctxctl.session.history.history import Chronicle, Row, StepRow
+from ctxctl.session.history.history import HistoryRow, ItemHistory, StepRow
 
 _SEEN: Final = ("added", "updated", "skipped")
 _ORDERS: Final = ("summarize_oldest", "truncate_tail")
@@ -20,10 +20,10 @@ _NAMED: Final = 6
 """Items of a set that are named."""
 
 
-class Carried:
+class CarryingRequests:
     """The requests that carried an item, as runs of steps with the same tokens."""
 
-    def __init__(self, reader: Reader, ordinal: int, life: list[Row]) -> None:
+    def __init__(self, reader: StepReader, ordinal: int, life: list[HistoryRow]) -> None:
         self.runs: list[tuple[list[int], int]] = []
         """Ordinals of the thread's steps, and the tokens that all copies held in each."""
         steps = reader.steps_of(ordinal)
@@ -48,9 +48,11 @@ class Carried:
         return sum(len(steps) * held for steps, held in self.runs)
 
 
-def carried(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row]) -> list[Link]:
+def carried_cost(
+    chronicle: ItemHistory, reader: StepReader, ordinal: int, life: list[HistoryRow]
+) -> list[Link]:
     """What an item has cost so far, in tokens; none where it never was in a frame with some."""
-    found = Carried(reader, ordinal, life)
+    found = CarryingRequests(reader, ordinal, life)
     if not found.requests:
         return []
     rows = [chronicle.step(n) for steps, _ in found.runs for n in steps]
@@ -85,7 +87,7 @@ def sizes(step: StepRow) -> dict[str, int | float | str | None]:
     return {**_known(known), "used_method": step.method, **_known({"used_error": step.error})}
 
 
-def whole(life: list[Row]) -> int | None:
+def uncut_tokens(life: list[HistoryRow]) -> int | None:
     """Tokens of an item as it was last uncut; of one that was only ever seen cut, what was left of it."""
     if not life:
         return None
@@ -93,9 +95,11 @@ def whole(life: list[Row]) -> int | None:
     return life[-1].tokens if life[-1].status == "omitted" or not uncut else uncut[-1]
 
 
-def room(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row], said: list[Link]) -> list[Link]:
+def room_needed(
+    chronicle: ItemHistory, reader: StepReader, ordinal: int, life: list[HistoryRow], said: list[Link]
+) -> list[Link]:
     """What it would take to have an item that is not there: tokens, and what would have to go."""
-    tokens = whole(life)
+    tokens = uncut_tokens(life)
     moment, step = reader.moment(ordinal), chronicle.step(ordinal)
     if not tokens:
         text = "its size is not recorded: what it would take to have it here is not known"
@@ -133,7 +137,9 @@ def _with(step: StepRow) -> str:
     return text
 
 
-def compacts(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row]) -> list[Link]:
+def compaction_figures(
+    chronicle: ItemHistory, reader: StepReader, ordinal: int, life: list[HistoryRow]
+) -> list[Link]:
     """Of an item that a compaction took out: at which size the client compacts by itself, and how much the
     request before that had sent.  None where the client's rule is not known."""
     left = next((row for row in reversed(life) if row.status == "removed"), None)
@@ -189,7 +195,9 @@ def _strategy(said: list[Link]) -> str | None:
     return next((name for name in told if isinstance(name, str)), None)
 
 
-def _sets(chronicle: Chronicle, reader: Reader, ordinal: int, need: int, strategy: str | None) -> list[Link]:
+def _sets(
+    chronicle: ItemHistory, reader: StepReader, ordinal: int, need: int, strategy: str | None
+) -> list[Link]:
     """What would make the room: in the order of the recorded strategy, and the fewest items."""
     frame = chronicle.frame(ordinal)
     held = {item: row.held for item, row in frame.items() if row.held > 0}
@@ -217,7 +225,7 @@ def _sets(chronicle: Chronicle, reader: Reader, ordinal: int, need: int, strateg
     return found
 
 
-def _in_order(chronicle: Chronicle, frame: dict[int, Row], strategy: str | None) -> list[int] | None:
+def _in_order(chronicle: ItemHistory, frame: dict[int, HistoryRow], strategy: str | None) -> list[int] | None:
     """What may go, in the order in which a strategy takes it; None where the strategy gives no order."""
     if strategy not in _ORDERS:
         return None

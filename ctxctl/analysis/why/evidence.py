@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
-from ctxctl.analysis.why.reading import Reader
+from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.item_table import version_of
 from ctxctl.engine.replay.step_facts import UNCHANGED
 from ctxctl.labels import plural
@@ -31,10 +31,10 @@ _LONG: Final = 160
 """Characters of a recorded text that a sentence quotes."""
 
 
-class Evidence:
+class StepEvidence:
     """One step's records, read for one item; each method gives sentences, none where nothing is said."""
 
-    def __init__(self, reader: Reader, ordinal: int, named: ItemRefs, target: str) -> None:
+    def __init__(self, reader: StepReader, ordinal: int, named: ItemRefs, target: str) -> None:
         self.ordinal = ordinal
         self.events = reader.of(ordinal)
         self.moment: Moment = reader.moment(ordinal)

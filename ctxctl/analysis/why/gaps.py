@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ctxctl.analysis.why.reading import Reader
+from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.annotations import OVER
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import Missing, Surface
 from ctxctl.model.why import Link
-from ctxctl.session.history.history import SURFACE, TOLD_MISSING, Chronicle
+from ctxctl.session.history.history import SURFACE, TOLD_MISSING, ItemHistory
 
 _MOST: Final = 12
 """Records of missing context that are told, the latest ones."""
@@ -19,9 +19,9 @@ _STEPS: Final = 64
 """Steps with such records that are read, the latest ones."""
 
 
-def gaps(
-    chronicle: Chronicle,
-    reader: Reader,
+def gaps_recorded(
+    chronicle: ItemHistory,
+    reader: StepReader,
     ordinal: int,
     names: tuple[str, ...],
     *,
@@ -45,7 +45,7 @@ def gaps(
 
 
 def _missing(
-    chronicle: Chronicle, reader: Reader, ordinal: int, wanted: tuple[str, ...], *, only_here: bool
+    chronicle: ItemHistory, reader: StepReader, ordinal: int, wanted: tuple[str, ...], *, only_here: bool
 ) -> Iterator[Link]:
     flags = chronicle.steps["flags"]
     steps = [n for n in reader.steps_of(ordinal) if n <= ordinal and flags[n] & TOLD_MISSING]
@@ -73,7 +73,7 @@ def _all(record: Missing) -> str:
     return "\n".join(word for word in words if word)
 
 
-def _told(reader: Reader, step: int, event: Event, record: Missing) -> Link:
+def _told(reader: StepReader, step: int, event: Event, record: Missing) -> Link:
     done = {
         vocab.MISSING_DETECTED: "was found missing",
         vocab.MISSING_REQUESTED: "was asked for",
@@ -97,7 +97,7 @@ def _told(reader: Reader, step: int, event: Event, record: Missing) -> Link:
     )  # fmt: skip
 
 
-def _sources(chronicle: Chronicle, reader: Reader, ordinal: int, wanted: tuple[str, ...]) -> list[Link]:
+def _sources(chronicle: ItemHistory, reader: StepReader, ordinal: int, wanted: tuple[str, ...]) -> list[Link]:
     """Whether the last surface has a source of that name: it was attached, and nothing of it is there."""
     if not wanted:
         return []

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ctxctl.analysis.why.cost import Carried, whole
-from ctxctl.analysis.why.reading import Reader
+from ctxctl.analysis.why.cost import CarryingRequests, uncut_tokens
+from ctxctl.analysis.why.reading import StepReader
 from ctxctl.labels import dollars, plural
 from ctxctl.model.money import MILLION, ZERO, Rates
 from ctxctl.model.why import Link, Why
-from ctxctl.session.history.cache import chronicle_of
+from ctxctl.session.history.cache import item_history_of
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 
-def priced(inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | None) -> Iterator[Link]:
+def money_for_item(
+    inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | None
+) -> Iterator[Link]:
     """What the requests so far have cost for it, or what one with it would.
 
     It is between what it would be had as much of it as possible been read from a cache, and as little.
     """
-    chronicle, reader = chronicle_of(inspector), Reader(inspector)
+    chronicle, reader = item_history_of(inspector), StepReader(inspector)
     entry = chronicle.find(chronicle.thread_of(why.ordinal), why.item)
     if entry is None or why.state in ("unknown", "unread", "later", "available"):
         return
@@ -32,7 +34,7 @@ def priced(inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | N
 
     book = RateBook(models)
     life = chronicle.life(entry.number, why.ordinal)
-    found = Carried(reader, why.ordinal, life)
+    found = CarryingRequests(reader, why.ordinal, life)
     moment = reader.moment(why.ordinal)
     low = high = ZERO
     unpriced = 0
@@ -59,7 +61,7 @@ def priced(inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | N
     elif found.requests:
         text = f"what {plural(found.requests, 'request')} cost for it is not known: no price is known"
         yield Link("cost", "no-price", text, moment, None, {"requests": found.requests}, "derived")
-    tokens = whole(life) if why.state in ("out", "omitted") else None
+    tokens = uncut_tokens(life) if why.state in ("out", "omitted") else None
     if tokens:
         step = chronicle.step(why.ordinal)
         rate = _rates(book, step).rates.input

@@ -41,7 +41,7 @@ class Spot(NamedTuple):
     file: str | None
 
 
-def untaken(inspector: Inspector, text: str) -> list[Link]:
+def left_in_capture(inspector: Inspector, text: str) -> list[Link]:
     """A sentence if the capture holds the text; else one on what such a capture does not record.
 
     Reads the foreign file again, so it is for when somebody asked.  What was redacted is never searched.

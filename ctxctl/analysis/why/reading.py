@@ -26,7 +26,7 @@ class Found(NamedTuple):
     moment: Moment
 
 
-class Reader:
+class StepReader:
     """Reads single steps of a trace; each costs its own lines and those of the step before."""
 
     def __init__(self, inspector: Inspector) -> None:

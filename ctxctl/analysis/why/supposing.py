@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ctxctl.analysis.why.price import priced
-from ctxctl.analysis.why.reading import Reader
-from ctxctl.engine.replay.cursor import ignore
+from ctxctl.analysis.why.price import money_for_item
+from ctxctl.analysis.why.reading import StepReader
+from ctxctl.engine.replay.cursor import ignore_problem
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.simulate.unfitted_window import FOR_ROOM, ROOM_REASONS
@@ -20,12 +20,12 @@ from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.fitting import Fitter
 from ctxctl.model.results import Step
-from ctxctl.model.sizes import about, limit_words
+from ctxctl.model.sizes import limit_words, rounded_size
 from ctxctl.model.whatif import MOST_TOKENS, Limits
 from ctxctl.model.why import Link, WhatIf, Why
-from ctxctl.policies.registry import by_name
-from ctxctl.session.history.cache import chronicle_of
-from ctxctl.session.params import fits
+from ctxctl.policies.registry import policy_by_name
+from ctxctl.session.history.cache import item_history_of
+from ctxctl.session.params import fitter_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +55,7 @@ class Seen(NamedTuple):
     """The most tokens that any step up to it would hold, had nothing been left out."""
 
 
-def suppose(
+def supposed_outcomes(
     inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | None = None,
     *, progress: Progress | None = None,
 ) -> WhatIf:  # fmt: skip
@@ -64,7 +64,7 @@ def suppose(
     `models` are the user's own prices.  Replays the session up to the step some dozen times where room is
     what took the item out, and not at all otherwise.
     """
-    found = list(priced(inspector, why, models))
+    found = list(money_for_item(inspector, why, models))
     probes = _Probes(inspector, why, progress)
     if why.state == "out":
         found += probes.links()
@@ -135,10 +135,10 @@ class _Probes:
 
     def _tried(self) -> list[Link]:
         policy, whose = self._policy()
-        step = chronicle_of(self._inspector).step(self._why.ordinal)
+        step = item_history_of(self._inspector).step(self._why.ordinal)
         low = step.cap or 0
         most = self._probe(policy, MOST_TOKENS)
-        moment = Reader(self._inspector).moment(self._why.ordinal)
+        moment = StepReader(self._inspector).moment(self._why.ordinal)
         name = f"policy {policy.name}{whose}"
         if not most.present:
             text = f"none found: under {name} it is not there even with no limit at all"
@@ -192,7 +192,7 @@ class _Probes:
 
     def _policy(self) -> tuple[Fitter, str]:
         """The policy that the limit is looked for under, and why it is that one."""
-        own = fits(self._inspector.strategy)
+        own = fitter_of(self._inspector.strategy)
         if own is not None:
             return own, ""
         for link in reversed(self._why.links):
@@ -211,7 +211,7 @@ class _Probes:
             self._progress(min(0.99, self.count / 20))
         limits = Limits(cap, 0, cap)
         rules = replace(self._inspector.rules(), policy=None, recomputer=None, fitter=policy, limits=limits)
-        engine = Engine(rules, ignore)
+        engine = Engine(rules, ignore_problem)
         wanted, present = 0, False
         for event in self._events:
             if done := engine.feed(event):
@@ -249,7 +249,7 @@ def _beside(step: StepRow, limit: int) -> str:
     beside = step.unrecorded or 0
     if not 0 < beside < limit:
         return ""
-    return f", of which about {about(beside):,} go to what is sent and not recorded"
+    return f", of which about {rounded_size(beside):,} go to what is sent and not recorded"
 
 
 _OF_RECORD: Final = ("recorded", None)
@@ -257,7 +257,7 @@ _OF_RECORD: Final = ("recorded", None)
 
 
 def _fitter(name: str) -> Fitter:
-    found = fits(by_name(name))
+    found = fitter_of(policy_by_name(name))
     if found is None:  # a name of ours that fits nothing would be a mistake of this module
         raise UsageError("unknown-policy", f"{name} leaves nothing out")
     return found

@@ -3,39 +3,39 @@
 A query is a value: parsed once, compared and printed as text, and asked of as many steps as there are.
 """
 
-from ctxctl.engine.query.parsing import QueryError, parse
+from ctxctl.engine.query.parsing import QueryError, parse_query
 from ctxctl.engine.query.terms import (
     And,
-    Around,
     Field,
-    Is,
     Not,
     Number,
     Or,
+    Predicate,
+    QueryContext,
+    QuerySubject,
     Range,
-    Subject,
     Term,
     Value,
     Word,
 )
-from ctxctl.engine.query.value import Contains, Query, contained
+from ctxctl.engine.query.value import Contains, Query, contained_text
 
 __all__ = [
     "And",
-    "Around",
     "Contains",
     "Field",
-    "Is",
     "Not",
     "Number",
     "Or",
+    "Predicate",
     "Query",
+    "QueryContext",
     "QueryError",
+    "QuerySubject",
     "Range",
-    "Subject",
     "Term",
     "Value",
     "Word",
-    "contained",
-    "parse",
+    "contained_text",
+    "parse_query",
 ]

@@ -23,12 +23,12 @@ _SERVER: Final = re.compile(
 _SERVER_HEAD: Final = 400
 
 
-def server_of(thing: Change | Placement) -> str | None:
+def tool_server_of(thing: Change | Placement) -> str | None:
     """The tool server that an item's names tell: `mcp__SERVER__TOOL`, `mcp:SERVER:TOOL`, `mcp://SERVER/…`."""
-    return server_in(thing.source, thing.title, thing.item)
+    return first_tool_server(thing.source, thing.title, thing.item)
 
 
-def server_in(*names: str | None) -> str | None:
+def first_tool_server(*names: str | None) -> str | None:
     """The tool server that some names tell, by the first that tells one."""
     for text in names:
         match = _SERVER.search(text, 0, _SERVER_HEAD) if text is not None and "mcp" in text else None
@@ -42,7 +42,7 @@ OF_CHANGE: Final[Mapping[str, Callable[[Change], str | None]]] = {
     "title": lambda change: change.title,
     "kind": lambda change: change.kind,
     "source": lambda change: change.source,
-    "server": server_of,
+    "server": tool_server_of,
     "status": lambda change: change.status,
     "cause": lambda change: change.cause,
     "reason": lambda change: change.reason,
@@ -84,7 +84,7 @@ CLOSED: Final[Mapping[str, tuple[str, ...]]] = {
 """Fields that have these values and no others."""
 
 
-def breaks(step: Step) -> bool:
+def breaks_cache(step: Step) -> bool:
     """Whether less than nine tenths of the request before could come from a prompt cache.
 
     Nearly every request changes something at its end, such as a state that is stated anew; that costs a cache
@@ -102,7 +102,7 @@ def _cache(step: Step) -> str | None:
     """Whether a cache could have been of use; a thread's first request has none before it."""
     if step.cache.possible_prefix is None:
         return None
-    return "broken" if breaks(step) else "kept"
+    return "broken" if breaks_cache(step) else "kept"
 
 
 def _cached(step: Step) -> int | None:

@@ -9,9 +9,9 @@ from ctxctl.engine.query import facts
 from ctxctl.engine.query.terms import (
     OPERATORS,
     Field,
-    Is,
     Not,
     Number,
+    Predicate,
     Range,
     Term,
     Value,
@@ -62,7 +62,7 @@ class QueryError(UsageError):
         """The message without the column."""
 
 
-def parse(text: str) -> Query:
+def parse_query(text: str) -> Query:
     """The query that a text is; raises QueryError, and nothing else whatever the text."""
     if len(text) > LONGEST:
         raise QueryError(LONGEST, f"a query has at most {LONGEST} characters")
@@ -72,7 +72,7 @@ def parse(text: str) -> Query:
 def _called(name: str) -> Term | None:
     """What holds of a step, or the status of a change, by its name."""
     if name in facts.PREDICATES:
-        return Is(name)
+        return Predicate(name)
     return Field("status", (Value(name),)) if name in STATUSES else None
 
 
@@ -196,7 +196,7 @@ class _Parser:
         assert match is not None, "what no word begins with is handled before"
         self.at = match.end()
         self._skip()
-        return Is(match[0]) if match[0] in facts.BARE else Word(match[0])
+        return Predicate(match[0]) if match[0] in facts.BARE else Word(match[0])
 
     def _unknown(self, start: int, name: str, end: int) -> None:
         """A name that is nearly that of a field is a slip; any other is text, such as `https:`."""

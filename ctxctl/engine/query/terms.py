@@ -31,7 +31,7 @@ _MEANT: Final = OPERATORS | {"is"}
 """Words that mean something where they stand."""
 
 
-def folded(text: str) -> str:
+def casefolded(text: str) -> str:
     """A text without regard to case; positions are those of `text` where it is ASCII."""
     return text.lower() if text.isascii() else text.casefold()
 
@@ -41,7 +41,7 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-class Around(Protocol):
+class QueryContext(Protocol):
     """What a step itself does not tell: its whole window, and prices."""
 
     def holds(self, field: str, value: Value) -> Truth:
@@ -54,7 +54,7 @@ class Around(Protocol):
 
 
 @dataclass(slots=True)
-class Subject:
+class QuerySubject:
     """What a query is asked of: a step alone, or one of its changes."""
 
     step: Step
@@ -62,7 +62,7 @@ class Subject:
     segment: str | None = None
     contains: Callable[[Word], Truth] | None = None
     """Whether the item's text has a word; None: not known."""
-    around: Around | None = None
+    around: QueryContext | None = None
     """None: nobody has looked."""
 
 
@@ -77,22 +77,22 @@ class Pattern:
     def __post_init__(self) -> None:
         any_case = not any(char.isupper() for char in self.text)
         object.__setattr__(self, "any_case", any_case)
-        object.__setattr__(self, "needle", folded(self.text) if any_case else self.text)
+        object.__setattr__(self, "needle", casefolded(self.text) if any_case else self.text)
 
     def is_in(self, text: str) -> bool:
         """Whether a text has it."""
-        return self.needle in (folded(text) if self.any_case else text)
+        return self.needle in (casefolded(text) if self.any_case else text)
 
     def equals(self, text: str) -> bool:
         """Whether a text is it."""
-        return self.needle == (folded(text) if self.any_case else text)
+        return self.needle == (casefolded(text) if self.any_case else text)
 
 
 @dataclass(frozen=True, slots=True)
 class Word(Pattern):
     """A word or phrase in an item's text or title; an item without a title goes by its id."""
 
-    def test(self, subject: Subject) -> Truth:
+    def test(self, subject: QuerySubject) -> Truth:
         """Whether the item's title or text has it."""
         change = subject.change
         if change is None:
@@ -127,7 +127,7 @@ class Field:
     name: str
     values: tuple[Value, ...]
 
-    def test(self, subject: Subject) -> Truth:
+    def test(self, subject: QuerySubject) -> Truth:
         """Whether it has."""
         if self.name in facts.OF_WINDOW:
             return self._around(subject.around)
@@ -143,7 +143,7 @@ class Field:
             return any(self._fits(flag) for flag in change.flags)
         return self._fits(facts.OF_CHANGE[self.name](change))
 
-    def _around(self, around: Around | None) -> Truth:
+    def _around(self, around: QueryContext | None) -> Truth:
         if around is None:
             return None
         truth: Truth = False
@@ -168,7 +168,7 @@ class Range:
     name: str
     runs: tuple[tuple[int | None, int | None], ...]
 
-    def test(self, subject: Subject) -> Truth:
+    def test(self, subject: QuerySubject) -> Truth:
         """Whether it is in one of them."""
         number = facts.RANGES[self.name](subject.step)
         return any((a is None or a <= number) and (b is None or number <= b) for a, b in self.runs)
@@ -194,7 +194,7 @@ class Number:
     value: int
     percent: bool = False
 
-    def test(self, subject: Subject) -> Truth:
+    def test(self, subject: QuerySubject) -> Truth:
         """Whether it holds; None where the number, or the cap, is not known."""
         if self.name == facts.COST:
             return self._compared(None if subject.around is None else subject.around.cost(), 1)
@@ -222,12 +222,12 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Is:
+class Predicate:
     """A predicate of a step."""
 
     name: str
 
-    def test(self, subject: Subject) -> Truth:
+    def test(self, subject: QuerySubject) -> Truth:
         """Whether it holds."""
         return facts.PREDICATES[self.name](subject.step)
 
@@ -241,7 +241,7 @@ class Not:
 
     term: Term
 
-    def test(self, subject: Subject) -> Truth:
+    def test(self, subject: QuerySubject) -> Truth:
         """Whether the term is known not to hold."""
         truth = self.term.test(subject)
         return None if truth is None else not truth
@@ -262,7 +262,7 @@ class And:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ordered", tuple(sorted(self.terms, key=_reads)))
 
-    def test(self, subject: Subject) -> Truth:
+    def test(self, subject: QuerySubject) -> Truth:
         """Whether all hold."""
         truth: Truth = True
         for term in self.ordered:
@@ -287,7 +287,7 @@ class Or:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ordered", tuple(sorted(self.terms, key=_reads)))
 
-    def test(self, subject: Subject) -> Truth:
+    def test(self, subject: QuerySubject) -> Truth:
         """Whether any holds."""
         truth: Truth = False
         for term in self.ordered:
@@ -302,14 +302,16 @@ class Or:
         return " or ".join(map(str, self.terms))
 
 
-Term: TypeAlias = Word | Field | Range | Number | Is | Not | And | Or
+Term: TypeAlias = Word | Field | Range | Number | Predicate | Not | And | Or
 
 
 def _reads(term: Term) -> bool:
     return any(isinstance(leaf, Word) for leaf, _ in leaves(term))
 
 
-def leaves(term: Term, negated: bool = False) -> Iterator[tuple[Word | Field | Range | Number | Is, bool]]:
+def leaves(
+    term: Term, negated: bool = False
+) -> Iterator[tuple[Word | Field | Range | Number | Predicate, bool]]:
     """The parts that say something themselves, with whether they are negated, in the order written."""
     if isinstance(term, Not):
         yield from leaves(term.term, not negated)

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 from ctxctl.engine.query import facts
 from ctxctl.engine.query.terms import (
-    Around,
     Field,
-    Is,
     Number,
-    Subject,
+    Predicate,
+    QueryContext,
+    QuerySubject,
     Term,
     Truth,
     Value,
     Word,
-    folded,
+    casefolded,
     leaves,
 )
 from ctxctl.model.results import Change, Step
@@ -68,15 +68,15 @@ class Query:
 
     @property
     def asks_around(self) -> bool:
-        """It asks what a step itself does not tell, see `Around`."""
+        """It asks what a step itself does not tell, see `QueryContext`."""
         return bool(self.window) or self.asks_cost
 
-    def matches_step(self, step: Step, around: Around | None = None) -> Truth:
+    def matches_step(self, step: Step, around: QueryContext | None = None) -> Truth:
         """Whether it holds of a step; None where that hangs on its changes, or is not known.
 
         False: of none of its changes either.
         """
-        return self.term.test(Subject(step, around=around))
+        return self.term.test(QuerySubject(step, around=around))
 
     def matches_change(
         self,
@@ -84,7 +84,7 @@ class Query:
         change: Change,
         contains: Contains | None = None,
         segment: str | None = None,
-        around: Around | None = None,
+        around: QueryContext | None = None,
     ) -> bool:
         """Whether it is known to hold of one of a step's changes.
 
@@ -98,17 +98,17 @@ class Query:
         change: Change,
         contains: Contains | None = None,
         segment: str | None = None,
-        around: Around | None = None,
+        around: QueryContext | None = None,
     ) -> Truth:
         """The same, with None where it is not known."""
         where = segment if segment is not None else segment_of(change.kind)
-        return self.term.test(Subject(step, change, where, contains, around))
+        return self.term.test(QuerySubject(step, change, where, contains, around))
 
     def __str__(self) -> str:
         return str(self.term)
 
 
-def contained(text: str | None) -> Contains:
+def contained_text(text: str | None) -> Contains:
     """What `Query.matches_change` asks about a text at hand."""
     low: list[str] = []
 
@@ -118,7 +118,7 @@ def contained(text: str | None) -> Contains:
         if not word.any_case:
             return word.needle in text
         if not low:
-            low.append(folded(text))
+            low.append(casefolded(text))
         return word.needle in low[0]
 
     return contains
@@ -133,7 +133,7 @@ def _of_changes(leaf: Term) -> bool:
 def _of_limits(leaf: Term) -> bool:
     if isinstance(leaf, Number):
         return leaf.percent or leaf.name in ("free", "limit")
-    return leaf == Is("over") or (isinstance(leaf, Field) and leaf.name == "limit")
+    return leaf == Predicate("over") or (isinstance(leaf, Field) and leaf.name == "limit")
 
 
 def _names_skipped(leaf: Term) -> bool:

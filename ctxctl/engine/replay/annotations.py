@@ -10,8 +10,17 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from ctxctl.engine.replay.item_table import Book, Version
-from ctxctl.model.annotations import UNREDACTED, Bound, Compacted, Ids, MissingContext, Origin, Redacted, Told
+from ctxctl.engine.replay.item_table import ItemTable, ItemVersion
+from ctxctl.model.annotations import (
+    UNREDACTED,
+    Annotations,
+    Bound,
+    Compacted,
+    Ids,
+    MissingContext,
+    Origin,
+    Redacted,
+)
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Compaction, Envelope, Missing, Redaction
 from ctxctl.model.results import Placement
@@ -23,7 +32,7 @@ Veiled = Callable[[Placement, str, str | None], Placement]
 """Takes a copy, what was done to its text, and the ref of the item that took its place."""
 
 
-class Telling:
+class AnnotationState:
     """What the open step of a thread has told so far; of some of it, what earlier steps told."""
 
     def __init__(self) -> None:
@@ -39,9 +48,9 @@ class Telling:
         self._instead: dict[str, str] = {}
         """What a redaction put in the place of an item: another one's ref."""
 
-    def copy(self) -> Telling:
+    def copy(self) -> AnnotationState:
         """An independent copy, for a snapshot of a replay."""
-        twin = Telling()
+        twin = AnnotationState()
         twin.ids = self.ids
         twin.missing = dict(self.missing)
         twin.redactions, twin.envelopes = list(self.redactions), list(self.envelopes)
@@ -88,7 +97,7 @@ class Telling:
             if len(self._lacking) > _LACKING:
                 del self._lacking[next(iter(self._lacking))]
 
-    def redacted(self, record: Redaction, book: Book) -> None:
+    def redacted(self, record: Redaction, book: ItemTable) -> None:
         """A redaction: versions of the item that said it in full are out of view from here on."""
         self.redactions.append(record)
         state = record.redaction_state or "unknown"
@@ -130,9 +139,11 @@ class Telling:
             state = "unknown"  # a wrapper stands around the text
         return p if state is None else veiled(p, state, self._instead.get(p.item))
 
-    def told(self, compactions: Iterable[Compaction], book: Book, assembly: Assembly | None) -> Told:
+    def told(
+        self, compactions: Iterable[Compaction], book: ItemTable, assembly: Assembly | None
+    ) -> Annotations:
         """All of it as a view reads it."""
-        return Told(
+        return Annotations(
             ids=self.ids,
             missing=tuple(_missing(m) for m in self.missing.values()),
             compactions=tuple(_compacted(c) for c in compactions),
@@ -158,7 +169,7 @@ def is_open(missing: MissingContext) -> bool:
     return missing.status not in OVER
 
 
-def _says_all(version: Version) -> bool:
+def _says_all(version: ItemVersion) -> bool:
     """Whether a version has a text that nobody has redacted."""
     return version.content is not None and version.record.redaction is None
 
@@ -182,7 +193,7 @@ def _compacted(record: Compaction) -> Compacted:
     )  # fmt: skip
 
 
-def _redactions(records: list[Redaction], book: Book) -> list[Redacted]:
+def _redactions(records: list[Redaction], book: ItemTable) -> list[Redacted]:
     """One entry for each item: the record and the item itself may both tell of the same redaction."""
     found: dict[str, Redacted] = {}
     for record in records:

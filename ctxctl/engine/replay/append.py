@@ -9,13 +9,17 @@ from ctxctl.model.results import Placement
 from ctxctl.model.vocab import Basis
 
 if TYPE_CHECKING:
-    from ctxctl.engine.replay.step_facts import Facts, Reading
+    from ctxctl.engine.replay.step_facts import FactsReading, StepFacts
     from ctxctl.engine.replay.thread_data import ThreadData
-    from ctxctl.engine.simulate.run import Sent
+    from ctxctl.engine.simulate.run import SentStep
 
 
-def grown(
-    thread: ThreadData, facts: Facts, reading: Reading, recorded: list[Placement], planned: Sent | None
+def appended_frame(
+    thread: ThreadData,
+    facts: StepFacts,
+    reading: FactsReading,
+    recorded: list[Placement],
+    planned: SentStep | None,
 ) -> tuple[Basis, list[Placement], int]:
     """The previous frame plus what this step sends, and how much of its head is surely the same.
 
@@ -35,7 +39,7 @@ def grown(
     if facts.rerooted:
         frame, index, same = [], {}, 0
     if facts.compactions:
-        frame, summaries = compacted(thread, facts.compactions, frame)
+        frame, summaries = after_compactions(thread, facts.compactions, frame)
         index = {p.item: at for at, p in enumerate(frame) if not p.stale}
         same = 0
     basis, sent = _sent(thread, facts, reading, planned)
@@ -64,7 +68,7 @@ def grown(
 
 
 def _sent(
-    thread: ThreadData, facts: Facts, reading: Reading, planned: Sent | None
+    thread: ThreadData, facts: StepFacts, reading: FactsReading, planned: SentStep | None
 ) -> tuple[Basis, list[Placement]]:
     """What this step adds to the history: the policy's plan, else by the strongest thing recorded."""
     if planned is not None:
@@ -90,7 +94,7 @@ def _separated(thread: ThreadData, separator: str | None) -> list[Placement]:
     return [blocks[0], *(behind(placement, separator) for placement in blocks[1:])]
 
 
-def compacted(
+def after_compactions(
     thread: ThreadData, compactions: list[Compaction], frame: list[Placement]
 ) -> tuple[list[Placement], set[str]]:
     """A frame after compactions, in order; also the summaries that they put in.
@@ -120,7 +124,7 @@ def compacted(
     return frame, placed
 
 
-def _carried_in(thread: ThreadData, reading: Reading, index: dict[str, int]) -> list[Placement]:
+def _carried_in(thread: ThreadData, reading: FactsReading, index: dict[str, int]) -> list[Placement]:
     """Items recorded as skipped unchanged that no frame ever held: they came in before the trace."""
     carried: list[Placement] = []
     for ref in reading.unchanged():

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.frames import Delta, FrameState, delta_of, flow_of
-from ctxctl.engine.replay.renderings import rendered_anew
+from ctxctl.engine.replay.frames import FrameDelta, FrameState, delta_of, flow_of
+from ctxctl.engine.replay.renderings import is_rendered_anew
 from ctxctl.listdiff import Run, Work, solve
 from ctxctl.model.results import Change, Counts, Placement
 
@@ -28,7 +28,7 @@ class Cause(NamedTuple):
     """A policy did it, not the runtime."""
 
 
-class Named(NamedTuple):
+class NamedItem(NamedTuple):
     """An item named at a step without being in its frame."""
 
     item: str
@@ -36,14 +36,14 @@ class Named(NamedTuple):
     cause: Cause
 
 
-class Context(NamedTuple):
+class ChangeContext(NamedTuple):
     """What the facts of a step say about its changes."""
 
     cause_of: Callable[[str], Cause]
     truncated: frozenset[str] = frozenset()
     """Items that a budget record says were cut to fit."""
     rescored: frozenset[str] = frozenset()
-    named: tuple[Named, ...] = ()
+    named: tuple[NamedItem, ...] = ()
     """Candidates, omitted and dropped items, as recorded."""
     simulated: bool = False
     differs: Callable[[Placement, Placement], str] = lambda _was, _now: ""
@@ -60,7 +60,7 @@ class Changes(NamedTuple):
     moved: frozenset[str]
 
 
-def rescored(before: Mapping[str, float], after: Mapping[str, float]) -> frozenset[str]:
+def rescored_items(before: Mapping[str, float], after: Mapping[str, float]) -> frozenset[str]:
     """Items with a score in both that differ by more than the noise of the last digits."""
     return frozenset(
         item
@@ -87,15 +87,15 @@ def changes_of(
     before: list[Placement],
     was: Mapping[str, int],
     after: FrameState,
-    delta: Delta,
-    context: Context,
+    delta: FrameDelta,
+    context: ChangeContext,
     *,
     list_skipped: bool = False,
 ) -> Changes:
     """Compare a frame with the one before it.
 
-    `was` counts the current copies in `before` of the items that the delta or the step names (`standing`
-    gives it), `after` is the new state and `delta` the middle in which they differ.  Work is proportional
+    `was` counts the current copies in `before` of the items that the delta or the step names
+    (`standing_copies` gives it), `after` is the new state and `delta` the middle in which they differ.  Work is proportional
     to the delta and to what the step names, except for an item with several current copies, and for
     `list_skipped`, which go through the frame.
     """
@@ -138,7 +138,7 @@ def changes_of(
     return Changes(counts, (*present, *gone, *omitted), flow.new, flow.freed, moved)
 
 
-def standing(state: FrameState, delta: Delta, named: Iterable[Named]) -> dict[str, int]:
+def standing_copies(state: FrameState, delta: FrameDelta, named: Iterable[NamedItem]) -> dict[str, int]:
     """Current copies, before an edit, of the items that the edit or the step's facts speak of."""
     current = state.current
     counts = {p.item: current.get(p.item, 0) for p in delta.removed}
@@ -147,7 +147,7 @@ def standing(state: FrameState, delta: Delta, named: Iterable[Named]) -> dict[st
     return counts
 
 
-def compare(before: list[Placement], after: list[Placement], context: Context) -> Changes:
+def compare_frames(before: list[Placement], after: list[Placement], context: ChangeContext) -> Changes:
     """The plain definition: the changes between any two frames."""
     state = FrameState()
     state.move_to(after, delta_of([], after))
@@ -175,7 +175,7 @@ def _side(
     return _Side(copies)
 
 
-def _moved(delta: Delta) -> frozenset[str]:
+def _moved(delta: FrameDelta) -> frozenset[str]:
     """Items of which a kept placement is not where both frames have it: in one order, in one segment.
 
     Kept are as many copies as both frames hold.  Of one copy more or less it is open which one it was: taken
@@ -204,7 +204,7 @@ def _in_common(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterabl
     return [at for run in runs for at in range(run.b, run.b + run.size)]
 
 
-def _rekept(delta: Delta) -> bool:
+def _rekept(delta: FrameDelta) -> bool:
     """Whether something left and came back as another object of the same key."""
     if not delta.removed or not delta.inserted:
         return False
@@ -235,7 +235,7 @@ def longest_increasing(rows: list[int]) -> set[int]:
 
 
 def _in_order(
-    present: list[Change], noted: frozenset[str], after: FrameState, delta: Delta, writer: _Writer
+    present: list[Change], noted: frozenset[str], after: FrameState, delta: FrameDelta, writer: _Writer
 ) -> list[Change]:
     """The changes in the order of the frame, with unchanged items that moved or were rescored."""
     listed = {change.item for change in present}
@@ -251,7 +251,7 @@ def _in_order(
     return [made.get(item) or writer.change("skipped", p, p) for item, p in found.items()]
 
 
-def _once(named: tuple[Named, ...]) -> Iterable[Named]:
+def _once(named: tuple[NamedItem, ...]) -> Iterable[NamedItem]:
     seen: set[str] = set()
     for entry in named:
         if entry.item not in seen:
@@ -278,7 +278,7 @@ class _Writer:
 
     def __init__(
         self, after: FrameState, new: dict[str, int], freed: dict[str, int],
-        moved: frozenset[str], context: Context,
+        moved: frozenset[str], context: ChangeContext,
     ) -> None:  # fmt: skip
         self._after = after
         self._new = new
@@ -287,7 +287,7 @@ class _Writer:
         self._context = context
 
     def change(self, status: str, now: Placement, was: Placement | None) -> Change:
-        cause, anew = Cause(None), was is not None and status == "updated" and rendered_anew(was, now)
+        cause, anew = Cause(None), was is not None and status == "updated" and is_rendered_anew(was, now)
         if was is not None and anew:
             cause = Cause(None, self._context.differs(was, now) or None)
         made = self._make(status, now, now.version, was.version if was is not None else None, cause)
@@ -300,7 +300,7 @@ class _Writer:
     def gone(self, was: Placement) -> Change:
         return self._make("removed", was, None, was.version, self._context.cause_of(was.item))
 
-    def omitted(self, named: Named) -> Change:
+    def omitted(self, named: NamedItem) -> Change:
         return self._make("omitted", named.placement, named.placement.version, None, named.cause)
 
     def _make(

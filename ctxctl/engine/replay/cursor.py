@@ -28,7 +28,7 @@ Source = Callable[[int, int], Iterable[Event]]
 """Events from a byte offset and its line number on."""
 
 
-class At(NamedTuple):
+class StepAt(NamedTuple):
     """A finished step with its frame, and the turn that it ended, if it did."""
 
     step: Step
@@ -54,13 +54,13 @@ class Snapshot(NamedTuple):
     """What the owner of the snapshots needs to go back to this state, if it ever does."""
 
 
-def ignore(_problem: Problem) -> None:
+def ignore_problem(_problem: Problem) -> None:
     """The first pass has reported it."""
 
 
-def remainder(engine: Engine) -> Engine:
+def rest_of_trace(engine: Engine) -> Engine:
     """A copy that is good for `end` only: without threads that are over, and what new events would need."""
-    twin = Engine(engine.rules, ignore)
+    twin = Engine(engine.rules, ignore_problem)
     twin.threads = {key: thread.copy() for key, thread in engine.threads.items() if thread.ids is not None}
     twin.turns = {key: turn.copy() for key, turn in engine.turns.items() if key in twin.threads}
     twin.totals = engine.totals.copy()
@@ -71,7 +71,7 @@ class Snapshots:
     """Engine states along a trace, at a spacing that grows with their size."""
 
     def __init__(self, start: Engine, mark: object = None) -> None:
-        twin = start.copy(ignore)
+        twin = start.copy(ignore_problem)
         twin.park()
         self._all = [Snapshot(0, 0, 1, twin, 0, mark)]
         self._spacing = 16
@@ -86,7 +86,7 @@ class Snapshots:
         if not self.due(done):
             return
         cells = engine.weight()
-        twin = engine.copy(ignore)
+        twin = engine.copy(ignore_problem)
         twin.park()
         self._all.append(Snapshot(done, offset, line, twin, cells, mark))
         self._cells += cells
@@ -113,18 +113,18 @@ class Snapshots:
         return self._all[bisect_right(self._all, ordinal, key=lambda s: s.done) - 1]
 
 
-class Recent:
+class RecentSteps:
     """The steps that were kept last, by ordinal: some dozens, fewer where their frames are large."""
 
     def __init__(self) -> None:
-        self._ats: OrderedDict[int, At] = OrderedDict()
+        self._ats: OrderedDict[int, StepAt] = OrderedDict()
         self._placements = 0
 
-    def get(self, ordinal: int) -> At | None:
+    def get(self, ordinal: int) -> StepAt | None:
         """A step, if it is one of them."""
         return self._ats.get(ordinal)
 
-    def keep(self, ordinal: int, at: At) -> None:
+    def keep(self, ordinal: int, at: StepAt) -> None:
         """Keep another one."""
         self._ats[ordinal] = at
         self._placements += len(at.placements)
@@ -133,7 +133,7 @@ class Recent:
             self._placements -= len(oldest.placements)
 
 
-class Cursor:
+class ReplayCursor:
     """Fetches steps by ordinal.  Not thread-safe; the inspector serialises its use.
 
     `whole`: what is open where the source ends is over.  Without it there are only the steps that an event
@@ -144,11 +144,11 @@ class Cursor:
         self._snapshots = snapshots
         self._source = source
         self._whole = whole
-        self._recent: OrderedDict[int, At] = OrderedDict()
-        self._walk: Iterator[At] | None = None
+        self._recent: OrderedDict[int, StepAt] = OrderedDict()
+        self._walk: Iterator[StepAt] | None = None
         self._next = 0
 
-    def at(self, ordinal: int) -> At:
+    def at(self, ordinal: int) -> StepAt:
         """The step of this ordinal; raises IndexError beyond the last."""
         found = self._recent.get(ordinal)
         if found is not None:
@@ -166,29 +166,29 @@ class Cursor:
         self._walk = None
         raise IndexError(ordinal)
 
-    def _keep(self, ordinal: int, found: At) -> None:
+    def _keep(self, ordinal: int, found: StepAt) -> None:
         self._recent[ordinal] = found
         if len(self._recent) > _RECENT:
             self._recent.popitem(last=False)
 
 
-def _walk(start: Snapshot, source: Source, *, whole: bool) -> Iterator[At]:
-    engine = start.engine.copy(ignore)
+def _walk(start: Snapshot, source: Source, *, whole: bool) -> Iterator[StepAt]:
+    engine = start.engine.copy(ignore_problem)
     for event in source(start.offset, start.line):
         if done := engine.feed(event):
-            yield from paired(engine, done)
+            yield from steps_with_turns(engine, done)
     if whole:
-        yield from paired(engine, engine.end())
+        yield from steps_with_turns(engine, engine.end())
 
 
-def paired(engine: Engine, done: Iterable[Step | Turn]) -> Iterator[At]:
+def steps_with_turns(engine: Engine, done: Iterable[Step | Turn]) -> Iterator[StepAt]:
     """Each step with its frame, and with the turn that follows it where it is its turn's last."""
     waiting: Step | None = None
     for result in done:
         if not isinstance(result, Step):
             assert waiting is not None
-            yield At(waiting, engine.frame, result)
+            yield StepAt(waiting, engine.frame, result)
         elif engine.ends_turn:
             waiting = result
         else:
-            yield At(result, engine.frame, None)
+            yield StepAt(result, engine.frame, None)

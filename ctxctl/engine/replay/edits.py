@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ctxctl.engine.replay.changes import Named
-from ctxctl.engine.replay.frames import Delta, delta_of
+from ctxctl.engine.replay.changes import NamedItem
+from ctxctl.engine.replay.frames import FrameDelta, delta_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement
@@ -19,7 +19,7 @@ from ctxctl.model.results import Placement
 _NOBODY: frozenset[str] = frozenset()
 
 
-class Text(NamedTuple):
+class EditText(NamedTuple):
     """What stands in the place of an item's text."""
 
     content: Content
@@ -27,7 +27,7 @@ class Text(NamedTuple):
     """What the version is called from now on: versions of one text are one version, and no update."""
 
 
-Texts = Mapping[str, Mapping[str | None, Text]]
+Texts = Mapping[str, Mapping[str | None, EditText]]
 """By item, by its version."""
 _UNSET: Texts = {}
 
@@ -40,12 +40,12 @@ class Edits:
     """Items that were never there."""
     texts: Mapping[ThreadKey, Texts] = field(default_factory=dict)
 
-    def of(self, key: ThreadKey) -> Editing:
+    def of(self, key: ThreadKey) -> ThreadEdits:
         """The edits at work on one thread."""
-        return Editing(self.dropped.get(key, _NOBODY), self.texts.get(key, _UNSET))
+        return ThreadEdits(self.dropped.get(key, _NOBODY), self.texts.get(key, _UNSET))
 
 
-class Editing:
+class ThreadEdits:
     """The edits of one thread, and its recorded frame beside the edited one."""
 
     def __init__(self, dropped: frozenset[str], texts: Texts) -> None:
@@ -57,9 +57,9 @@ class Editing:
         self._hidden = 0
         """Placements of the recorded frame that are dropped."""
 
-    def copy(self) -> Editing:
+    def copy(self) -> ThreadEdits:
         """An independent copy, for a snapshot of a replay; frames are shared, they never change."""
-        twin = Editing(self.dropped, self.texts)
+        twin = ThreadEdits(self.dropped, self.texts)
         twin.__dict__.update(self.__dict__)
         return twin
 
@@ -67,7 +67,7 @@ class Editing:
         """Whether the frame is another one than the recorded one; `held`: current copies by item."""
         return self._hidden > 0 or any(item in held for item in self.texts)
 
-    def frame(self, delta: Delta) -> Delta:
+    def frame(self, delta: FrameDelta) -> FrameDelta:
         """How the edited frame differs from the last edited one, given the recorded frame's difference."""
         dropped, shown = self.dropped, self._shown
         self.recorded = after = delta.after
@@ -79,7 +79,7 @@ class Editing:
         if not delta.removed and not delta.reordered and delta.prefix == len(delta.before):
             inserted = [p for p in delta.inserted if p.item not in dropped]
             self._shown = after = shown + inserted
-            return Delta(len(shown), 0, [], inserted, False, shown, after)
+            return FrameDelta(len(shown), 0, [], inserted, False, shown, after)
         self._shown = after = [p for p in after if p.item not in dropped] if self._hidden else after
         return delta_of(shown, after)
 
@@ -87,6 +87,6 @@ class Editing:
         """Sizes are others from here on."""
         self.recorded, self._shown = anew(self.recorded), anew(self._shown)
 
-    def named(self, named: Iterable[Named]) -> tuple[Named, ...]:
+    def named(self, named: Iterable[NamedItem]) -> tuple[NamedItem, ...]:
         """What a step names without having it in its frame; nobody names what was never there."""
         return tuple(one for one in named if one.item not in self.dropped)

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ctxctl.engine.replay.frames import Delta
+from ctxctl.engine.replay.frames import FrameDelta
 from ctxctl.model.results import Placement
 
 
-class Since(NamedTuple):
+class PresentSince(NamedTuple):
     """Since which step a copy is in the window, by ordinals."""
 
     copy: int
@@ -26,7 +26,7 @@ class Since(NamedTuple):
     """Any copy of its item: the window has held one ever since."""
 
 
-class Entries:
+class EntryLog:
     """What entered and left the frames of one thread, in order; one thread of control writes, any read."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Entries:
         self.steps = 0
         """One more than the ordinal of the last step noted."""
 
-    def note(self, ordinal: int, delta: Delta) -> None:
+    def note(self, ordinal: int, delta: FrameDelta) -> None:
         """Take in the next step of the thread."""
         for placement in delta.inserted:
             self._add(ordinal, placement, 1)
@@ -53,9 +53,9 @@ class Entries:
         self._items.append(number)
         self._ordinals.append(ordinal)
 
-    def cut(self, steps: int) -> Entries:
+    def cut(self, steps: int) -> EntryLog:
         """The log as it was before the step of ordinal `steps`; this one stays for those who read it."""
-        twin = Entries()
+        twin = EntryLog()
         end = bisect_left(self._ordinals, steps)
         twin._ordinals, twin._keys = self._ordinals[:end], self._keys[:end]
         twin._items, twin._numbers = self._items[:end], dict(self._numbers)
@@ -63,8 +63,8 @@ class Entries:
         return twin
 
     def since(
-        self, ordinal: int, frame: Sequence[Placement], later: Iterable[tuple[int, Delta]] = ()
-    ) -> list[Since]:
+        self, ordinal: int, frame: Sequence[Placement], later: Iterable[tuple[int, FrameDelta]] = ()
+    ) -> list[PresentSince]:
         """For each placement of a step's frame, since when it is there.
 
         `later`: steps that are not in the log, the last one first, down to the one behind the log's end; the
@@ -128,11 +128,11 @@ class _Back:
                 self._left -= 1
         return not self._left
 
-    def found(self) -> list[Since]:
+    def found(self) -> list[PresentSince]:
         nth: Counter[int] = Counter()
         found = []
         for placement in self._frame:
             nth[placement.key] += 1
             copy = self._since.get((placement.key, nth[placement.key]), 0)
-            found.append(Since(copy, self._entered.get(placement.item, 0)))
+            found.append(PresentSince(copy, self._entered.get(placement.item, 0)))
         return found

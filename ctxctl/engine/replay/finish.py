@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from ctxctl.engine.replay.annotations import is_open
-from ctxctl.engine.replay.renderings import rendered_anew
+from ctxctl.engine.replay.renderings import is_rendered_anew
 from ctxctl.engine.replay.stages import (
     fitted_budget,
     provenance_of,
@@ -17,17 +17,17 @@ from ctxctl.engine.replay.stages import (
     supposed_budget,
     window_view,
 )
-from ctxctl.engine.replay.thread import BilledStep, Sealed, ThreadState
-from ctxctl.engine.simulate.recompute import recomputed
-from ctxctl.engine.simulate.run import verified
-from ctxctl.engine.simulate.runtime_record import followed
-from ctxctl.engine.sizes.cache_misses import Request, after, missed, passed
+from ctxctl.engine.replay.thread import BilledStep, SealedStep, ThreadState
+from ctxctl.engine.simulate.recompute import recomputed_stages
+from ctxctl.engine.simulate.run import verified_stages
+from ctxctl.engine.simulate.runtime_record import followed_stages
+from ctxctl.engine.sizes.cache_misses import BilledRequest, cache_miss, memory_after, memory_unbilled
 from ctxctl.engine.sizes.cache_settings import LEVELS
-from ctxctl.engine.sizes.doubts import Answer, Before, Billed, doubts, input_is_sound
-from ctxctl.engine.sizes.limits import InForce, in_force, is_over, still_over, threshold_in_force
-from ctxctl.engine.sizes.sent import Observed, SentSize, is_sound, sent
+from ctxctl.engine.sizes.doubts import Answer, BillBefore, Billed, doubts, input_is_sound
+from ctxctl.engine.sizes.limits import InForce, is_over, limits_in_force, still_over, threshold_in_force
+from ctxctl.engine.sizes.sent import ObservedStep, SentSize, is_sound, sent_size
 from ctxctl.model import vocab
-from ctxctl.model.annotations import Told
+from ctxctl.model.annotations import Annotations
 from ctxctl.model.records import Compaction, Usage
 from ctxctl.model.results import BrokenBy, Cache, Doubt, Ledger, Miss, StageView, Step, UsageView, Window
 from ctxctl.model.vocab import MODEL, PrefixBasis
@@ -35,8 +35,8 @@ from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.calibrate.points import LEFT_SHARE
 
 if TYPE_CHECKING:
-    from ctxctl.engine.replay.rules import Rules
-    from ctxctl.engine.sizes.prefix import Prefix
+    from ctxctl.engine.replay.rules import ReplayRules
+    from ctxctl.engine.sizes.prefix import CommonPrefix
 
 _CUT_SHARE = 0.02
 """Share of the last bill that a drop must exceed: providers themselves leave out a little now and then."""
@@ -50,7 +50,7 @@ _FOREIGN: Final = 1.0
 
 
 def cache_of(
-    thread: ThreadState, sealed: Sealed, usage: Usage | None, window: Window, *, real: bool
+    thread: ThreadState, sealed: SealedStep, usage: Usage | None, window: Window, *, real: bool
 ) -> Cache:
     """A finished step's cache.
 
@@ -72,7 +72,7 @@ def cache_of(
     return Cache(prefix.tokens, _broken_by(prefix, sealed), cached, written, hour, miss, compared)
 
 
-def _broken_by(prefix: Prefix, sealed: Sealed) -> BrokenBy | None:
+def _broken_by(prefix: CommonPrefix, sealed: SealedStep) -> BrokenBy | None:
     if prefix.setting is not None:
         name, rank = prefix.setting
         return BrokenBy(None, None, prefix.length, prefix.status, None, name, LEVELS[rank])
@@ -81,20 +81,20 @@ def _broken_by(prefix: Prefix, sealed: Sealed) -> BrokenBy | None:
     item, cause, change = prefix.breaker.item, None, None
     if prefix.status == "removed":
         cause = sealed.context.cause_of(item).cause
-    elif prefix.was is not None and rendered_anew(prefix.was, prefix.breaker):
+    elif prefix.was is not None and is_rendered_anew(prefix.was, prefix.breaker):
         change = sealed.context.differs(prefix.was, prefix.breaker)
     return BrokenBy(item, prefix.breaker.version, prefix.length, prefix.status, cause, change=change)
 
 
-def _miss(thread: ThreadState, sealed: Sealed, usage: Usage | None, window: Window) -> Miss | None:
+def _miss(thread: ThreadState, sealed: SealedStep, usage: Usage | None, window: Window) -> Miss | None:
     # Another model is the miss's own cause: what it would have read under the one before was not read.
     before, prefix = thread.cached, sealed.prefix.shared if sealed.prefix is not None else None
     time = thread.asked or sealed.ids.time
     if usage is None or usage.input_tokens is None or window.used_method != "reported":
         if not thread.failures:
-            thread.cached = passed(before, prefix, time)
+            thread.cached = memory_unbilled(before, prefix, time)
         return None
-    now = Request(
+    now = BilledRequest(
         input=usage.input_tokens,
         read=usage.cached_tokens,
         written=usage.cache_write_tokens,
@@ -106,8 +106,8 @@ def _miss(thread: ThreadState, sealed: Sealed, usage: Usage | None, window: Wind
         provider=usage.provider,
         time=time,
     )
-    thread.cached = after(before, now)
-    return missed(before, now, prefix, _error(window), usage.cache_miss_cause)
+    thread.cached = memory_after(before, now)
+    return cache_miss(before, now, prefix, _error(window), usage.cache_miss_cause)
 
 
 def _error(window: Window) -> float:
@@ -168,7 +168,7 @@ def hold_bill(thread: ThreadState, usage: Usage, recorded: int) -> HeldBill:
     # What the provider compacted inside of the request was sent, but is billed apart.
     other = thread.sent is not None or thread.altered or bool(usage.terms.further)
     found = doubts(bill, None if other else recorded, answer, thread.last_bill)
-    thread.last_bill = Before(bill, recorded)
+    thread.last_bill = BillBefore(bill, recorded)
     return HeldBill(counted_output, found)
 
 
@@ -187,7 +187,7 @@ def methods(by_method: dict[str, int], encoding: str, known: bool) -> dict[str, 
     return public
 
 
-def finish_step(thread: ThreadState, rules: Rules) -> Step:
+def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
     """Close a thread's sealed step."""
     sealed, usage, mode = thread.sealed, thread.usage, thread.mode
     assert sealed is not None
@@ -246,7 +246,7 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
 
 
 def _size(
-    thread: ThreadState, sealed: Sealed, usage: UsageView | None, model: str | None, rules: Rules
+    thread: ThreadState, sealed: SealedStep, usage: UsageView | None, model: str | None, rules: ReplayRules
 ) -> SentSize:
     """What the step sent; the thread remembers what its bill says of later ones."""
     frame = thread.frame
@@ -259,7 +259,7 @@ def _size(
         # The bill is in the tokens of the model that sent it: nothing of it is learned of this one.
         other = rules.scales.translated(reported, thread.model, rules.model)
         reported = None if other is None else other.tokens
-    seen = Observed(
+    seen = ObservedStep(
         model=model,
         recorded=recorded,
         moved=thread.recorded_moved,
@@ -270,11 +270,11 @@ def _size(
         frame=frame.used,
         whole=_whole(sealed),
     )
-    thread.running, size = sent(thread.running, seen, rules.scales)
+    thread.running, size = sent_size(thread.running, seen, rules.scales)
     return size if other is None else size._replace(method="expected", error=other.error, predicted=None)
 
 
-def _supposes_model(thread: ThreadState, rules: Rules) -> bool:
+def _supposes_model(thread: ThreadState, rules: ReplayRules) -> bool:
     """Whether the step is shown as another model's than the one that sent it."""
     return rules.model is not None and rules.model != thread.model
 
@@ -286,14 +286,14 @@ def _sound(usage: UsageView | None, recorded: int) -> int | None:
     return usage.reported_input
 
 
-def _whole(sealed: Sealed) -> str | None:
+def _whole(sealed: SealedStep) -> str | None:
     """The API whose request is recorded as its whole body; None: nothing says that it is."""
     request = sealed.settings.request
     found = request.get("api") if request is not None else None
     return found if isinstance(found, str) else None
 
 
-def _breaks(sealed: Sealed) -> bool:
+def _breaks(sealed: SealedStep) -> bool:
     """Whether what is sent beside the content may be another from this step on.
 
     Not after a rewind: what it leaves is in the record, and the rest of the request stays (measured with
@@ -303,21 +303,23 @@ def _breaks(sealed: Sealed) -> bool:
     return cut or sealed.changes.freed > LEFT_SHARE * sealed.before.used
 
 
-def _limits(thread: ThreadState, sealed: Sealed, model: str | None, rules: Rules) -> InForce:
+def _limits(thread: ThreadState, sealed: SealedStep, model: str | None, rules: ReplayRules) -> InForce:
     """The limits that the step is held against."""
     named = model or rules.first_model
     # What another model was sent says nothing of this one's window.
     largest = 0 if _supposes_model(thread, rules) else thread.running.largest
-    return in_force(sealed.facts.budget, named, thread.provider, rules, billed=largest, client=thread.client)
+    return limits_in_force(
+        sealed.facts.budget, named, thread.provider, rules, billed=largest, client=thread.client
+    )
 
 
 def _window(
     thread: ThreadState,
-    sealed: Sealed,
+    sealed: SealedStep,
     size: SentSize,
     by_method: dict[str, int],
     found: InForce,
-    rules: Rules,
+    rules: ReplayRules,
 ) -> Window:
     """The step's window under the limits in force, with the line at which its runtime compacts."""
     window = window_view(size, thread.frame, by_method, found)
@@ -327,7 +329,7 @@ def _window(
     return msgspec.structs.replace(window, threshold=line.tokens, threshold_source=line.source)
 
 
-def _compactions(thread: ThreadState, sealed: Sealed) -> list[Compaction]:
+def _compactions(thread: ThreadState, sealed: SealedStep) -> list[Compaction]:
     """Those that took effect in the step's frame; of a thread's last step, those recorded behind it too."""
     if thread.over and thread.later is not None:
         return sealed.facts.compactions + thread.later.compactions
@@ -336,12 +338,12 @@ def _compactions(thread: ThreadState, sealed: Sealed) -> list[Compaction]:
 
 def _stages(
     thread: ThreadState,
-    sealed: Sealed,
+    sealed: SealedStep,
     window: Window,
     usage: Usage | None,
     size: SentSize,
     found: InForce,
-    rules: Rules,
+    rules: ReplayRules,
 ) -> dict[str, StageView]:
     if rules.limits.given:
         # Stages tell what was recorded; the supposed verdict stands beside the recorded one.
@@ -355,14 +357,14 @@ def _stages(
     if thread.fitted is not None:
         views["budget"] = fitted_budget(views["budget"], thread.fitted)
         if thread.fitted.held is not None:
-            views = followed(views, thread.fitted.held)
+            views = followed_stages(views, thread.fitted.held)
     if rules.edits is not None:
         return views  # what the runtime did with other contents is held against nothing
     if rules.recomputer is not None:
-        views = recomputed(views, thread, sealed, rules.recomputer)
+        views = recomputed_stages(views, thread, sealed, rules.recomputer)
     if thread.sent is None:
         return views
-    return verified(views, thread.sent, sealed.reading)
+    return verified_stages(views, thread.sent, sealed.reading)
 
 
 def _usage(thread: ThreadState, usage: Usage | None, counted: int) -> UsageView | None:
@@ -389,11 +391,11 @@ def _usage(thread: ThreadState, usage: Usage | None, counted: int) -> UsageView 
 
 def _flags(
     thread: ThreadState,
-    sealed: Sealed,
+    sealed: SealedStep,
     window: Window,
     usage: UsageView | None,
     model: str | None,
-    told: Told,
+    told: Annotations,
     *,
     supposed: bool,
 ) -> tuple[str, ...]:
@@ -439,7 +441,7 @@ def _flags(
     return tuple(flags)
 
 
-def _recorded_cut(sealed: Sealed) -> bool:
+def _recorded_cut(sealed: SealedStep) -> bool:
     facts = sealed.facts
     return bool(facts.compactions) or facts.causes is not None
 

@@ -17,7 +17,7 @@ _CITED = '"citations":{"enabled":true'
 """In a document's form: Anthropic's switch.  In an answer `citations` is a list."""
 
 
-class Delta(NamedTuple):
+class FrameDelta(NamedTuple):
     """How two frames differ: between a common head and tail, which objects left and which came."""
 
     prefix: int
@@ -50,7 +50,7 @@ class Flow(NamedTuple):
     freed_by_item: dict[str, int]
 
 
-def delta_of(before: list[Placement], after: list[Placement], head: int = 0, tail: int = 0) -> Delta:
+def delta_of(before: list[Placement], after: list[Placement], head: int = 0, tail: int = 0) -> FrameDelta:
     """Compare two frames by the identity of their placements.
 
     `head` and `tail` are numbers of placements known to be the same at either end; with them the work is
@@ -62,20 +62,20 @@ def delta_of(before: list[Placement], after: list[Placement], head: int = 0, tai
     suffix = same_end(before, after, limit - prefix, tail)
     old, new = before[prefix : len(before) - suffix], after[prefix : len(after) - suffix]
     if not old or not new:
-        return Delta(prefix, suffix, old, new, False, before, after)
+        return FrameDelta(prefix, suffix, old, new, False, before, after)
     old_set, new_set = set(old), set(new)
     if len(old_set) != len(old) or len(new_set) != len(new):
-        return _with_repeats(Delta(prefix, suffix, old, new, False, before, after))
+        return _with_repeats(FrameDelta(prefix, suffix, old, new, False, before, after))
     both = old_set & new_set
     if not both:
-        return Delta(prefix, suffix, old, new, False, before, after)
+        return FrameDelta(prefix, suffix, old, new, False, before, after)
     removed = [p for p in old if p not in both]
     inserted = [p for p in new if p not in both]
     reordered = [p for p in old if p in both] != [p for p in new if p in both]
-    return Delta(prefix, suffix, removed, inserted, reordered, before, after)
+    return FrameDelta(prefix, suffix, removed, inserted, reordered, before, after)
 
 
-def _with_repeats(middle: Delta) -> Delta:
+def _with_repeats(middle: FrameDelta) -> FrameDelta:
     """The same for middles in which one placement stands several times."""
     old, new = middle.removed, middle.inserted
     spare = Counter(old)
@@ -99,7 +99,7 @@ def _with_repeats(middle: Delta) -> Delta:
     return middle._replace(removed=removed, inserted=inserted, reordered=stayed != kept)
 
 
-def flow_of(delta: Delta) -> Flow:
+def flow_of(delta: FrameDelta) -> Flow:
     """What a delta adds and frees, keyed (item, version, rendering): order and staleness do not count."""
     balance = Counter(p.key for p in delta.inserted)
     balance.subtract(p.key for p in delta.removed)
@@ -186,7 +186,7 @@ class FrameState:
         """Whether some copy of an item is in the frame, a stale one included."""
         return item in self.current or item in self.stale_copies
 
-    def move_to(self, after: list[Placement], delta: Delta) -> None:
+    def move_to(self, after: list[Placement], delta: FrameDelta) -> None:
         """Take `after` as the frame; `delta` is its difference from the present one."""
         self.placements = after
         for placement in delta.removed:

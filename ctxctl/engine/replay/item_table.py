@@ -18,7 +18,7 @@ _KNOWN = 1 << 15
 _DIGEST = re.compile(r"[0-9a-f]{8,64}")
 
 
-class Version:
+class ItemVersion:
     """One version of an item, as one item record stated it."""
 
     __slots__ = ("before", "item", "line", "older", "placement", "record", "version", "visible")
@@ -30,8 +30,8 @@ class Version:
         record: Item,
         line: int,
         visible: bool,
-        older: Version | None = None,
-        before: Version | None = None,
+        older: ItemVersion | None = None,
+        before: ItemVersion | None = None,
     ) -> None:
         self.item = item
         self.before = before
@@ -81,40 +81,40 @@ def base_id(record: Item, version: str | None) -> str:
 class _Parked(NamedTuple):
     """What the chain of versions does not tell."""
 
-    live: tuple[Version, ...]
-    restated: tuple[Version, ...]
+    live: tuple[ItemVersion, ...]
+    restated: tuple[ItemVersion, ...]
     """The latest version of each item of which an older version was stated again."""
 
 
-class Book:
+class ItemTable:
     """All items of one thread as of the current line."""
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self.latest: dict[str, Version] = {}
-        self.versions: dict[tuple[str, str | None], Version] = {}
-        self.newest: dict[str, Version] = {}
+        self.latest: dict[str, ItemVersion] = {}
+        self.versions: dict[tuple[str, str | None], ItemVersion] = {}
+        self.newest: dict[str, ItemVersion] = {}
         """By item, the version learned last; each leads to the one before, so that a copy shares them."""
-        self._last: Version | None = None
+        self._last: ItemVersion | None = None
         self._parked: _Parked | None = None
         """What the tables are made from again; they are empty meanwhile."""
-        self.live: dict[str, Version] = {}
+        self.live: dict[str, ItemVersion] = {}
         """Added or updated, not removed, not compacted away; in order of first appearance."""
-        self.known: dict[Item, Version] = {}
+        self.known: dict[Item, ItemVersion] = {}
         """Version by item record: the reader hands out one object for equal records."""
-        self.appeared: list[Version] = []
+        self.appeared: list[ItemVersion] = []
         """What became live since `settle`, in order."""
         self.disturbed = False
         """Something live was replaced or left since `settle`."""
 
     @property
-    def last(self) -> Version | None:
+    def last(self) -> ItemVersion | None:
         """The version learned last of all; by way of `before` it leads to all others."""
         return self._last
 
-    def copy(self) -> Book:
+    def copy(self) -> ItemTable:
         """An independent copy, for a snapshot of a replay."""
-        twin = Book(self.target)
+        twin = ItemTable(self.target)
         twin._last = self._last
         if self._parked is not None:
             twin._unpark(self._parked)
@@ -153,7 +153,7 @@ class Book:
         self.appeared = []
         self.disturbed = False
 
-    def enter(self, record: Item, line: int) -> Version:
+    def enter(self, record: Item, line: int) -> ItemVersion:
         """Take in an added or updated item; it is live from here on."""
         version = self.learn(record, line)
         before = self.live.get(version.item)
@@ -172,7 +172,7 @@ class Book:
         self.disturbed = True
         return True
 
-    def learn(self, record: Item, line: int) -> Version:
+    def learn(self, record: Item, line: int) -> ItemVersion:
         """Know an item without making it live (a summary before its compaction)."""
         known = self.known.get(record)
         if known is not None:
@@ -189,19 +189,19 @@ class Book:
         if stated is not None and stated.visible == visible and _same(stated.record, record):
             self.known[record] = self.latest[item] = stated
             return stated
-        version = Version(item, name, record, line, visible, self.newest.get(item), self._last)
+        version = ItemVersion(item, name, record, line, visible, self.newest.get(item), self._last)
         self.known[record] = self.latest[item] = self.newest[item] = self._last = version
         self.versions[item, name] = version
         return version
 
-    def history(self, item: str) -> Iterator[Version]:
+    def history(self, item: str) -> Iterator[ItemVersion]:
         """All versions of an item, the one learned last first."""
         version = self.newest.get(item)
         while version is not None:
             yield version
             version = version.older
 
-    def find(self, ref: str) -> Version | None:
+    def find(self, ref: str) -> ItemVersion | None:
         """The version that `ID` (its latest) or `ID@VERSION` names; None if this thread never saw it."""
         version = self.latest.get(ref)
         if version is not None:
@@ -217,7 +217,7 @@ class Book:
                 return candidate
         return None
 
-    def source_of(self, ref: str) -> tuple[Mapping[Any, Version], Hashable, Version | None]:
+    def source_of(self, ref: str) -> tuple[Mapping[Any, ItemVersion], Hashable, ItemVersion | None]:
         """The table and the name under which `find` finds a ref, and the version; None if that looks on."""
         version = self.latest.get(ref)
         if version is not None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ctxctl.engine.replay.step_tracker import Place, ThreadKey, stand_of
+from ctxctl.engine.replay.step_tracker import EventPlace, ThreadKey, position_of
 from ctxctl.model.event import Event
 
 
@@ -31,15 +31,15 @@ Ends = Callable[[ThreadKey, int], Until | None]
 """By thread and the byte at which a step begins, where it ends; None: not known."""
 
 
-class Held(NamedTuple):
+class WaitingEvent(NamedTuple):
     """An event that waits; without a place it is the end of its thread."""
 
     event: Event
-    place: Place | None
+    place: EventPlace | None
     key: ThreadKey
 
 
-class Order:
+class StepOrder:
     """Which step is being taken, and what waits behind it, by step in the order in which they began."""
 
     def __init__(self, ends: Ends) -> None:
@@ -48,14 +48,14 @@ class Order:
         """The thread whose open step everything that began later waits for."""
         self.until: dict[ThreadKey, Until] = {}
         """Of open steps."""
-        self._waiting: dict[int, list[Held]] = {}
+        self._waiting: dict[int, list[WaitingEvent]] = {}
         self._newest: dict[ThreadKey, int] = {}
         """By thread, the last of its steps that wait."""
         self._count = 0
 
-    def copy(self) -> Order:
+    def copy(self) -> StepOrder:
         """An independent copy, for a snapshot of a replay."""
-        twin = Order(self.ends)
+        twin = StepOrder(self.ends)
         twin.head, twin._count = self.head, self._count
         twin.until = dict(self.until)
         twin._waiting = {number: list(events) for number, events in self._waiting.items()}
@@ -67,30 +67,30 @@ class Order:
         """Events that wait."""
         return sum(map(len, self._waiting.values()))
 
-    def holds(self, place: Place) -> bool:
+    def holds(self, place: EventPlace) -> bool:
         """Whether an event has to wait."""
         if place.opened:
             return self.head is not None or bool(self._waiting)
         return place.cursor.key in self._newest
 
-    def hold(self, event: Event, place: Place) -> None:
+    def hold(self, event: Event, place: EventPlace) -> None:
         """Let it wait; its thread's cursor goes on meanwhile."""
         key = place.cursor.key
         if place.opened:
             self._count += 1
             self._newest[key] = self._count
             self._waiting[self._count] = []
-        frozen = place._replace(cursor=stand_of(place.cursor))
-        self._waiting[self._newest[key]].append(Held(event, frozen, key))
+        frozen = place._replace(cursor=position_of(place.cursor))
+        self._waiting[self._newest[key]].append(WaitingEvent(event, frozen, key))
 
     def hold_end(self, event: Event, key: ThreadKey) -> bool:
         """Let the end of a thread wait for its step, if that waits."""
         number = self._newest.get(key)
         if number is not None:
-            self._waiting[number].append(Held(event, None, key))
+            self._waiting[number].append(WaitingEvent(event, None, key))
         return number is not None
 
-    def next(self) -> list[Held] | None:
+    def next(self) -> list[WaitingEvent] | None:
         """What was held of the step that began first, once nothing stands before it."""
         if self.head is not None or not self._waiting:
             return None
@@ -122,6 +122,6 @@ class Order:
             self.head = None
 
 
-def nobody() -> Ends | None:
+def no_lookahead() -> Ends | None:
     """Nobody looks ahead: the trace is still being written, or its threads do not matter."""
     return None

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.edits import Text, Texts
-from ctxctl.engine.replay.item_table import Book, Version
-from ctxctl.engine.replay.reweighing import Anew
+from ctxctl.engine.replay.edits import EditText, Texts
+from ctxctl.engine.replay.item_table import ItemTable, ItemVersion
+from ctxctl.engine.replay.reweighing import Reweigher
 from ctxctl.engine.sizes.weighing import Count, Weigher
 from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.records import Block, Item
@@ -33,17 +33,17 @@ class _Placed(NamedTuple):
     block: Block
     """Kept so that its identity stays its own."""
     segments: dict[str, str]
-    known: Mapping[Any, Version]
+    known: Mapping[Any, ItemVersion]
     """The table of the book in which its ref was found, and under which name."""
     name: Hashable
-    version: Version
+    version: ItemVersion
     placement: Placement
 
 
 class Placer:
     """Makes the placements of one thread and target."""
 
-    def __init__(self, book: Book, store: ContentStore, count: Count) -> None:
+    def __init__(self, book: ItemTable, store: ContentStore, count: Count) -> None:
         self._book = book
         self._store = store
         self._count = count
@@ -56,12 +56,12 @@ class Placer:
         self.texts: Texts = {}
         """What stands in the place of recorded texts: supposed."""
         self.weigher = Weigher(count)
-        self.anew: Anew | None = None
+        self.anew: Reweigher | None = None
         """What made today's sizes of earlier ones; None: they are the first."""
-        self._plain: dict[Version, Placement] = {}
+        self._plain: dict[ItemVersion, Placement] = {}
         """With it, placements of items' own texts; copies of a replay share them."""
 
-    def copy(self, book: Book) -> Placer:
+    def copy(self, book: ItemTable) -> Placer:
         """A copy over a copied book.  Keys are given out by one table, so that they mean the same in both."""
         twin = Placer(book, self._store, self._count)
         twin.weigher = self.weigher.copy()
@@ -70,19 +70,19 @@ class Placer:
         twin.anew = self.anew.over(twin.weigher) if self.anew is not None else None
         return twin
 
-    def recount(self) -> Anew:
+    def recount(self) -> Reweigher:
         """From here on the weigher gives other sizes; returns what makes them of the earlier ones."""
         for table in (self._made, self._twins, self._blocks, self._behind):
             table.clear()
         self._plain = {}
-        self.anew = Anew(self.weigher, self.anew)
+        self.anew = Reweigher(self.weigher, self.anew)
         return self.anew
 
     def text(self, content: Content) -> str:
         """The text of a content."""
         return self._store.text(content)
 
-    def plain(self, version: Version) -> Placement:
+    def plain(self, version: ItemVersion) -> Placement:
         """The placement of an item's own text, without a wrapper."""
         if self.anew is not None:
             return self._plain_anew(version, self.anew)
@@ -97,7 +97,7 @@ class Placer:
                 version.placement = made
         return made
 
-    def _plain_anew(self, version: Version, anew: Anew) -> Placement:
+    def _plain_anew(self, version: ItemVersion, anew: Reweigher) -> Placement:
         """The same where sizes were others before."""
         made = self._plain.get(version) or self._made.get(("p", version))
         if made is None and version.placement is not None:
@@ -199,7 +199,7 @@ class Placer:
             self._blocks[id(block)] = _Placed(block, segments, known, name, version, placement)
         return placement
 
-    def wrapped(self, version: Version, before: str) -> Placement:
+    def wrapped(self, version: ItemVersion, before: str) -> Placement:
         """An item's text behind a header that a policy puts there; simulated."""
         memo = ("w", version, before)
         made = self._made.get(memo)
@@ -310,12 +310,12 @@ class Placer:
             )  # fmt: skip
         return made
 
-    def version(self, version: Version) -> str | None:
+    def version(self, version: ItemVersion) -> str | None:
         """What a version is called here: versions that are all set to one text are one."""
         said = self._set(version)
         return version.version if said is None else said.version
 
-    def _set(self, version: Version) -> Text | None:
+    def _set(self, version: ItemVersion) -> EditText | None:
         """What is supposed in the place of a version's text."""
         texts = self.texts.get(version.item) if self.texts else None
         return texts.get(version.version) if texts is not None else None
@@ -391,8 +391,8 @@ class Placer:
         return made
 
     def _make(
-        self, version: Version, content: Content | None, block: Block | None,
-        *, segment: str | None = None, estimate: int | None = None, said: Text | None = None,
+        self, version: ItemVersion, content: Content | None, block: Block | None,
+        *, segment: str | None = None, estimate: int | None = None, said: EditText | None = None,
     ) -> Placement:  # fmt: skip
         record = version.record
         if estimate is None:
@@ -427,7 +427,7 @@ class Placer:
             own=said is None and block is not None and block.content is not None,
         )  # fmt: skip
 
-    def _own_size(self, version: Version, block: Block | None, estimate: int | None) -> int:
+    def _own_size(self, version: ItemVersion, block: Block | None, estimate: int | None) -> int:
         """Tokens of what is recorded there, its wrapper included, where another text is set in its place."""
         record, content = version.record, version.content
         if block is not None:
@@ -471,7 +471,7 @@ def _rank(segment: str, block: Block | None, record: Item | None) -> int:
     return rank
 
 
-def _redaction(block: Block | None, version: Version) -> str | None:
+def _redaction(block: Block | None, version: ItemVersion) -> str | None:
     """The redaction that the block, else the item's record, tells of."""
     if block is not None and block.redaction_state is not None:
         return block.redaction_state

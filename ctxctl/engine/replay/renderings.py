@@ -15,7 +15,7 @@ _LONGEST: Final = 4_000_000
 _DEEPEST: Final = 60
 
 
-def rendered_anew(was: Placement, now: Placement) -> bool:
+def is_rendered_anew(was: Placement, now: Placement) -> bool:
     """Whether a version that stayed was sent in another form; what was cut to fit is another matter."""
     return (
         was.key != now.key
@@ -30,7 +30,7 @@ def _other_text(was: Placement, now: Placement) -> bool:
     return was.digest is not None and now.digest is not None and was.digest != now.digest
 
 
-def difference(was: Placement, now: Placement, text: Callable[[Content], str]) -> str:
+def rendering_difference(was: Placement, now: Placement, text: Callable[[Content], str]) -> str:
     """What differs: `signature`, `is_error`, `key order in input_schema.properties`, `spacing`, `text`."""
     found = _fields(was.form, now.form)
     if _other_text(was, now):

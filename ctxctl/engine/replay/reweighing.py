@@ -13,10 +13,10 @@ _COUNTED: Final = frozenset(("counted", "calibrated", "estimated"))
 """Methods that rest on a count of the text."""
 
 
-class Anew:
+class Reweigher:
     """Placements in today's sizes; equal ones stay one object, in copies of a replay too."""
 
-    def __init__(self, weigher: Weigher, last: Anew | None = None) -> None:
+    def __init__(self, weigher: Weigher, last: Reweigher | None = None) -> None:
         """`last`: the sizes before these, if those were others already."""
         self._weigher = weigher
         self._made: dict[Placement, Placement] = {}
@@ -25,9 +25,9 @@ class Anew:
         self._before = last._first if last is not None else {}
         self._lists: dict[int, tuple[list[Placement], list[Placement]]] = {}
 
-    def over(self, weigher: Weigher) -> Anew:
+    def over(self, weigher: Weigher) -> Reweigher:
         """The same for a copy of the replay."""
-        twin = Anew(weigher)
+        twin = Reweigher(weigher)
         twin._made, twin._first, twin._before = self._made, self._first, self._before
         return twin
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ctxctl.engine.replay.edits import Edits
-from ctxctl.engine.replay.ordering import Ends, nobody
+from ctxctl.engine.replay.ordering import Ends, no_lookahead
 from ctxctl.engine.replay.placements import Count
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.simulate.placements import Trim, uncut
-from ctxctl.engine.sizes.scales import Plain, Scales
+from ctxctl.engine.sizes.scales import Scales, Uncalibrated
 from ctxctl.model import vocab
 from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.fitting import Fitter
@@ -29,7 +29,7 @@ class Encodings(NamedTuple):
     """What counts with an encoding."""
 
 
-class Catalogued(NamedTuple):
+class CataloguedModel(NamedTuple):
     """What a table of models says of one, and in what words."""
 
     limits: Limits
@@ -39,26 +39,26 @@ class Catalogued(NamedTuple):
     """It is the user's word, which no bill contradicts."""
 
 
-class Threshold(NamedTuple):
+class ThresholdRule(NamedTuple):
     """Where a runtime compacts by itself."""
 
     tokens: int
     source: str
 
 
-def uncatalogued(model: str | None, provider: str | None, client: str | None) -> Catalogued | None:
+def uncatalogued(model: str | None, provider: str | None, client: str | None) -> CataloguedModel | None:
     """No table of models is asked."""
     return None
 
 
 def no_threshold(
     limits: Limits, model: str | None, provider: str | None, client: str | None
-) -> Threshold | None:
+) -> ThresholdRule | None:
     """No runtime's rule is known."""
     return None
 
 
-class Ahead(NamedTuple):
+class ThreadAhead(NamedTuple):
     """What the whole trace says of a thread's mode; found by looking ahead only where it is needed."""
 
     points: frozenset[str]
@@ -68,7 +68,7 @@ class Ahead(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ReplayRules:
     """What a replay is made under; resolved before it starts."""
 
     target: str
@@ -77,10 +77,10 @@ class Rules:
     encoding: str
     known: Callable[[str | None, str], bool]
     """Whether a model is known to use an encoding (then counts with it are exact)."""
-    ahead: Callable[[ThreadKey], Ahead]
+    ahead: Callable[[ThreadKey], ThreadAhead]
     encodings: Encodings | None = None
     """What each model counts with; None: all are counted with `encoding`."""
-    ends: Callable[[], Ends | None] = nobody
+    ends: Callable[[], Ends | None] = no_lookahead
     """What knows where steps end; asked for only where the steps of two threads overlap."""
     list_skipped: bool = False
     """List skipped items among the changes, which is proportional to the frame at each step."""
@@ -97,13 +97,13 @@ class Rules:
     """The rules that recorded stages are held against; None takes them as they are."""
     trim: Trim = uncut
     """How a text is cut for it."""
-    scales: Scales = field(default_factory=Plain)
+    scales: Scales = field(default_factory=Uncalibrated)
     """What says how large texts and requests are for their model."""
     first_model: str | None = None
     """The model that the trace names first: what texts are counted at before a thread names its own."""
-    catalogue: Callable[[str | None, str | None, str | None], Catalogued | None] = uncatalogued
+    catalogue: Callable[[str | None, str | None, str | None], CataloguedModel | None] = uncatalogued
     """The limits of a model with a provider and a version of the client, where the trace records none."""
-    compacts_at: Callable[[Limits, str | None, str | None, str | None], Threshold | None] = no_threshold
+    compacts_at: Callable[[Limits, str | None, str | None, str | None], ThresholdRule | None] = no_threshold
     """Where the runtime compacts by itself, given the limits in force, the model, provider and version."""
     imported: bool = False
     """The trace is a foreign capture: what it says of limits, the client said."""

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from ctxctl.engine.replay.finish import finish_step
-from ctxctl.engine.replay.ordering import Order, Until
-from ctxctl.engine.replay.rules import Rules
-from ctxctl.engine.replay.step_tracker import Place, ThreadKey, Tracker
-from ctxctl.engine.replay.sums import Totals, TurnState
-from ctxctl.engine.replay.thread import Declared, Sealed, ThreadState
+from ctxctl.engine.replay.ordering import StepOrder, Until
+from ctxctl.engine.replay.rules import ReplayRules
+from ctxctl.engine.replay.step_tracker import EventPlace, StepTracker, ThreadKey
+from ctxctl.engine.replay.sums import RunningTotals, TurnState
+from ctxctl.engine.replay.thread import DeclaredMode, SealedStep, ThreadState
 from ctxctl.engine.replay.thread_data import StepIds
-from ctxctl.engine.replay.thread_rules import follow, started
+from ctxctl.engine.replay.thread_rules import follow_model, new_thread
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
@@ -40,25 +40,25 @@ from ctxctl.model.results import Placement, Step, Turn
 class Engine:
     """Feeds events to threads; `feed` and `end` give the steps and turns that they complete."""
 
-    def __init__(self, rules: Rules, report: Callable[[Problem], None]) -> None:
+    def __init__(self, rules: ReplayRules, report: Callable[[Problem], None]) -> None:
         self.rules = rules
         self.report = report
-        self.tracker = Tracker()
+        self.tracker = StepTracker()
         self.threads: dict[ThreadKey, ThreadState] = {}
         self.turns: dict[ThreadKey, TurnState] = {}
-        self.totals = Totals()
+        self.totals = RunningTotals()
         self._last: ThreadState | None = None
         """The thread of the event before, and the session and thread ids that event gave."""
         self._last_ids: tuple[str | None, str | None] = (None, None)
         self.frame: list[Placement] = []
         """Placements of the step closed last."""
-        self.sealed: Sealed | None = None
+        self.sealed: SealedStep | None = None
         """What was recorded for it, and how its frame came about."""
         self.ends_turn = False
         """It is its turn's last: the turn is the next result."""
         self.seen: Callable[[Event, Engine], None] | None = None
         """Told of each event once it is taken in, behind the steps that its coming finished."""
-        self._order: Order | None = None
+        self._order: StepOrder | None = None
         """Made where the steps of two threads overlap for the first time."""
         self._opened: ThreadKey | None = None
         """The thread that opened a step last; until there is an order, no other one has a step open that
@@ -146,11 +146,11 @@ class Engine:
         ends = self.rules.ends()
         if ends is None:
             return False
-        self._order = Order(ends)
+        self._order = StepOrder(ends)
         self._order.begun(last.key, last.ids.first_byte)
         return True
 
-    def _beside(self, event: Event, place: Place) -> Iterator[Step | Turn]:
+    def _beside(self, event: Event, place: EventPlace) -> Iterator[Step | Turn]:
         """The first event of the first step that begins beside another one, or rather behind its end."""
         assert self._order is not None
         for key, until in list(self._order.until.items()):
@@ -165,7 +165,7 @@ class Engine:
         else:
             yield from self._placed(event, self.tracker.place(event))
 
-    def _placed(self, event: Event, place: Place) -> Iterator[Step | Turn]:
+    def _placed(self, event: Event, place: EventPlace) -> Iterator[Step | Turn]:
         assert self._order is not None
         if self._order.holds(place):
             self._order.hold(event, place)
@@ -183,7 +183,7 @@ class Engine:
                 else:
                     yield from self._taken(event, place)
 
-    def _taken(self, event: Event, place: Place) -> Iterator[Step | Turn]:
+    def _taken(self, event: Event, place: EventPlace) -> Iterator[Step | Turn]:
         assert self._order is not None
         key = place.cursor.key
         again = not place.opened and not place.late and self.threads.get(key) is self._last
@@ -201,13 +201,13 @@ class Engine:
 
     # -- one event -----------------------------------------------------------------------------------------
 
-    def _take(self, event: Event, place: Place) -> list[Step | Turn] | None:
+    def _take(self, event: Event, place: EventPlace) -> list[Step | Turn] | None:
         """Give an event to its thread; the step and the turn that it brings to an end."""
         cursor = place.cursor
         thread = self.threads.get(cursor.key)
         self._last, self._last_ids = thread, (event.session_id, event.thread_id)
         if thread is None:
-            self._last = thread = self.threads[cursor.key] = started(cursor.key, self.rules)
+            self._last = thread = self.threads[cursor.key] = new_thread(cursor.key, self.rules)
         elif thread.shared:
             self._last = thread = self.threads[cursor.key] = thread.copy()
         done = None
@@ -281,7 +281,7 @@ class Engine:
         thread.over = True
         return self._close(thread, new_turn=True)
 
-    def _open(self, thread: ThreadState, place: Place, event: Event) -> None:
+    def _open(self, thread: ThreadState, place: EventPlace, event: Event) -> None:
         cursor = place.cursor
         thread.opens(
             StepIds(
@@ -296,12 +296,12 @@ class Engine:
             )
         )
         # A bill may have named the model, or an assembly that came behind the last seal.
-        follow(thread, thread.facts.model or thread.model, self.rules)
+        follow_model(thread, thread.facts.model or thread.model, self.rules)
         self._opened = thread.key
         if self._order is not None:
             self._order.begun(thread.key, event.offset)
 
-    def _adopt(self, thread: ThreadState, place: Place, event: Event) -> None:
+    def _adopt(self, thread: ThreadState, place: EventPlace, event: Event) -> None:
         """Give the open step the ids that its turn's first events lacked; report what comes after a seal."""
         ids = thread.ids
         assert ids is not None
@@ -371,7 +371,7 @@ class Engine:
                 facts.selection = record
                 facts.chosen = [thread.placer.known(ref.ref) for ref in record.selected]
                 facts.model = record.model or facts.model
-                follow(thread, record.model, self.rules)
+                follow_model(thread, record.model, self.rules)
         elif isinstance(record, Surface):
             facts.surfaces.append(record)
         elif isinstance(record, Compaction):
@@ -409,10 +409,10 @@ class Engine:
         if record.model is not None and record.model != thread.model and self.rules.model is None:
             # Another model's first request: what is new in it is counted as that model's.
             thread.placer.weigher.scale = self.rules.scales.scale(record.model, None)
-        follow(thread, record.model, self.rules)
+        follow_model(thread, record.model, self.rules)
         declared = vocab.mode_of(record.mode)
         if declared is not None and thread.mode is None:
-            thread.mode = Declared(declared, True)
+            thread.mode = DeclaredMode(declared, True)
         thread.take_assembly()
         fault = thread.windows.fault
         if fault is not None:
@@ -427,7 +427,7 @@ class Engine:
             facts.injections.append(record)
             thread.sealed = thread.sealed._replace(facts=facts)
             return
-        follow(thread, record.model, self.rules)
+        follow_model(thread, record.model, self.rules)
         thread.take_injection(record)
         self._seal(thread)
 
@@ -447,17 +447,17 @@ class Engine:
             thread.mode = self._mode(thread)
         thread.seal(list_skipped=self.rules.list_skipped)
 
-    def _mode(self, thread: ThreadState) -> Declared:
+    def _mode(self, thread: ThreadState) -> DeclaredMode:
         """`append` where all the target's injections are at an appendix, else `window`."""
         points = {i.injection_point for i in thread.facts.injections if i.injection_point is not None}
         if points and not points <= vocab.APPEND_POINTS:
             # Settled without a look ahead; a later declaration to the contrary comes too late.
-            return Declared("window", False)
+            return DeclaredMode("window", False)
         ahead = self.rules.ahead(thread.key)
         if ahead.declared is not None:
-            return Declared(ahead.declared, True)
+            return DeclaredMode(ahead.declared, True)
         append = bool(ahead.points) and ahead.points <= vocab.APPEND_POINTS
-        return Declared("append" if append else "window", False)
+        return DeclaredMode("append" if append else "window", False)
 
     def _close(self, thread: ThreadState, *, new_turn: bool) -> list[Step | Turn]:
         if thread.ids is None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ctxctl.engine.replay.step_facts import UNCHANGED
-from ctxctl.engine.sizes.limits import excess, still_over, used_bytes, used_items
+from ctxctl.engine.sizes.limits import excess_over, still_over, used_bytes, used_items
 from ctxctl.model.records import Assembly, Failure, Ref, Truncation, Usage
 from ctxctl.model.results import StageView, Window
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED, Provenance, Verdict
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.frames import FrameState
-    from ctxctl.engine.replay.thread import Sealed, ThreadState
-    from ctxctl.engine.replay.window import Windows
+    from ctxctl.engine.replay.thread import SealedStep, ThreadState
+    from ctxctl.engine.replay.window import WindowResolver
     from ctxctl.engine.simulate.fitting import Fitted
     from ctxctl.engine.sizes.limits import InForce
     from ctxctl.engine.sizes.sent import SentSize
@@ -51,7 +51,7 @@ def window_view(size: SentSize, frame: FrameState, by_method: dict[str, int], fo
 
 
 def stage_views(
-    thread: ThreadState, sealed: Sealed, window: Window, usage: Usage | None, size: SentSize
+    thread: ThreadState, sealed: SealedStep, window: Window, usage: Usage | None, size: SentSize
 ) -> dict[str, StageView]:
     """All seven stages in order, each `recorded` with its facts or `not_recorded`."""
     return {
@@ -70,7 +70,7 @@ def _view(recorded: bool, facts: dict[str, Any]) -> StageView:
     return StageView(verdict, {name: value for name, value in facts.items() if value is not None})
 
 
-def _surface(sealed: Sealed) -> StageView:
+def _surface(sealed: SealedStep) -> StageView:
     surfaces = sealed.facts.surfaces
     if not surfaces:
         return _NOTHING
@@ -86,7 +86,7 @@ def _surface(sealed: Sealed) -> StageView:
     )
 
 
-def _selection(sealed: Sealed) -> StageView:
+def _selection(sealed: SealedStep) -> StageView:
     selection = sealed.facts.selection
     if selection is None:
         return _NOTHING
@@ -107,7 +107,7 @@ def _selection(sealed: Sealed) -> StageView:
     )
 
 
-def _refs(refs: tuple[Ref, ...], sealed: Sealed) -> list[dict[str, Any]] | None:
+def _refs(refs: tuple[Ref, ...], sealed: SealedStep) -> list[dict[str, Any]] | None:
     """What the selection says of single items: reason, rank, score; nothing of those merely unchanged."""
     found: list[dict[str, Any]] = []
     for ref in refs:
@@ -118,7 +118,7 @@ def _refs(refs: tuple[Ref, ...], sealed: Sealed) -> list[dict[str, Any]] | None:
     return found or None
 
 
-def _budget(thread: ThreadState, sealed: Sealed, window: Window) -> StageView:
+def _budget(thread: ThreadState, sealed: SealedStep, window: Window) -> StageView:
     budget = sealed.facts.budget
     if budget is None:
         return _NOTHING
@@ -144,7 +144,7 @@ def _budget(thread: ThreadState, sealed: Sealed, window: Window) -> StageView:
             "actual_time_ms": budget.actual_time_ms,
             "headroom": window.free,
             "over": window.over,
-            **excess(thread, sealed),
+            **excess_over(thread, sealed),
             "overflow_strategy": budget.overflow_strategy,
             "dropped": dropped,
             "truncated": len(truncations) - dropped,
@@ -184,7 +184,7 @@ def fitted_budget(view: StageView, fitted: Fitted) -> StageView:
     return StageView(view.verdict, {**view.facts, "simulated": told})
 
 
-def _truncation(record: Truncation, sealed: Sealed) -> dict[str, Any]:
+def _truncation(record: Truncation, sealed: SealedStep) -> dict[str, Any]:
     """What the budget did to one item, by its own record."""
     told = {
         "item": sealed.reading.item_of(record.ref),
@@ -202,14 +202,14 @@ def segments_of(frame: FrameState, window: Window) -> dict[str, int]:
     return {UNRECORDED: window.unrecorded, **frame.segments}
 
 
-def _window(sealed: Sealed, segments: dict[str, int]) -> StageView:
+def _window(sealed: SealedStep, segments: dict[str, int]) -> StageView:
     order: list[str] = [name for name in SEGMENTS if name in segments]
     order += [name for name in segments if name not in SEGMENTS]
     recorded = any(b.segments for b in sealed.facts.budgets) and sealed.basis == "assembly"
     return _view(recorded, {"segments": {name: segments[name] for name in order}})
 
 
-def _assembly(sealed: Sealed, windows: Windows) -> StageView:
+def _assembly(sealed: SealedStep, windows: WindowResolver) -> StageView:
     assembly = sealed.facts.assembly
     if assembly is None:
         return _NOTHING
@@ -235,7 +235,7 @@ def _provenance(assembly: Assembly) -> str | None:
     return next((name for name in ("simulated", "derived") if marks.get(name) is True), None)
 
 
-def _injection(sealed: Sealed) -> StageView:
+def _injection(sealed: SealedStep) -> StageView:
     injections = sealed.facts.injections
     others = list(sealed.facts.elsewhere) or None
     if not injections:

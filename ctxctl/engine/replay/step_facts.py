@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from ctxctl.engine.replay.changes import Cause, Named
-from ctxctl.engine.replay.item_table import Book
+from ctxctl.engine.replay.changes import Cause, NamedItem
+from ctxctl.engine.replay.item_table import ItemTable
 from ctxctl.engine.replay.placements import Placer
 from ctxctl.model.records import (
     Assembly,
@@ -32,12 +32,12 @@ _MORE = 1.25
 _FEW = 16
 
 
-def exceeds(counted: int, left: int) -> bool:
+def exceeds_remainder(counted: int, left: int) -> bool:
     """Whether a text is longer than what a budget says was left of it, in whatever tokens either is."""
     return counted > max(left + _FEW, _MORE * left)
 
 
-def overcuts(placement: Placement, left: int | None) -> bool:
+def holds_uncut(placement: Placement, left: int | None) -> bool:
     """Whether a placement still has the whole text of an item of which a budget left a part (None: all).
 
     A block's own text is what was sent, and a text that its item calls cut is the part that was left.
@@ -45,10 +45,10 @@ def overcuts(placement: Placement, left: int | None) -> bool:
     if left is None:
         return False
     whole = placement.content is not None and not placement.own and not placement.truncated
-    return whole and exceeds(placement.counted, left)
+    return whole and exceeds_remainder(placement.counted, left)
 
 
-class Facts:
+class StepFacts:
     """The records of one step and one target, in line order; mutable until the step is sealed."""
 
     __slots__ = (
@@ -98,7 +98,7 @@ class Facts:
         self.elsewhere: dict[str, None] = {}
         """Other targets that something was injected for."""
 
-    def take(self, later: Facts) -> None:
+    def take(self, later: StepFacts) -> None:
         """Add the facts of a later stretch of the same step."""
         self.surfaces += later.surfaces
         if later.selection is not None:
@@ -122,9 +122,9 @@ class Facts:
         self.model = later.model or self.model
         self.elsewhere.update(later.elsewhere)
 
-    def copy(self) -> Facts:
+    def copy(self) -> StepFacts:
         """An independent copy, for a snapshot of a replay."""
-        twin = Facts()
+        twin = StepFacts()
         twin.take(self)
         return twin
 
@@ -140,13 +140,13 @@ class Facts:
         return merged
 
 
-class Reading:
+class FactsReading:
     """A step's facts read against the items of its thread."""
 
     def __init__(
         self,
-        facts: Facts,
-        book: Book,
+        facts: StepFacts,
+        book: ItemTable,
         placer: Placer,
         assembled: list[Placement] | None = None,
     ) -> None:
@@ -240,9 +240,9 @@ class Reading:
             return Cause("expired", recorded)
         return Cause("unrecorded", recorded)
 
-    def named(self) -> tuple[Named, ...]:
+    def named(self) -> tuple[NamedItem, ...]:
         """Candidates, omissions and drops, in the order recorded: the possible `omitted` of a step."""
-        found: list[Named] = []
+        found: list[NamedItem] = []
         selection = self.facts.selection
         if selection is not None:
             found += (self._name(r.ref, r.reason) for r in selection.omitted)
@@ -253,7 +253,7 @@ class Reading:
         reasons = {n.item: n.cause for n in reversed(found) if n.cause.reason is not None}
         return tuple(n._replace(cause=reasons.get(n.item, n.cause)) for n in found)
 
-    def _unsent(self) -> Iterator[Named]:
+    def _unsent(self) -> Iterator[NamedItem]:
         """What came at this step and went into a compaction of it: no frame ever had it."""
         for compaction in self.facts.compactions:
             reason = "budget_limit" if compaction.summary is None else "superseded_by_summary"
@@ -261,9 +261,9 @@ class Reading:
                 if self._book.item_of(ref) in self.facts.entered:
                     yield self._name(ref, reason)
 
-    def _name(self, ref: str, reason: str | None) -> Named:
+    def _name(self, ref: str, reason: str | None) -> NamedItem:
         placement = self._placer.ref(ref)
-        return Named(placement.item, placement, Cause(None, reason))
+        return NamedItem(placement.item, placement, Cause(None, reason))
 
     def scores(self) -> dict[str, float]:
         """Scores that the selection gave, by item."""

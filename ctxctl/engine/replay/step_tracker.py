@@ -123,7 +123,7 @@ class Cursor:
         self.inj_ids.clear()
 
 
-class Stand(NamedTuple):
+class CursorPosition(NamedTuple):
     """Where a thread's cursor stood at an event that is taken later."""
 
     key: ThreadKey
@@ -133,15 +133,15 @@ class Stand(NamedTuple):
     step_id: str | None
 
 
-def stand_of(cursor: Cursor | Stand) -> Stand:
+def position_of(cursor: Cursor | CursorPosition) -> CursorPosition:
     """Where a cursor stands now."""
-    return Stand(cursor.key, cursor.turn, cursor.step, cursor.turn_id, cursor.step_id)
+    return CursorPosition(cursor.key, cursor.turn, cursor.step, cursor.turn_id, cursor.step_id)
 
 
-class Place(NamedTuple):
+class EventPlace(NamedTuple):
     """Where an event goes."""
 
-    cursor: Cursor | Stand
+    cursor: Cursor | CursorPosition
     opened: bool
     """The event is the first of a new step (which is the cursor's open one)."""
     new_turn: bool
@@ -162,7 +162,7 @@ _FRAME_EVENTS = frozenset(
 )
 
 
-class Tracker:
+class StepTracker:
     """Assigns events, in line order, to threads, turns and steps."""
 
     def __init__(self) -> None:
@@ -173,9 +173,9 @@ class Tracker:
         self._open: dict[str | None, dict[int, Cursor]] = {}
         """By session, the threads that have not ended."""
 
-    def copy(self) -> Tracker:
+    def copy(self) -> StepTracker:
         """An independent copy, for a snapshot of a replay."""
-        twin = Tracker()
+        twin = StepTracker()
         twin._take(cursor.copy() for cursor in self.cursors.values())
         twin._session_of = dict(self._session_of)
         twin._last_session = self._last_session
@@ -190,7 +190,7 @@ class Tracker:
         }
 
     @classmethod
-    def restored(cls, state: dict[str, Any]) -> Tracker:
+    def restored(cls, state: dict[str, Any]) -> StepTracker:
         """The tracker that `state` described."""
         tracker = cls()
         tracker._take(Cursor.restored(row, number) for number, row in enumerate(state["cursors"]))
@@ -224,14 +224,14 @@ class Tracker:
             del still[cursor.number]
         return found
 
-    def place(self, event: Event) -> Place:
+    def place(self, event: Event) -> EventPlace:
         """Assign one event; to be called once for each event that belongs to a step, in line order."""
         cursor = self._cursor(event.session_id, event.thread_id)
         if event.attempt_id is not None:
             return self._attempted(cursor, event)
         return self._place(cursor, event)
 
-    def _attempted(self, cursor: Cursor, event: Event) -> Place:
+    def _attempted(self, cursor: Cursor, event: Event) -> EventPlace:
         """Another attempt at a task is another step: what the one before was given stays as it was."""
         again = _another_attempt(cursor, event)
         here = event.turn_id is None or event.turn_id == cursor.turn_id
@@ -245,7 +245,7 @@ class Tracker:
             cursor.task = event.task_id or cursor.task
         return place
 
-    def _place(self, cursor: Cursor, event: Event) -> Place:
+    def _place(self, cursor: Cursor, event: Event) -> EventPlace:
         """By the ids of turn and step alone."""
         turn_id, step_id = event.turn_id, event.step_id
         if (
@@ -257,7 +257,7 @@ class Tracker:
                 return self._settle(cursor, event)
             if cursor.injected and event.event_type in _FRAME_EVENTS:
                 cursor.pending = True
-            return Place(cursor, False, False, False)
+            return EventPlace(cursor, False, False, False)
         return self._move(cursor, event)
 
     def _cursor(self, session: str | None, thread: str | None) -> Cursor:
@@ -279,14 +279,14 @@ class Tracker:
             self._memo[session, thread] = cursor
         return cursor
 
-    def _move(self, cursor: Cursor, event: Event) -> Place:
+    def _move(self, cursor: Cursor, event: Event) -> EventPlace:
         """The event names another turn or step than the open one, or is the thread's first."""
         turn_id, step_id = event.turn_id, event.step_id
         if cursor.turn and not cursor.step:
             return self._resume(cursor, event)
         if turn_id is not None and turn_id != cursor.turn_id:
             if turn_id in cursor.turns and (step_id is None or f"{turn_id}\0{step_id}" in cursor.seen):
-                return Place(cursor, False, False, True)
+                return EventPlace(cursor, False, False, True)
             if cursor.turn and cursor.turn_id is None and not (cursor.assembled or cursor.injected):
                 # What comes before the first turn id (tools, system prompt) belongs to that turn.
                 cursor.turn_id = turn_id
@@ -302,7 +302,7 @@ class Tracker:
         if step_id is None or step_id == cursor.step_id:
             return self._settle(cursor, event)
         if step_id in cursor.named_steps:
-            return Place(cursor, False, False, True)
+            return EventPlace(cursor, False, False, True)
         second = event.event_type == vocab.ASSEMBLY_CREATED and cursor.assembled and _for_model(event)
         if cursor.step_id is None and not cursor.named_steps and not second:
             cursor.step_id = step_id
@@ -311,7 +311,7 @@ class Tracker:
         cursor.open_step(step_id)
         return self._settle(cursor, event, opened=True)
 
-    def _resume(self, cursor: Cursor, event: Event) -> Place:
+    def _resume(self, cursor: Cursor, event: Event) -> EventPlace:
         """The thread had ended: what names its turns and steps is late, all else sets off another turn."""
         turn_id, step_id = event.turn_id, event.step_id
         if step_id is not None:
@@ -321,13 +321,15 @@ class Tracker:
         else:
             late = event.event_type == vocab.USAGE_REPORTED
         if late:
-            return Place(cursor, False, False, True)
+            return EventPlace(cursor, False, False, True)
         cursor.open_turn(turn_id)
         cursor.open_step(step_id)
         self._open.setdefault(cursor.key.session, {})[cursor.number] = cursor
         return self._settle(cursor, event, opened=True, new_turn=True)
 
-    def _settle(self, cursor: Cursor, event: Event, *, opened: bool = False, new_turn: bool = False) -> Place:
+    def _settle(
+        self, cursor: Cursor, event: Event, *, opened: bool = False, new_turn: bool = False
+    ) -> EventPlace:
         """Note model assemblies and injections; without step ids, a second one opens a new step."""
         record = event.record
         if isinstance(record, Assembly) and record.target == vocab.MODEL:
@@ -346,7 +348,7 @@ class Tracker:
                 cursor.inj_ids.add(record.assembly_id)
         elif cursor.injected and event.event_type in _FRAME_EVENTS:
             cursor.pending = True
-        return Place(cursor, opened, new_turn, False)
+        return EventPlace(cursor, opened, new_turn, False)
 
 
 def _another_attempt(cursor: Cursor, event: Event) -> bool:

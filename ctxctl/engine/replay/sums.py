@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.replay.changes import Cause, Context, Named, changes_of
+from ctxctl.engine.replay.changes import Cause, ChangeContext, NamedItem, changes_of
 from ctxctl.engine.replay.frames import delta_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.engine.replay.thread import Sealed, ThreadState
+from ctxctl.engine.replay.thread import SealedStep, ThreadState
 from ctxctl.model.content import Content
 from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Counts, Ledger, Placement, Step, Summary, Turn
@@ -15,7 +15,7 @@ from ctxctl.model.results import Counts, Ledger, Placement, Step, Summary, Turn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ctxctl.engine.replay.rules import Rules
+    from ctxctl.engine.replay.rules import ReplayRules
 
 _TITLE = 200
 """Characters of a prompt kept as a turn's title."""
@@ -25,7 +25,7 @@ _EARLIER = frozenset(("thread_summary", "assistant_message", "reasoning", "tool_
 _NOTES = ("<local-command-", "<command-name>", "<command-message>", "<bash-")
 
 
-class Totals:
+class RunningTotals:
     """Sums over all steps so far."""
 
     def __init__(self) -> None:
@@ -41,9 +41,9 @@ class Totals:
         self._last: dict[ThreadKey, dict[str, int]] = {}
         """By thread, the tokens of its last window by counting method."""
 
-    def copy(self) -> Totals:
+    def copy(self) -> RunningTotals:
         """An independent copy, for a snapshot of a replay."""
-        twin = Totals()
+        twin = RunningTotals()
         twin.__dict__.update(self.__dict__)
         twin._counts = list(self._counts)
         twin._last = dict(self._last)
@@ -101,7 +101,7 @@ class TurnState:
         """Current copies, at the turn's start, of the items that its steps touched."""
         self.causes: dict[str, Cause] = {}
         """Why each item that left during the turn, and has not come back, did."""
-        self.named: dict[str, Named] = {}
+        self.named: dict[str, NamedItem] = {}
         self.truncated: frozenset[str] = frozenset()
         self.rescored: frozenset[str] = frozenset()
         self.simulated = False
@@ -156,14 +156,14 @@ class TurnState:
         if self.title is None:
             self.title = _title(sealed, thread.placer.text)
 
-    def finish(self, thread: ThreadState, rules: Rules) -> Turn:
+    def finish(self, thread: ThreadState, rules: ReplayRules) -> Turn:
         """The turn's value."""
         last = self.last
         if self.steps == 1:
             counts, changes = last.counts, last.changes
         else:
             after = thread.frame
-            context = Context(
+            context = ChangeContext(
                 self._cause_of, self.truncated, self.rescored, tuple(self.named.values()), self.simulated
             )
             delta = delta_of(self.before, after.placements)
@@ -188,7 +188,7 @@ class TurnState:
             title=self._shown(thread, rules),
         )  # fmt: skip
 
-    def _shown(self, thread: ThreadState, rules: Rules) -> str | None:
+    def _shown(self, thread: ThreadState, rules: ReplayRules) -> str | None:
         if not isinstance(self.title, Content):
             return self.title
         return (rules.read or thread.placer.text)(self.title)[:_TITLE]
@@ -197,7 +197,7 @@ class TurnState:
         return self.causes.get(item, Cause("unrecorded"))
 
 
-def _title(sealed: Sealed, read: Callable[[Content], str]) -> str | Content | None:
+def _title(sealed: SealedStep, read: Callable[[Content], str]) -> str | Content | None:
     """The prompt among what was added.
 
     Where a summary came in, earlier messages come in again with it, and a runtime's notes on its own command:

@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ctxctl.engine.replay.annotations import Telling
-from ctxctl.engine.replay.append import grown
-from ctxctl.engine.replay.changes import Cause, Changes, Context, changes_of, rescored, standing
-from ctxctl.engine.replay.edits import Editing
-from ctxctl.engine.replay.frames import Delta, FrameState, delta_of, recorded_sum
+from ctxctl.engine.replay.annotations import AnnotationState
+from ctxctl.engine.replay.append import appended_frame
+from ctxctl.engine.replay.changes import (
+    Cause,
+    ChangeContext,
+    Changes,
+    changes_of,
+    rescored_items,
+    standing_copies,
+)
+from ctxctl.engine.replay.edits import ThreadEdits
+from ctxctl.engine.replay.frames import FrameDelta, FrameState, delta_of, recorded_sum
 from ctxctl.engine.replay.placements import Count
-from ctxctl.engine.replay.renderings import difference
-from ctxctl.engine.replay.step_facts import Facts, Reading, overcuts
+from ctxctl.engine.replay.renderings import rendering_difference
+from ctxctl.engine.replay.step_facts import FactsReading, StepFacts, holds_uncut
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.replay.thread_data import StepIds, ThreadData
-from ctxctl.engine.replay.window import Windows
-from ctxctl.engine.simulate.fitting import Fitted, Fitting, under
-from ctxctl.engine.simulate.run import Sent, Simulation
-from ctxctl.engine.sizes.cache_misses import Cached
-from ctxctl.engine.sizes.cache_settings import Settings, broken
-from ctxctl.engine.sizes.doubts import Before
-from ctxctl.engine.sizes.prefix import Prefix, possible_prefix, provider_order
+from ctxctl.engine.replay.window import WindowResolver
+from ctxctl.engine.simulate.fitting import Fitted, Fitting, cause_under_policy
+from ctxctl.engine.simulate.run import SentStep, Simulation
+from ctxctl.engine.sizes.cache_misses import CacheMemory
+from ctxctl.engine.sizes.cache_settings import RequestSettings, broken_setting
+from ctxctl.engine.sizes.doubts import BillBefore
+from ctxctl.engine.sizes.prefix import CommonPrefix, possible_prefix, provider_order
 from ctxctl.engine.sizes.sent import NEW, moved_by
 from ctxctl.model.content import ContentStore
 from ctxctl.model.records import Failure, Injection, Usage
@@ -42,27 +49,27 @@ def _or_detached(cause_of: Callable[[str], Cause], taken_back: frozenset[str]) -
     return cause
 
 
-class Sealed(NamedTuple):
+class SealedStep(NamedTuple):
     """A step whose frame is taken; only its usage may still come."""
 
     ids: StepIds
-    facts: Facts
-    reading: Reading
+    facts: StepFacts
+    reading: FactsReading
     basis: Basis
     layer: Layer
     before: FrameTotals
-    delta: Delta
+    delta: FrameDelta
     changes: Changes
-    prefix: Prefix | None
+    prefix: CommonPrefix | None
     saved: int | None
     skips: int
     """Items that the selection records as skipped unchanged."""
     order: list[Placement]
-    context: Context
+    context: ChangeContext
     """What its facts say of its changes."""
     was: dict[str, int]
     """Current copies, before the step, of the items that it touched or named."""
-    settings: Settings
+    settings: RequestSettings
     """Its request less the window."""
 
 
@@ -84,7 +91,7 @@ class BilledStep(NamedTuple):
     model: str | None
 
 
-class Declared(NamedTuple):
+class DeclaredMode(NamedTuple):
     """A mode and whether the trace (or an importer, or a policy) said it."""
 
     mode: Mode
@@ -110,9 +117,9 @@ class ThreadState(ThreadData):
     def __init__(self, key: ThreadKey, target: str, store: ContentStore, count: Count) -> None:
         super().__init__(key, target, store, count)
         self.frame = FrameState()
-        self.windows = Windows(self.placer)
-        self.mode: Declared | None = None
-        self.sealed: Sealed | None = None
+        self.windows = WindowResolver(self.placer)
+        self.mode: DeclaredMode | None = None
+        self.sealed: SealedStep | None = None
         self.usage: Usage | None = None
         self.failures: tuple[Failure, ...] = ()
         """Of the open step's request, in order, that no answer followed."""
@@ -128,17 +135,17 @@ class ThreadState(ThreadData):
         """The last frame in the provider's order."""
         self.billed: BilledStep | None = None
         """The last step with usage."""
-        self.settings = Settings()
+        self.settings = RequestSettings()
         """The last request's, less its window."""
-        self.cached: Cached | None = None
+        self.cached: CacheMemory | None = None
         """The last request with a bill, as far as a prompt cache remembers it."""
-        self.last_bill: Before | None = None
+        self.last_bill: BillBefore | None = None
         """The same bill in full, for the doubts of the next one."""
         self.ahead: list[Placement] = []
         """As `assembled`, of an assembly that came after the seal."""
         self.simulation: Simulation | None = None
         """The policy that decides what is sent; None where the trace does."""
-        self.sent: Sent | None = None
+        self.sent: SentStep | None = None
         """What it sent at the last sealed step."""
         self.fitting: Fitting | None = None
         """The policy that decides what is left out; None where the trace does."""
@@ -150,7 +157,7 @@ class ThreadState(ThreadData):
         """Tokens of the recorded frame, where an edit or a policy makes another one of it."""
         self.recorded_moved: Vector = NOTHING
         """What came and left of that one at the last sealed step."""
-        self.telling = Telling()
+        self.telling = AnnotationState()
 
     def kept(self) -> ThreadState:
         """What a snapshot holds: a copy, or the thread itself once it has ended, for it seldom goes on."""
@@ -202,7 +209,7 @@ class ThreadState(ThreadData):
         """Whether a policy makes its frames."""
         return self.simulation is not None or self.fitting is not None
 
-    def edit(self, editing: Editing) -> None:
+    def edit(self, editing: ThreadEdits) -> None:
         """Leave out and replace from the first frame on."""
         self.editing = editing
         self.placer.texts = editing.texts
@@ -226,7 +233,7 @@ class ThreadState(ThreadData):
             return self.recorded_used
         return self.frame.recorded
 
-    def open_facts(self) -> Facts:
+    def open_facts(self) -> StepFacts:
         """Where a record of the current line belongs: this step, or what follows its seal."""
         return self.facts if self.later is None else self.later
 
@@ -237,7 +244,7 @@ class ThreadState(ThreadData):
         self.telling.opens()
         if self.sealed is not None:
             self.assembled, self.ahead = self.ahead, []
-        self.facts = self.later if self.later is not None else Facts()
+        self.facts = self.later if self.later is not None else StepFacts()
         self.later = None
         self.sealed = None
         self.usage = self.asked = None
@@ -267,7 +274,7 @@ class ThreadState(ThreadData):
         if self.later is not None:
             self.facts.take(self.later)
         self.assembled = placements
-        self.later = Facts()
+        self.later = StepFacts()
 
     def take_injection(self, injection: Injection) -> None:
         """An injection ends the step's facts; it may name an assembly other than the last."""
@@ -283,22 +290,22 @@ class ThreadState(ThreadData):
             if named is not None:
                 facts.assembly, self.assembled = named
 
-    def _left(self, frame: list[Placement], reading: Reading) -> list[Placement] | None:
+    def _left(self, frame: list[Placement], reading: FactsReading) -> list[Placement] | None:
         """The frame less what was redacted, and with what a budget cut as it left it; None: as it is."""
         made = self.telling.veil(frame, self.placer.veiled)
         left = reading.cut_to()
         if not left:
             return made
         shown = frame if made is None else made
-        cut = [self.placer.cut(p, left[p.item]) if overcuts(p, left.get(p.item)) else p for p in shown]
+        cut = [self.placer.cut(p, left[p.item]) if holds_uncut(p, left.get(p.item)) else p for p in shown]
         return cut if any(a is not b for a, b in zip(cut, frame, strict=True)) else None
 
-    def seal(self, *, list_skipped: bool = False) -> Sealed:
+    def seal(self, *, list_skipped: bool = False) -> SealedStep:
         """Take the open step's frame and compare it with the one before."""
         assert self.ids is not None
         assert self.mode is not None
         facts = self.facts
-        reading = Reading(facts, self.book, self.placer, self.assembled)
+        reading = FactsReading(facts, self.book, self.placer, self.assembled)
         before, self.reweighed = FrameTotals(self.frame.used, self.reweighed, self.frame.placements), 0
         recorded = self.recorded()
         basis, after, delta = self._next_frame(recorded, facts, reading)
@@ -324,14 +331,14 @@ class ThreadState(ThreadData):
             delta = known if known is not None else delta_of(before.placements, after)
             named, cut = named + self.fitted.named, self.fitted.truncated
             truncated = truncated | cut if truncated else cut
-            cause_of = under(cause_of, self.fitted)
-        was = standing(self.frame, delta, named)
+            cause_of = cause_under_policy(cause_of, self.fitted)
+        was = standing_copies(self.frame, delta, named)
         self.frame.move_to(after, delta)
         scored = self._rescored(reading)
         simulated = self.sent is not None
         taken_back = frozenset(self.sent.removed) if self.sent is not None else frozenset()
         cause_of = _or_detached(cause_of, taken_back) if taken_back else cause_of
-        context = Context(cause_of, truncated, scored, named, simulated, self._differs)
+        context = ChangeContext(cause_of, truncated, scored, named, simulated, self._differs)
         changes = changes_of(before.placements, was, self.frame, delta, context, list_skipped=list_skipped)
         settings = self._settings(facts)
         prefix = self._prefix(before, after, delta, settings)
@@ -339,44 +346,44 @@ class ThreadState(ThreadData):
             self.placed.update(p.item for p in delta.inserted)
         saved, skips = self._saved(reading)
         layer: Layer = "injected" if facts.injections else "available" if basis == "items" else "view"
-        self.sealed = Sealed(
+        self.sealed = SealedStep(
             self.ids, facts, reading, basis, layer, before, delta, changes, prefix, saved, skips, after,
             context, was, settings,
         )  # fmt: skip
         self.first = False
         self.model = facts.model or self.model
         if self.later is None:
-            self.later = Facts()
+            self.later = StepFacts()
         return self.sealed
 
     def _next_frame(
-        self, before: list[Placement], facts: Facts, reading: Reading
-    ) -> tuple[Basis, list[Placement], Delta]:
+        self, before: list[Placement], facts: StepFacts, reading: FactsReading
+    ) -> tuple[Basis, list[Placement], FrameDelta]:
         assert self.mode is not None
         if self.mode.mode == "window":
             basis, after = self.windows.frame(self, facts, reading)
             return basis, after, self.windows.delta(before, after) or delta_of(before, after)
         if self.simulation is not None:
             self.sent = self.simulation.send(self, facts)
-        basis, after, same = grown(self, facts, reading, self.recorded(), self.sent)
+        basis, after, same = appended_frame(self, facts, reading, self.recorded(), self.sent)
         return basis, after, delta_of(before, after, same)
 
     def _prefix(
-        self, before: FrameTotals, after: list[Placement], delta: Delta, settings: Settings
-    ) -> Prefix | None:
+        self, before: FrameTotals, after: list[Placement], delta: FrameDelta, settings: RequestSettings
+    ) -> CommonPrefix | None:
         """What the step's request begins with like the one before, which it then takes the place of."""
         was, now = self.laid_out, provider_order(after, self.frame.head)
-        setting = broken(self.settings, settings)
+        setting = broken_setting(self.settings, settings)
         self.laid_out, self.settings = now, settings
         if self.first or self.book.target != MODEL:
             return None
         same = delta.prefix if was is before.placements and now is after else 0
         return possible_prefix(was, now, before.used, same, self.frame.holds, setting)
 
-    def _settings(self, facts: Facts) -> Settings:
+    def _settings(self, facts: StepFacts) -> RequestSettings:
         """The step's request less its window: what is told of it, else as the one before."""
         told = facts.assembly.request if facts.assembly is not None else None
-        return Settings(
+        return RequestSettings(
             facts.model or self.settings.model,
             told if told is not None else self.settings.request,
             self.frame.images > 0,
@@ -384,17 +391,17 @@ class ThreadState(ThreadData):
         )
 
     def _differs(self, was: Placement, now: Placement) -> str:
-        return difference(was, now, self.placer.text)
+        return rendering_difference(was, now, self.placer.text)
 
-    def _rescored(self, reading: Reading) -> frozenset[str]:
+    def _rescored(self, reading: FactsReading) -> frozenset[str]:
         scores = reading.scores()
-        found = rescored(self.scores, scores)
+        found = rescored_items(self.scores, scores)
         self.scores.update(scores)
         if self.fitting is not None:
             self.fitting.scored(scores)
         return found
 
-    def _saved(self, reading: Reading) -> tuple[int | None, int]:
+    def _saved(self, reading: FactsReading) -> tuple[int | None, int]:
         """Tokens of the items recorded as skipped at this step, and their number."""
         skipped = {self.book.item_of(r.ref) for r in reading.unchanged()}
         if self.sent is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ctxctl.engine.replay.edits import Editing
-from ctxctl.engine.replay.item_table import Book
+from ctxctl.engine.replay.edits import ThreadEdits
+from ctxctl.engine.replay.item_table import ItemTable
 from ctxctl.engine.replay.placements import Count, Placer
-from ctxctl.engine.replay.step_facts import Facts
+from ctxctl.engine.replay.step_facts import StepFacts
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.content import ContentStore
 from ctxctl.model.results import Placement
@@ -34,16 +34,16 @@ class ThreadData:
 
     def __init__(self, key: ThreadKey, target: str, store: ContentStore, count: Count) -> None:
         self.key = key
-        self.book = Book(target)
+        self.book = ItemTable(target)
         self.placer = Placer(self.book, store, count)
         self.ids: StepIds | None = None
-        self.facts = Facts()
+        self.facts = StepFacts()
         """Recorded for the open step so far, up to its last assembly if it has one."""
-        self.later: Facts | None = None
+        self.later: StepFacts | None = None
         """Recorded after the open step's last assembly: this step's if a seal follows, else the next's."""
         self.assembled: list[Placement] = []
         """The open step's assembly, resolved as of its line."""
-        self.editing: Editing | None = None
+        self.editing: ThreadEdits | None = None
         """What is dropped or set, before any policy; None where nothing is."""
         self.scores: dict[str, float] = {}
         self.placed: set[str] = set()

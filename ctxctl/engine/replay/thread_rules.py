@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxctl.engine.replay.frames import delta_of, recorded_sum
-from ctxctl.engine.replay.thread import Declared, ThreadState
+from ctxctl.engine.replay.thread import DeclaredMode, ThreadState
 from ctxctl.engine.simulate.fitting import Fitting, LimitsOf
 from ctxctl.engine.simulate.run import Simulation
-from ctxctl.engine.sizes.limits import in_force
-from ctxctl.engine.sizes.scales import Plain
+from ctxctl.engine.sizes.limits import limits_in_force
+from ctxctl.engine.sizes.scales import Uncalibrated
 
 if TYPE_CHECKING:
-    from ctxctl.engine.replay.rules import Rules
+    from ctxctl.engine.replay.rules import ReplayRules
     from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.model.records import Budget
     from ctxctl.model.whatif import Limits
 
 
-def follow(thread: ThreadState, model: str | None, rules: Rules) -> None:
+def follow_model(thread: ThreadState, model: str | None, rules: ReplayRules) -> None:
     """Have a thread counted as a model counts; costs the window where that is another encoding.
 
     Each step is counted as its own model counts.  What entered before under another encoding has another size
@@ -51,25 +51,25 @@ def _recount(thread: ThreadState) -> None:
         thread.recorded_used += recorded_sum(thread.recorded()) - recorded
 
 
-def limits_under(rules: Rules) -> LimitsOf:
+def limits_under(rules: ReplayRules) -> LimitsOf:
     """What finds the limits that a policy is to keep."""
 
     def find(budget: Budget | None, model: str | None, provider: str | None, client: str | None) -> Limits:
         named = rules.model or model or rules.first_model
-        return in_force(budget, named, provider, rules, client=client).limits
+        return limits_in_force(budget, named, provider, rules, client=client).limits
 
     return find
 
 
-def started(key: ThreadKey, rules: Rules) -> ThreadState:
+def new_thread(key: ThreadKey, rules: ReplayRules) -> ThreadState:
     """A new thread: nothing is in it yet, and what decides over its frames is at hand."""
     thread = ThreadState(key, rules.target, rules.store, rules.count)
-    thread.placer.weigher.keeps = not isinstance(rules.scales, Plain)
+    thread.placer.weigher.keeps = not isinstance(rules.scales, Uncalibrated)
     thread.placer.weigher.scale = rules.scales.scale(rules.model or rules.first_model, None)
     thread.placer.weigher.encoding = rules.encoding if rules.encodings is not None else None
     if rules.policy is not None:
         thread.simulation = Simulation(rules.policy)
-        thread.mode = Declared(rules.policy.mode, True)
+        thread.mode = DeclaredMode(rules.policy.mode, True)
     if rules.fitter is not None:
         thread.fitting = Fitting(rules.fitter, limits_under(rules), rules.trim, alone=rules.limits.given)
     if rules.edits is not None:

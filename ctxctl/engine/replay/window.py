@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.append import compacted
-from ctxctl.engine.replay.frames import Delta, delta_of
+from ctxctl.engine.replay.append import after_compactions
+from ctxctl.engine.replay.frames import FrameDelta, delta_of
 from ctxctl.engine.replay.placements import Placer
-from ctxctl.engine.replay.reweighing import Anew
+from ctxctl.engine.replay.reweighing import Reweigher
 from ctxctl.model.records import Assembly, Block, Splice
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import Basis
 
 if TYPE_CHECKING:
-    from ctxctl.engine.replay.step_facts import Facts, Reading
+    from ctxctl.engine.replay.step_facts import FactsReading, StepFacts
     from ctxctl.engine.replay.thread_data import ThreadData
 
 _OPEN = 8
@@ -102,20 +102,20 @@ class _Hint(NamedTuple):
     removed: list[Placement]
     inserted: list[Placement]
 
-    def delta(self) -> Delta:
+    def delta(self) -> FrameDelta:
         """The difference that the splicing made."""
-        return Delta(self.head, self.tail, self.removed, self.inserted, False, self.base, self.made)
+        return FrameDelta(self.head, self.tail, self.removed, self.inserted, False, self.base, self.made)
 
 
-class Change(NamedTuple):
+class FrameChange(NamedTuple):
     """Two frames and their difference."""
 
     before: list[Placement]
     after: list[Placement]
-    delta: Delta
+    delta: FrameDelta
 
 
-class Windows:
+class WindowResolver:
     """Resolves assemblies to placements and builds window-mode frames."""
 
     def __init__(self, placer: Placer) -> None:
@@ -134,16 +134,16 @@ class Windows:
         self._live_taken = False
         self._hint: _Hint | None = None
         """What the last splicing left alone."""
-        self.change: Change | None = None
+        self.change: FrameChange | None = None
         """The last frame's difference from the one before, where it is known already."""
         self._era = 0
         """How often sizes became others."""
         self.fault: str | None = None
         """What was wrong with the last assembly's splices, as a problem's slug; the replay reports it."""
 
-    def copy(self, placer: Placer) -> Windows:
+    def copy(self, placer: Placer) -> WindowResolver:
         """An independent copy, for a snapshot of a replay."""
-        twin = Windows(placer)
+        twin = WindowResolver(placer)
         twin._resolved = _by_id(self._parked) if self._parked else self._resolved.copy()
         twin._open = self._open.copy()
         twin._raw, twin._live, twin._live_taken = self._raw, self._live, self._live_taken
@@ -158,7 +158,7 @@ class Windows:
         self._parked = self._parked or tuple(self._resolved.values())
         self._resolved = OrderedDict()
 
-    def recount(self, anew: Anew) -> None:
+    def recount(self, anew: Reweigher) -> None:
         """Sizes are others from here on: of what is kept, and of what is made of it later."""
         self._raw, self._live = anew.all(self._raw), anew.all(self._live)
         self._hint = self.change = None
@@ -276,14 +276,16 @@ class Windows:
         found = self._resolved.get(assembly_id) if assembly_id is not None else None
         return found.blocks if found is not None else None
 
-    def delta(self, before: list[Placement], after: list[Placement]) -> Delta | None:
+    def delta(self, before: list[Placement], after: list[Placement]) -> FrameDelta | None:
         """The difference of two frames if the last frame's making gave it."""
         change = self.change
         if change is not None and change.before is before and change.after is after:
             return change.delta
         return None
 
-    def frame(self, thread: ThreadData, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement]]:
+    def frame(
+        self, thread: ThreadData, facts: StepFacts, reading: FactsReading
+    ) -> tuple[Basis, list[Placement]]:
         """The window by the strongest thing recorded, with older versions of an item marked stale."""
         if facts.assembly is not None or facts.selection is not None:
             thread.book.settle()
@@ -294,7 +296,7 @@ class Windows:
         if facts.selection is not None:
             visible = [p for p in reading.selected() if p.item not in dropped and _visible(thread, p)]
             if facts.cuts:
-                visible, _ = compacted(thread, facts.cuts, visible)
+                visible, _ = after_compactions(thread, facts.cuts, visible)
             return "selection", self._current(thread, visible)
         return "items", self._current(thread, self._live_frame(thread, dropped))
 
@@ -317,7 +319,7 @@ class Windows:
         hint = self._hint
         known = hint is not None and hint.base is self._raw and hint.made is raw
         change = hint.delta() if hint is not None and known else delta_of(self._raw, raw)
-        self.change = Change(self._raw, raw, change)
+        self.change = FrameChange(self._raw, raw, change)
         copies, multi = self._copies, self._multi
         for placement in change.removed:
             copies[placement.item] -= 1

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ctxctl.engine.replay.changes import Cause, Named
-from ctxctl.engine.replay.frames import Delta
-from ctxctl.engine.simulate.incremental import Keeping
-from ctxctl.engine.simulate.placements import Made, Trim
-from ctxctl.engine.simulate.runtime_record import Following, Held
-from ctxctl.engine.simulate.unfitted_window import ALL_SENT, History, Unsent
+from ctxctl.engine.replay.changes import Cause, NamedItem
+from ctxctl.engine.replay.frames import FrameDelta
+from ctxctl.engine.simulate.incremental import IncrementalWindow
+from ctxctl.engine.simulate.placements import PlacementMaker, Trim
+from ctxctl.engine.simulate.runtime_record import RecordComparison, RuntimeFollower
+from ctxctl.engine.simulate.unfitted_window import ALL_SENT, UnfittedWindow, UnplacedItem
 from ctxctl.model.fitting import Candidate, Fit, Fitter, Kept, Room, Verdict
 from ctxctl.model.results import Placement
 from ctxctl.model.whatif import Limits
 
 if TYPE_CHECKING:
-    from ctxctl.engine.replay.item_table import Version
+    from ctxctl.engine.replay.item_table import ItemVersion
     from ctxctl.engine.replay.placements import Placer
     from ctxctl.engine.replay.thread_data import ThreadData
     from ctxctl.model.records import Budget
@@ -44,10 +44,10 @@ class Fitted(NamedTuple):
     level: int | None = None
     cause_of: dict[str, Cause] = {}  # noqa: RUF012 (never changed)
     """Of the items that it took out, at least those that were in the frame before."""
-    named: tuple[Named, ...] = ()
+    named: tuple[NamedItem, ...] = ()
     """Those of them that were in no frame before."""
     truncated: frozenset[str] = frozenset()
-    held: Held | None = None
+    held: RecordComparison | None = None
     """Where the trace is of the policy's own runtime: what it recorded beside what it ought to have."""
 
     @property
@@ -71,23 +71,23 @@ class Fitting:
         """Something is supposed: nothing is held against what the runtime did under what was."""
         self.recorded: list[Placement] = []
         """The recorded frame, as it is without the policy."""
-        self._history = History()
-        self._following = Following(policy)
+        self._history = UnfittedWindow()
+        self._following = RuntimeFollower(policy)
         self._turns: dict[int, int] = {}
         self._pairs: dict[str, str] = {}
         self._open_calls: OrderedDict[str, None] = OrderedDict()
         self._state: object = None
         self._gone: frozenset[str] = frozenset()
-        self._made = Made(policy.name, trim)
+        self._made = PlacementMaker(policy.name, trim)
         self._candidates: dict[Placement, tuple[object, float | None, Candidate]] = {}
         """Made for a policy that keeps nothing, with the version and score that they were made of."""
-        self._keeping: Keeping | None = None
+        self._keeping: IncrementalWindow | None = None
         self._beside = 0
         """Tokens that the last step sent beside its content."""
         self._keeps = isinstance(policy, Kept) and policy.keeper() is not None
         self._told: dict[str, None] = {}
         """Items that the trace said something of since the step before."""
-        self._last: Version | None = None
+        self._last: ItemVersion | None = None
         """The version that the thread had learned last at the step before."""
 
     def copy(self) -> Fitting:
@@ -115,11 +115,11 @@ class Fitting:
     def frame(
         self,
         thread: ThreadData,
-        delta: Delta,
+        delta: FrameDelta,
         cap: Limits,
         cause_of: Callable[[str], Cause],
         beside: int = 0,
-    ) -> tuple[list[Placement], Delta | None, Fitted]:
+    ) -> tuple[list[Placement], FrameDelta | None, Fitted]:
         """The window under the policy after the recorded one went through `delta`.
 
         `beside` is what the thread's last bill had beside its content: it is sent again, so it takes room.
@@ -155,7 +155,7 @@ class Fitting:
             fitted = fitted._replace(held=held)
         return frame, None, self._judged(fitted, sum(p.tokens for p in frame))
 
-    def _unsent(self, thread: ThreadData, delta: Delta) -> Unsent:
+    def _unsent(self, thread: ThreadData, delta: FrameDelta) -> UnplacedItem:
         """What the step's records say was left out, or cut, and no request ever carried."""
         facts = thread.facts
         if not facts.entered or not (facts.compactions or facts.budgets):
@@ -175,7 +175,7 @@ class Fitting:
         found = [named[ref] for ref in cuts if ref in named]
         whole = {p.item: p for p in found if p.item in there and there[p.item].key != p.key}
         self._enter((*gone, *whole.values()), thread.ids.turn if thread.ids is not None else 0)
-        return Unsent(gone, whole) if gone or whole else ALL_SENT
+        return UnplacedItem(gone, whole) if gone or whole else ALL_SENT
 
     def _room(self, cap: int, limits: Limits) -> Room:
         """What is left for content beside what is sent and not recorded."""
@@ -192,12 +192,12 @@ class Fitting:
 
     def _kept(
         self, thread: ThreadData, room: Room | None, cap: int | None
-    ) -> tuple[list[Placement], Delta | None, Fitted]:
+    ) -> tuple[list[Placement], FrameDelta | None, Fitted]:
         """A step of a policy that keeps what it works out."""
         keeping = self._keeping
         if keeping is None:
             assert isinstance(self.policy, Kept)
-            keeping = self._keeping = Keeping(self.policy, self._state, self._gone)
+            keeping = self._keeping = IncrementalWindow(self.policy, self._state, self._gone)
         told = self._heard(thread)
         make = partial(self._candidate, thread)
         history = self._history
@@ -301,7 +301,7 @@ class Fitting:
         for at, reason in dropped.items():
             causes.setdefault(candidates[at].item, Cause("omitted", reason, None, True))
         named = tuple(
-            Named(candidates[at].item, candidates[at], Cause(None, reason, None, True))
+            NamedItem(candidates[at].item, candidates[at], Cause(None, reason, None, True))
             for at, reason in dropped.items()
             if candidates[at].item not in self._gone
         )
@@ -320,7 +320,7 @@ def _unknown() -> None:
     return None
 
 
-def under(cause_of: Callable[[str], Cause], fitted: Fitted) -> Callable[[str], Cause]:
+def cause_under_policy(cause_of: Callable[[str], Cause], fitted: Fitted) -> Callable[[str], Cause]:
     """Why an item left under the policy: what the policy did goes before what was recorded."""
 
     def cause(item: str) -> Cause:

@@ -6,11 +6,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ctxctl.engine.replay.changes import Cause, Named
-from ctxctl.engine.replay.frames import Delta, delta_of
+from ctxctl.engine.replay.changes import Cause, NamedItem
+from ctxctl.engine.replay.frames import FrameDelta, delta_of
 from ctxctl.engine.replay.placements import Placer
-from ctxctl.engine.simulate.placements import Made
-from ctxctl.engine.simulate.state import Make, Scene, by_place
+from ctxctl.engine.simulate.placements import PlacementMaker
+from ctxctl.engine.simulate.state import Make, SeatList, by_place
 from ctxctl.model.fitting import Cut, Drop, Kept, Moves, Note, Outcome, Room, Seat, Swap
 from ctxctl.model.results import Placement
 
@@ -23,30 +23,30 @@ class Edit(NamedTuple):
     after: Placement | None
 
 
-class Seen(NamedTuple):
+class CarriedOutStep(NamedTuple):
     """A step of a keeper, carried out."""
 
     outcome: Outcome
     frame: list[Placement]
-    delta: Delta | None
+    delta: FrameDelta | None
     """From the frame of the step before; None: that one is not known here."""
     causes: dict[str, Cause]
     """Of the items that left the frame and are left out."""
-    named: tuple[Named, ...]
+    named: tuple[NamedItem, ...]
     """What is left out and was not at the step before."""
     truncated: frozenset[str]
     tokens: int
     """In the frame."""
 
 
-class Keeping:
+class IncrementalWindow:
     """The keeper of one thread, the seats that it is given, and the frame that comes of them."""
 
     def __init__(self, policy: Kept, state: Any, gone: frozenset[str]) -> None:
         """`state` and `gone` (items that were left out) are of the step before."""
         self._policy = policy
         self._made_of = (state, gone)
-        self._scene = Scene()
+        self._scene = SeatList()
         self._begin()
 
     def _begin(self) -> None:
@@ -72,8 +72,8 @@ class Keeping:
 
     def step(
         self, window: list[Placement], told: Iterable[str], make: Make, room: Room | None,
-        made: Made, placer: Placer, grown: tuple[list[Placement], int] = ([], 0),
-    ) -> Seen:  # fmt: skip
+        made: PlacementMaker, placer: Placer, grown: tuple[list[Placement], int] = ([], 0),
+    ) -> CarriedOutStep:  # fmt: skip
         """Decide one step.
 
         Args:
@@ -109,7 +109,9 @@ class Keeping:
                     found.append(seat)
         return found
 
-    def _carried_out(self, moves: Moves, outcome: Outcome, made: Made, placer: Placer) -> Seen:
+    def _carried_out(
+        self, moves: Moves, outcome: Outcome, made: PlacementMaker, placer: Placer
+    ) -> CarriedOutStep:
         had: dict[str, bool] = {}
         """Of items of which a seat was or is dropped: whether one was at the step before."""
         edits: list[Edit] = []
@@ -143,13 +145,13 @@ class Keeping:
         was_gone = self._made_of[1] if self._fresh else None
         newly.sort(key=by_place)
         named = tuple(
-            Named(seat.placement.item, seat.placement, Cause(None, seat.fate.reason, None, True))
+            NamedItem(seat.placement.item, seat.placement, Cause(None, seat.fate.reason, None, True))
             for seat in newly
             if seat.fate is not None
             and not (had[seat.placement.item] if was_gone is None else seat.placement.item in was_gone)
         )
         self._fresh = False
-        return Seen(outcome, frame, delta, causes, named, self._truncated, self._tokens)
+        return CarriedOutStep(outcome, frame, delta, causes, named, self._truncated, self._tokens)
 
     def _account(self, seat: Seat, fate: Drop | Cut | Swap | None, had: dict[str, bool]) -> bool:
         """Take a seat's fate, or that it left; whether what is cut changed."""
@@ -164,7 +166,9 @@ class Keeping:
         seat.was = fate
         return cut
 
-    def _noted(self, notes: Sequence[tuple[int, Note]], made: Made, placer: Placer) -> Iterator[Edit]:
+    def _noted(
+        self, notes: Sequence[tuple[int, Note]], made: PlacementMaker, placer: Placer
+    ) -> Iterator[Edit]:
         """The policy's own texts, where they were and where they are."""
         now = {place: made.note(placer, note) for place, note in notes}
         for place in self._notes.keys() | now.keys():
@@ -181,11 +185,11 @@ class Keeping:
         assert fate is not None
         return Cause("omitted", fate.reason, None, True)
 
-    def _edited(self, edits: list[Edit]) -> tuple[list[Placement], Delta | None]:
+    def _edited(self, edits: list[Edit]) -> tuple[list[Placement], FrameDelta | None]:
         """The frame after the edits, which are in order, and how it differs from the one before."""
         before, old = self._frame, self._places
         if not edits and not self._fresh:
-            return before, Delta(len(before), 0, [], [], False, before, before)
+            return before, FrameDelta(len(before), 0, [], [], False, before, before)
         frame: list[Placement] = []
         places: list[int] = []
         removed: list[Placement] = []
@@ -214,7 +218,7 @@ class Keeping:
             return frame, None
         suffix = len(before) - at
         if self._plain(removed, inserted):
-            return frame, Delta(prefix, suffix, removed, inserted, False, before, frame)
+            return frame, FrameDelta(prefix, suffix, removed, inserted, False, before, frame)
         return frame, delta_of(before, frame, prefix, suffix)
 
     def _plain(self, removed: list[Placement], inserted: list[Placement]) -> bool:
@@ -231,7 +235,7 @@ class Keeping:
         )
 
 
-def _shown(seat: Seat, made: Made, placer: Placer) -> Placement | None:
+def _shown(seat: Seat, made: PlacementMaker, placer: Placer) -> Placement | None:
     """What is in the frame for a seat."""
     fate, placement = seat.fate, seat.placement
     assert isinstance(placement, Placement)

@@ -21,7 +21,7 @@ def uncut(text: str, _tokens: int, _side: str) -> str:
     return text
 
 
-class Made:
+class PlacementMaker:
     """Makes each placement once, so that one that stays is the same object from step to step."""
 
     def __init__(self, policy: str, trim: Trim) -> None:

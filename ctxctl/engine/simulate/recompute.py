@@ -13,15 +13,15 @@ from ctxctl.model.results import Placement, StageView
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.placements import Placer
-    from ctxctl.engine.replay.thread import Sealed, ThreadState
+    from ctxctl.engine.replay.thread import SealedStep, ThreadState
 
 
 LISTED: Final = 20
 """Places of a list that a difference shows."""
 
 
-def recomputed(
-    views: dict[str, StageView], thread: ThreadState, sealed: Sealed, rules: Recomputer
+def recomputed_stages(
+    views: dict[str, StageView], thread: ThreadState, sealed: SealedStep, rules: Recomputer
 ) -> dict[str, StageView]:
     """The stages with `matches` or `differs` where the rules can say; a stage not recorded stays so."""
     out = dict(views)
@@ -49,7 +49,7 @@ def _narrowed(expected: Any, told: Any) -> tuple[Any, Any]:
     return expected, told
 
 
-def _recorded(thread: ThreadState, sealed: Sealed) -> Recorded:
+def _recorded(thread: ThreadState, sealed: SealedStep) -> Recorded:
     facts, reading = sealed.facts, sealed.reading
     selection, budget, assembly = facts.selection, facts.budget, facts.assembly
     truncations = [t for one in facts.budgets for t in one.truncations]

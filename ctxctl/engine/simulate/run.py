@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.step_facts import Facts, Reading
+from ctxctl.engine.replay.step_facts import FactsReading, StepFacts
 from ctxctl.model.policy import Offered, Plan, Policy, Situation
 from ctxctl.model.results import Placement, StageView
 from ctxctl.model.vocab import APPEND_POINTS
@@ -30,7 +30,7 @@ class Simulation:
         twin._seen, twin._attached = self._seen, self._attached
         return twin
 
-    def send(self, thread: ThreadData, facts: Facts) -> Sent:
+    def send(self, thread: ThreadData, facts: StepFacts) -> SentStep:
         """Plan one step and turn the plan into placements; the policy's own are marked simulated."""
         for surface in facts.surfaces:
             self._attached = surface.available_source_refs
@@ -47,10 +47,10 @@ class Simulation:
         decided = {act.item for act in plan.acts} | set(self._seen) | set(plan.seen)
         own = _unattached(thread, facts, decided, self._attached)
         self._seen = plan.seen
-        return Sent(_behind_the_prompt(own, _placements(thread, plan)), plan)
+        return SentStep(_behind_the_prompt(own, _placements(thread, plan)), plan)
 
 
-class Sent(NamedTuple):
+class SentStep(NamedTuple):
     """What a step adds to the history, and the plan behind it."""
 
     placements: list[Placement]
@@ -73,7 +73,7 @@ def _speaks_of(question: str, source: str) -> bool:
 
 
 def _unattached(
-    thread: ThreadData, facts: Facts, decided: set[str], attached: tuple[str, ...] | None
+    thread: ThreadData, facts: StepFacts, decided: set[str], attached: tuple[str, ...] | None
 ) -> list[Placement]:
     """Items entered at this step that the policy has no say in (messages, tool results), as recorded."""
     found = []
@@ -111,7 +111,9 @@ def _behind_the_prompt(own: list[Placement], injected: list[Placement]) -> list[
     return own[:at] + injected + own[at:]
 
 
-def verified(views: dict[str, StageView], sent: Sent, reading: Reading) -> dict[str, StageView]:
+def verified_stages(
+    views: dict[str, StageView], sent: SentStep, reading: FactsReading
+) -> dict[str, StageView]:
     """Hold the recorded stages against the plan: `matches`, `differs` or `not_recorded`."""
     facts = reading.facts
     expected: dict[str, list[str]] = {"selected": [], "unchanged": []}

@@ -16,7 +16,7 @@ LISTED: Final = 20
 """Placements of a view that a difference lists."""
 
 
-class Held(NamedTuple):
+class RecordComparison(NamedTuple):
     """What a policy would have recorded of a step, beside what is recorded."""
 
     expected: Mapping[str, int]
@@ -33,7 +33,7 @@ class Held(NamedTuple):
     """Why the record need not be wrong where it says otherwise; None: it is."""
 
 
-class Following:
+class RuntimeFollower:
     """A policy that follows a runtime, on one thread of that runtime's own trace."""
 
     def __init__(self, policy: Fitter) -> None:
@@ -45,9 +45,9 @@ class Following:
         self._between: Fitter | None = None
         """The policy where nothing is recorded; None: no record has told of what this runtime did yet."""
 
-    def copy(self) -> Following:
+    def copy(self) -> RuntimeFollower:
         """An independent copy."""
-        twin = Following.__new__(Following)
+        twin = RuntimeFollower.__new__(RuntimeFollower)
         twin.__dict__.update(self.__dict__)
         return twin
 
@@ -76,12 +76,12 @@ class Following:
         native: Mapping[str, Any],
         ours: Sequence[Placement],
         theirs: Sequence[Placement],
-    ) -> Held | None:
+    ) -> RecordComparison | None:
         """The comparison; None where there is nothing to compare."""
         assert self._policy is not None
         inputs = {name: getattr(policy, name) for name in getattr(self._policy, "__struct_fields__", ())}
         if any(p.kind == "session_history" and p.content is None for p in theirs):
-            return Held({}, native, ("view",), inputs, None, _NO_VIEW) if native else None
+            return RecordComparison({}, native, ("view",), inputs, None, _NO_VIEW) if native else None
         told = fit.told or {}
         differing: tuple[str, ...]
         if bool(told) != bool(native):
@@ -89,7 +89,7 @@ class Following:
         else:
             differing = tuple(self._policy.differing(told, native)) if told else ()
         recorded = {name: native[name] for name in told if name in native} if told else dict(native)
-        return Held(told, recorded, differing, inputs, _view(ours, theirs), fit.doubt)
+        return RecordComparison(told, recorded, differing, inputs, _view(ours, theirs), fit.doubt)
 
 
 def _view(
@@ -109,7 +109,7 @@ def _named(p: Placement | None) -> str | None:
     return None if p is None else f"{p.item}@{(p.digest or '?')[:12]}"
 
 
-def followed(views: dict[str, StageView], held: Held) -> dict[str, StageView]:
+def followed_stages(views: dict[str, StageView], held: RecordComparison) -> dict[str, StageView]:
     """The budget stage with what the runtime did, the assembly with the view: what the two say of each other.
 
     `matches`; `differs`; or `cannot_tell`, with the `reason`, where they are not the same and the trace lacks

@@ -21,7 +21,7 @@ _LEAST: Final = 4
 by_place = attrgetter("place")
 
 
-class Scene:
+class SeatList:
     """The seats of one thread's window, in order."""
 
     def __init__(self) -> None:

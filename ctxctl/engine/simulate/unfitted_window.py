@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ctxctl.engine.replay.changes import Cause
-from ctxctl.engine.replay.frames import Delta
+from ctxctl.engine.replay.frames import FrameDelta
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import rank_of
 
@@ -45,7 +45,7 @@ class Row(NamedTuple):
     state: State
 
 
-class Unsent(NamedTuple):
+class UnplacedItem(NamedTuple):
     """What was left out for want of room before it was ever placed."""
 
     gone: Sequence[Placement] = ()
@@ -54,10 +54,10 @@ class Unsent(NamedTuple):
     """By item: as it was before it was cut; what is left of it is in the window."""
 
 
-ALL_SENT = Unsent()
+ALL_SENT = UnplacedItem()
 
 
-class History:
+class UnfittedWindow:
     """The rows of one thread, kept up to date from frame to frame.
 
     Where nothing was left out the rows are the recorded window itself.  Else a step that only appends costs
@@ -80,9 +80,9 @@ class History:
         self.restored = 0
         """Rows that are not as recorded: ghosts and what is hidden."""
 
-    def copy(self) -> History:
+    def copy(self) -> UnfittedWindow:
         """An independent copy, for a snapshot of a replay."""
-        twin = History()
+        twin = UnfittedWindow()
         twin._rows = list(self._rows) if self._rows is not None else None
         twin._window, twin._ghosts, twin._whole = self._window, self._ghosts, self._whole
         twin.tokens, twin.restored = self.tokens, self.restored
@@ -101,7 +101,9 @@ class History:
         """Entries of its lists that no frame shares."""
         return 2 * len(self._rows) if self._rows is not None else 0
 
-    def move_to(self, delta: Delta, cause_of: Callable[[str], Cause], unsent: Unsent = ALL_SENT) -> None:
+    def move_to(
+        self, delta: FrameDelta, cause_of: Callable[[str], Cause], unsent: UnplacedItem = ALL_SENT
+    ) -> None:
         """Follow the recorded window from one frame to the next."""
         self.grown = (self._window, 0)
         appended = not delta.removed and not delta.reordered and delta.prefix == len(delta.before)
@@ -134,7 +136,7 @@ class History:
             p.key in self._ghosts or (p.truncated and p.item in self._whole) for p in inserted
         )
 
-    def _left(self, delta: Delta, cause_of: Callable[[str], Cause], unsent: Unsent) -> _Left:
+    def _left(self, delta: FrameDelta, cause_of: Callable[[str], Cause], unsent: UnplacedItem) -> _Left:
         """Which of the removed become ghosts, and what of the inserted is hidden for it."""
         came = {p.item: p for p in delta.inserted if not p.stale}
         veiled = {row.placement for row in self._rows or () if row.state == State.HIDDEN}
@@ -165,7 +167,7 @@ class History:
                     hidden.add(came[cause.into])
         return _Left(ghosts, hidden, {p.key for p in delta.inserted})
 
-    def _merged(self, after: list[Placement], left: _Left, unsent: Unsent) -> list[Row]:
+    def _merged(self, after: list[Placement], left: _Left, unsent: UnplacedItem) -> list[Row]:
         """The recorded window with each ghost behind what it stood behind."""
         there = {p: at for at, p in enumerate(after)}
         back = {p.key: p for p in after if p.key in self._ghosts}

@@ -38,7 +38,7 @@ _MESSAGES: Final = frozenset({"messages_changed", "messages_rewritten"})
 statistics.  `previous_message_not_found`, `unavailable`, `unknown` and the like explain nothing."""
 
 
-class Request(NamedTuple):
+class BilledRequest(NamedTuple):
     """One request as it was billed, and what is recorded of it; tokens."""
 
     input: int
@@ -58,10 +58,10 @@ class Request(NamedTuple):
     """RFC 3339."""
 
 
-class Cached(NamedTuple):
+class CacheMemory(NamedTuple):
     """What a thread knows of its last billed request; never changed, so copies of a replay share it."""
 
-    request: Request
+    request: BilledRequest
     prefix: int
     """Recorded tokens of it that every request since began with."""
     lifetime: int | None
@@ -70,8 +70,8 @@ class Cached(NamedTuple):
     """When the cache was used last."""
 
 
-def missed(
-    before: Cached | None, now: Request, prefix: int | None, error: float, said: str | None = None
+def cache_miss(
+    before: CacheMemory | None, now: BilledRequest, prefix: int | None, error: float, said: str | None = None
 ) -> Miss | None:
     """The miss of a request; None where there is none, or the bills cannot tell.
 
@@ -92,36 +92,36 @@ def missed(
     tokens = min(expected - read, now.input - read - max(0, now.input - was.input))
     if tokens < FLOOR:
         return None
-    idle = seconds(before.time, now.time)
+    idle = seconds_between(before.time, now.time)
     changed = _unrecorded_changed(was, now, min(prefix, before.prefix), error)
     cause = _cause(was, now, idle, before.lifetime, said, changed=changed)
     return Miss(expected, read, tokens, cause, said, idle, before.lifetime)
 
 
-def after(before: Cached | None, now: Request) -> Cached:
+def memory_after(before: CacheMemory | None, now: BilledRequest) -> CacheMemory:
     """What is to be remembered of a billed request; `before`: what was until then."""
     kept = lifetime(now)
     if before is not None and not now.written and on_request(now):
         kept = (
             before.lifetime if on_request(before.request) else kept
         )  # a read keeps what was written earlier
-    return Cached(now, now.recorded, kept, now.time)
+    return CacheMemory(now, now.recorded, kept, now.time)
 
 
-def passed(before: Cached | None, prefix: int | None, time: str | None) -> Cached | None:
+def memory_unbilled(before: CacheMemory | None, prefix: int | None, time: str | None) -> CacheMemory | None:
     """The same after a step that was not billed: what it no longer began with is not expected of the next."""
     if before is None or prefix is None:
         return before
     return before._replace(prefix=min(before.prefix, prefix), time=time or before.time)
 
 
-def on_request(request: Request) -> bool:
+def on_request(request: BilledRequest) -> bool:
     """Whether the provider caches only where the client marks it (Anthropic's models): what was neither read
     nor written is in no cache then."""
     return request.written is not None and _is_claude(request)
 
 
-def lifetime(request: Request) -> int | None:
+def lifetime(request: BilledRequest) -> int | None:
     """Seconds from its last use for which the provider documents to keep what a request had cached.
 
     None: none is documented (Gemini's implicit cache, and all that nobody here knows).
@@ -135,7 +135,7 @@ def lifetime(request: Request) -> int | None:
     return MINUTES_10 if name.startswith(("o1", "o3", "o4", "codex")) else None
 
 
-def seconds(earlier: str | None, later: str | None) -> float | None:
+def seconds_between(earlier: str | None, later: str | None) -> float | None:
     """From one time to another; None where one is not recorded or is no time, or they run backwards."""
     if earlier is None or later is None or NO_TIME in (earlier, later):
         return None
@@ -146,7 +146,7 @@ def seconds(earlier: str | None, later: str | None) -> float | None:
     return passed_by if passed_by >= 0 else None
 
 
-def _readable(before: Cached, now: Request, prefix: int, error: float) -> int:
+def _readable(before: CacheMemory, now: BilledRequest, prefix: int, error: float) -> int:
     """What could be read again, by the bills and by what is recorded between them."""
     was = before.request
     held = was.input
@@ -166,7 +166,7 @@ def _readable(before: Cached, now: Request, prefix: int, error: float) -> int:
     return min(held, int(prefix / (1 + error)))
 
 
-def _unrecorded_changed(was: Request, now: Request, prefix: int, error: float) -> bool:
+def _unrecorded_changed(was: BilledRequest, now: BilledRequest, prefix: int, error: float) -> bool:
     """Whether what the record lacks changed its size by more than counting, or a hidden answer, explains."""
     if now.unrecorded is not None and was.unrecorded is not None:
         change = now.unrecorded - was.unrecorded
@@ -179,7 +179,13 @@ def _unrecorded_changed(was: Request, now: Request, prefix: int, error: float) -
 
 
 def _cause(
-    was: Request, now: Request, idle: float | None, kept: int | None, said: str | None, *, changed: bool
+    was: BilledRequest,
+    now: BilledRequest,
+    idle: float | None,
+    kept: int | None,
+    said: str | None,
+    *,
+    changed: bool,
 ) -> MissCause:
     if said in _MODEL or (said is None and was.model and now.model and was.model != now.model):
         return "model"
@@ -194,7 +200,7 @@ def _cause(
     return "unrecorded" if changed else "unexplained"
 
 
-def _is_claude(request: Request) -> bool:
+def _is_claude(request: BilledRequest) -> bool:
     return request.provider == "anthropic" or "claude" in (request.model or "").lower()
 
 

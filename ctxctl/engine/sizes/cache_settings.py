@@ -40,7 +40,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 _DATED: Final = re.compile(r"[-@]\d{4}-?\d{2}-?\d{2}")
 
 
-class Settings(NamedTuple):
+class RequestSettings(NamedTuple):
     """A request less its window."""
 
     model: str | None = None
@@ -51,7 +51,7 @@ class Settings(NamedTuple):
     citations: bool = False
 
 
-class Broken(NamedTuple):
+class BrokenSetting(NamedTuple):
     """A parameter that has changed."""
 
     name: str
@@ -59,23 +59,23 @@ class Broken(NamedTuple):
     """Placements of this rank and behind it can be read from no cache."""
 
 
-def broken(before: Settings, now: Settings) -> Broken | None:
+def broken_setting(before: RequestSettings, now: RequestSettings) -> BrokenSetting | None:
     """The parameter whose change breaks most of a prompt cache; None if none does."""
     if not same_model(before.model, now.model):
-        return Broken("model", 0)
+        return BrokenSetting("model", 0)
     if before.request is None or now.request is None:
         return None
     if before.request.get("api") != now.request.get("api") or now.request.get("api") != "anthropic":
         return None
     found = [
-        Broken(name, rank)
+        BrokenSetting(name, rank)
         for name, rank in _ANTHROPIC
         if _value(name, before.request) != _value(name, now.request)
     ]
     if before.citations != now.citations:
-        found.append(Broken("citations", SYSTEM))
+        found.append(BrokenSetting("citations", SYSTEM))
     if before.images != now.images:
-        found.append(Broken("images", MESSAGES))
+        found.append(BrokenSetting("images", MESSAGES))
     return min(found, key=lambda one: one.rank, default=None)
 
 

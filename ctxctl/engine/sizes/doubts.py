@@ -57,7 +57,7 @@ class Answer(NamedTuple):
         return self.said + self.thought
 
 
-class Before(NamedTuple):
+class BillBefore(NamedTuple):
     """The thread's last billed request."""
 
     bill: Billed
@@ -66,7 +66,7 @@ class Before(NamedTuple):
 
 
 def doubts(
-    bill: Billed, counted_input: int | None, answer: Answer | None, before: Before | None
+    bill: Billed, counted_input: int | None, answer: Answer | None, before: BillBefore | None
 ) -> tuple[Doubt, ...]:
     """What of a bill cannot be true, input before output; at most one doubt for each.
 
@@ -101,7 +101,7 @@ def input_is_sound(found: tuple[Doubt, ...]) -> bool:
     return parts.get("input") in (None, "repeated") and parts.get("output") != "repeated"
 
 
-def doubted(found: tuple[Doubt, ...], part: str) -> Doubt | None:
+def doubt_of(found: tuple[Doubt, ...], part: str) -> Doubt | None:
     """The doubt of a bill's part, if there is one that replaces its figure."""
     if part == "input" and input_is_sound(found):
         return None
@@ -112,7 +112,7 @@ def believed_output(usage: UsageView | None) -> int | None:
     """Tokens of the answer: as reported, or as counted where the report cannot be true."""
     if usage is None:
         return None
-    doubt = doubted(usage.doubts, "output")
+    doubt = doubt_of(usage.doubts, "output")
     return usage.reported_output if doubt is None else doubt.counted
 
 
@@ -127,5 +127,5 @@ def _below(reported: int, counted: int, least: float) -> str | None:
     return "below_content" if is_below_content(reported, counted, least) else None
 
 
-def _again(bill: Billed, counted: int, before: Before) -> bool:
+def _again(bill: Billed, counted: int, before: BillBefore) -> bool:
     return bool(bill.input) and bill.input == before.bill.input and abs(counted - before.counted) >= CHANGED

@@ -10,8 +10,8 @@ from ctxctl.model.vocab import LimitSource
 from ctxctl.model.whatif import AS_RECORDED, Limits
 
 if TYPE_CHECKING:
-    from ctxctl.engine.replay.rules import Catalogued, Rules, Threshold
-    from ctxctl.engine.replay.thread import Sealed, ThreadState
+    from ctxctl.engine.replay.rules import CataloguedModel, ReplayRules, ThresholdRule
+    from ctxctl.engine.replay.thread import SealedStep, ThreadState
 
 
 class InForce(NamedTuple):
@@ -26,11 +26,11 @@ class InForce(NamedTuple):
     """The model's largest answer, where the table was asked and says it."""
 
 
-def in_force(
+def limits_in_force(
     budget: Budget | None,
     model: str | None,
     provider: str | None,
-    rules: Rules,
+    rules: ReplayRules,
     *,
     billed: int = 0,
     client: str | None = None,
@@ -57,7 +57,7 @@ def in_force(
     return InForce(supposed.over(found.limits), source, None if source == "supposed" else found.note)
 
 
-def _catalogued(table: Catalogued, recorded: Limits, billed: int) -> InForce:
+def _catalogued(table: CataloguedModel, recorded: Limits, billed: int) -> InForce:
     """What the table says, unless the provider was sent more and answered."""
     limits = Limits(table.limits.window, recorded.reserve, table.limits.max_input)
     cap = limits.cap
@@ -79,18 +79,20 @@ def source_of(budget: Budget, *, imported: bool) -> LimitSource | None:
     return "runtime" if imported else "recorded"
 
 
-def threshold_in_force(thread: ThreadState, sealed: Sealed, found: InForce, rules: Rules) -> Threshold | None:
+def threshold_in_force(
+    thread: ThreadState, sealed: SealedStep, found: InForce, rules: ReplayRules
+) -> ThresholdRule | None:
     """Where the runtime compacts by itself: what the trace records of it, else its rule."""
     budget = sealed.facts.budget
     if budget is not None and budget.compacts_at is not None and found.source != "supposed":
-        from ctxctl.engine.replay.rules import Threshold
+        from ctxctl.engine.replay.rules import ThresholdRule
 
-        return Threshold(budget.compacts_at, budget.compacts_by or "The trace records it.")
+        return ThresholdRule(budget.compacts_at, budget.compacts_by or "The trace records it.")
     named = rules.model or thread.model or rules.first_model
     return rules.compacts_at(found.limits, named, thread.provider, thread.client)
 
 
-def used_items(sealed: Sealed) -> int | None:
+def used_items(sealed: SealedStep) -> int | None:
     """Items that the selection kept, less what the budget dropped; None where no selection is recorded.
 
     The frame itself does not say: a limit on items is one on candidates, not on messages and tools.
@@ -116,7 +118,7 @@ class Excess(dict[str, int]):
     """
 
 
-def excess(thread: ThreadState, sealed: Sealed) -> Excess:
+def excess_over(thread: ThreadState, sealed: SealedStep) -> Excess:
     """How far the step is over its budget in items, bytes, characters and time."""
     found = Excess()
     budget = sealed.facts.budget
@@ -129,7 +131,7 @@ def excess(thread: ThreadState, sealed: Sealed) -> Excess:
 
 
 def _measures(
-    thread: ThreadState, sealed: Sealed, budget: Budget
+    thread: ThreadState, sealed: SealedStep, budget: Budget
 ) -> list[tuple[str, int | None, int | None]]:
     items, size = budget.actual_items, budget.actual_bytes
     if items is None and budget.max_items is not None:
@@ -144,12 +146,12 @@ def _measures(
     ]
 
 
-def is_over(thread: ThreadState, sealed: Sealed, window: Window) -> bool:
+def is_over(thread: ThreadState, sealed: SealedStep, window: Window) -> bool:
     """The window is over its cap, or another limit is exceeded."""
-    return bool(window.over) or bool(excess(thread, sealed))
+    return bool(window.over) or bool(excess_over(thread, sealed))
 
 
-def still_over(thread: ThreadState, sealed: Sealed, window: Window) -> bool:
+def still_over(thread: ThreadState, sealed: SealedStep, window: Window) -> bool:
     """The budget acted (dropped, cut or compacted) and a limit is exceeded all the same."""
     facts = sealed.facts
     acted = bool(facts.compactions) or any(b.truncations for b in facts.budgets)
@@ -158,4 +160,4 @@ def still_over(thread: ThreadState, sealed: Sealed, window: Window) -> bool:
     actual = facts.budget.actual_tokens if facts.budget is not None else None
     # What the runtime measured decides: its budget may leave out what our count holds (tool definitions).
     over = bool(window.over) if actual is None or window.cap is None else actual > window.cap
-    return over or bool(excess(thread, sealed))
+    return over or bool(excess_over(thread, sealed))

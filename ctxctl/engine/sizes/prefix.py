@@ -12,14 +12,14 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import NamedTuple
 
-from ctxctl.engine.sizes.cache_settings import Broken
+from ctxctl.engine.sizes.cache_settings import BrokenSetting
 from ctxctl.model.results import Placement
 
 _rank = attrgetter("rank")
 _tokens: Callable[[Placement], int] = attrgetter("tokens")
 
 
-class Prefix(NamedTuple):
+class CommonPrefix(NamedTuple):
     """The longest common run of two requests."""
 
     tokens: int
@@ -31,7 +31,7 @@ class Prefix(NamedTuple):
     """What happened to the breaker: `added`, `updated`, `removed`, `moved`; empty without one."""
     was: Placement | None = None
     """The breaker's copy in the request before, where it stands in both."""
-    setting: Broken | None = None
+    setting: BrokenSetting | None = None
     """The parameter whose change ended the run; there is no breaker then."""
     shared: int = 0
     """Tokens of the run that it would be were both requests to one model."""
@@ -61,8 +61,8 @@ def possible_prefix(
     used_before: int,
     same: int = 0,
     held: Callable[[str], bool] | None = None,
-    setting: Broken | None = None,
-) -> Prefix:
+    setting: BrokenSetting | None = None,
+) -> CommonPrefix:
     """Compare two requests, both in the provider's order.
 
     `used_before` are the tokens of `first`, and `same` is a number of leading placements known to be the
@@ -77,7 +77,7 @@ def possible_prefix(
         return found._replace(shared=found.tokens)
     tokens = _head_tokens(first, most, used_before)
     shared = found.tokens if setting.name == "model" else tokens
-    return Prefix(tokens, most, None, "updated", None, setting, shared)
+    return CommonPrefix(tokens, most, None, "updated", None, setting, shared)
 
 
 def _run(
@@ -86,17 +86,17 @@ def _run(
     used_before: int,
     same: int,
     held: Callable[[str], bool] | None,
-) -> Prefix:
+) -> CommonPrefix:
     at = same
     limit = min(len(first), len(second))
     while at < limit and (first[at] is second[at] or first[at].key == second[at].key):
         at += 1
     tokens = _head_tokens(first, at, used_before)
     if at == len(first):
-        return Prefix(tokens, at, None, "")
+        return CommonPrefix(tokens, at, None, "")
     if held is not None and not held(first[at].item):
-        return Prefix(tokens, at, first[at], "removed")
-    return Prefix(tokens, at, *_breaker(first, second, at))
+        return CommonPrefix(tokens, at, first[at], "removed")
+    return CommonPrefix(tokens, at, *_breaker(first, second, at))
 
 
 def _head_tokens(frame: list[Placement], length: int, used: int) -> int:

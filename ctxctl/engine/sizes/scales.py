@@ -64,7 +64,7 @@ class Expectation(NamedTuple):
     """Nine of ten are off by no more than this; None: not known."""
 
 
-class Entered(NamedTuple):
+class EnteredSize(NamedTuple):
     """What one step's request has more than the one before."""
 
     moved: Vector
@@ -87,7 +87,7 @@ class Scales(Protocol):
     def scale(self, model: str | None, thread: object) -> Scale:
         """What texts that enter now are counted at."""
 
-    def enter(self, thread: object, entered: Entered) -> object:
+    def enter(self, thread: object, entered: EnteredSize) -> object:
         """The thread with one more request."""
 
     def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
@@ -104,14 +104,14 @@ class Scales(Protocol):
         """What one model was billed, in another one's tokens; None: nobody can say."""
 
 
-class Plain:
+class Uncalibrated:
     """No calibration: counts as they are, and nothing is expected."""
 
     def scale(self, model: str | None, thread: object) -> Scale:
         """As counted."""
         return RAW
 
-    def enter(self, thread: object, entered: Entered) -> object:
+    def enter(self, thread: object, entered: EnteredSize) -> object:
         """Nothing is remembered."""
         return None
 

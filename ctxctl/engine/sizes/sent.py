@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ctxctl.engine.replay.frames import Delta, recorded_sum
+from ctxctl.engine.replay.frames import FrameDelta, recorded_sum
 from ctxctl.engine.sizes.doubts import is_below_content
-from ctxctl.engine.sizes.scales import Entered, Scales
+from ctxctl.engine.sizes.scales import EnteredSize, Scales
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.tokens.calibrate.features import CLASSES, WIDTH, Vector, class_of
 
@@ -21,7 +21,7 @@ class LastBill(NamedTuple):
     """Of it, what was not recorded."""
 
 
-class Running(NamedTuple):
+class SentMemory(NamedTuple):
     """What is remembered of a thread between its steps; a value, so copies of a replay share it."""
 
     bill: LastBill | None = None
@@ -33,10 +33,10 @@ class Running(NamedTuple):
     """The largest bill so far, in tokens of input."""
 
 
-NEW = Running()
+NEW = SentMemory()
 
 
-class Observed(NamedTuple):
+class ObservedStep(NamedTuple):
     """One step, as far as its size hangs on it."""
 
     model: str | None
@@ -74,9 +74,9 @@ def is_sound(reported: int | None, recorded: int) -> bool:
     return reported is not None and reported > 0 and not is_below_content(reported, recorded)
 
 
-def sent(running: Running, seen: Observed, scales: Scales) -> tuple[Running, SentSize]:
+def sent_size(running: SentMemory, seen: ObservedStep, scales: Scales) -> tuple[SentMemory, SentSize]:
     """A step's size, and what is remembered of its thread from here on."""
-    entered = Entered(seen.moved, seen.uncounted - running.uncounted, seen.broken, seen.whole)
+    entered = EnteredSize(seen.moved, seen.uncounted - running.uncounted, seen.broken, seen.whole)
     thread = scales.enter(running.thread, entered)
     expects = running.bill is not None or seen.whole is not None
     expected = scales.expect(thread, seen.model, seen.recorded) if expects else None
@@ -88,12 +88,12 @@ def sent(running: Running, seen: Observed, scales: Scales) -> tuple[Running, Sen
         return now, _shown(seen, expected.tokens, expected.error, predicted)
     thread = scales.billed(thread, seen.model, seen.reported, seen.recorded)
     last = LastBill(seen.reported, seen.model, seen.reported - seen.recorded)
-    now = Running(last, thread, seen.uncounted, max(running.largest, seen.reported))
+    now = SentMemory(last, thread, seen.uncounted, max(running.largest, seen.reported))
     size = _shown(seen, seen.reported, None, predicted)
     return now, size if expected is None else size._replace(predicted_error=expected.error)
 
 
-def moved_by(delta: Delta) -> Vector:
+def moved_by(delta: FrameDelta) -> Vector:
     """What a recorded frame has more than the one before, by class, whatever a what-if shows in its place."""
     moved = [0] * WIDTH
     for sign, placements in ((1, delta.inserted), (-1, delta.removed)):
@@ -104,7 +104,7 @@ def moved_by(delta: Delta) -> Vector:
     return tuple(moved)
 
 
-def _shown(seen: Observed, size: int, error: int | None, predicted: int | None) -> SentSize:
+def _shown(seen: ObservedStep, size: int, error: int | None, predicted: int | None) -> SentSize:
     """The size of the frame that is shown: that of a what-if holds as much beside its content as was sent."""
     unrecorded = size - seen.recorded
     if seen.altered:

@@ -35,7 +35,7 @@ class Pair(NamedTuple):
     new: int | None
 
 
-class Effort:
+class DiffEffort:
     """What the pairs and words of one diff may still cost, in compared lines and words."""
 
     __slots__ = ("left",)
@@ -44,7 +44,7 @@ class Effort:
         self.left = left
 
 
-def pairs(old: Sequence[str], new: Sequence[str], effort: Effort) -> list[Pair]:
+def line_pairs(old: Sequence[str], new: Sequence[str], effort: DiffEffort) -> list[Pair]:
     """Every line of both sides once, in order; lines in one pair are versions of each other."""
     cost = len(old) * len(new)
     if not old or not new:
@@ -65,7 +65,7 @@ def pairs(old: Sequence[str], new: Sequence[str], effort: Effort) -> list[Pair]:
     return found
 
 
-def _in_step(old: Sequence[str], new: Sequence[str], effort: Effort) -> list[tuple[int, int]]:
+def _in_step(old: Sequence[str], new: Sequence[str], effort: DiffEffort) -> list[tuple[int, int]]:
     """The like lines that have the same place on both sides, if the sides have as many lines."""
     if len(old) != len(new) or len(old) > effort.left:
         return []
@@ -111,7 +111,7 @@ def _best(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     return found
 
 
-def changed_words(old: str, new: str, effort: Effort) -> tuple[list[Span], list[Span]]:
+def changed_words(old: str, new: str, effort: DiffEffort) -> tuple[list[Span], list[Span]]:
     """What of two versions of a line is not in the other: whole words, stretches joined where they touch.
 
     Nothing where that would take too long.

@@ -31,7 +31,7 @@ _MOST: Final = 1 << 20
 _WORD: Final = re.compile(r"\w+")
 
 
-class Alike(NamedTuple):
+class NearDuplicate(NamedTuple):
     """Which earlier text a text repeats."""
 
     number: int
@@ -39,7 +39,7 @@ class Alike(NamedTuple):
     """Per cent; 100 only for equal texts."""
 
 
-class Texts:
+class SeenTexts:
     """Texts in order; each is held against those before it."""
 
     def __init__(self) -> None:
@@ -47,11 +47,11 @@ class Texts:
         self._samples: dict[int, frozenset[int]] = {}
         self._signs: dict[int, list[int]] = {}
 
-    def add(self, number: int, digest: str, text: str) -> Alike | None:
+    def add(self, number: int, digest: str, text: str) -> NearDuplicate | None:
         """Take in the next text; the first one that is equal to it, else the one that is most like it."""
         first = self._equal.setdefault(digest, number)
         if first != number:
-            return Alike(first, 100)
+            return NearDuplicate(first, 100)
         sample = sample_of(text)
         if sample is None:
             return None
@@ -64,7 +64,7 @@ class Texts:
                 bucket.append(number)
         return found
 
-    def _nearest(self, sample: frozenset[int], signs: list[int]) -> Alike | None:
+    def _nearest(self, sample: frozenset[int], signs: list[int]) -> NearDuplicate | None:
         common: dict[int, int] = {}
         for sign in signs:
             for number in self._signs.get(sign, ()):
@@ -72,11 +72,11 @@ class Texts:
         least = min(_SHARED, len(signs) // 2)
         enough = [number for number, shared in common.items() if shared >= least]
         likely = sorted(enough, key=lambda number: (-common[number], number))[:_CANDIDATES]
-        best: Alike | None = None
+        best: NearDuplicate | None = None
         for number in sorted(likely):
             share = min(jaccard(sample, self._samples[number]), 99)
             if share >= NEAR and (best is None or share > best.share):
-                best = Alike(number, share)
+                best = NearDuplicate(number, share)
         return best
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ctxctl.listdiff import Run, Work, solve
 
 
-class Aligned(NamedTuple):
+class AlignedTurns(NamedTuple):
     """A turn of each side, by their numbers from 0; None: it has no partner."""
 
     a: int | None
@@ -17,7 +17,7 @@ class Aligned(NamedTuple):
     """They have the same prompt."""
 
 
-def aligned(a: Sequence[str | None], b: Sequence[str | None]) -> tuple[list[Aligned], bool]:
+def align_turns(a: Sequence[str | None], b: Sequence[str | None]) -> tuple[list[AlignedTurns], bool]:
     """Align two sessions by their turns' prompts (None: not known, like no other); whether that is minimal.
 
     The prompts in common are a longest common subsequence, found in space linear in the number of turns and
@@ -25,11 +25,11 @@ def aligned(a: Sequence[str | None], b: Sequence[str | None]) -> tuple[list[Alig
     """
     runs: list[Run] = []
     minimal = solve(_names(a, "a"), _names(b, "b"), 0, 0, Work(), runs, 0)
-    pairs: list[Aligned] = []
+    pairs: list[AlignedTurns] = []
     at_a = at_b = 0
     for run in [*sorted(runs), Run(len(a), len(b), 0)]:
         pairs += _between(at_a, run.a, at_b, run.b)
-        pairs += [Aligned(run.a + n, run.b + n, True) for n in range(run.size)]
+        pairs += [AlignedTurns(run.a + n, run.b + n, True) for n in range(run.size)]
         at_a, at_b = run.a + run.size, run.b + run.size
     return pairs, minimal
 
@@ -39,11 +39,11 @@ def _names(prompts: Sequence[str | None], side: str) -> list[str]:
     return [f"={p}" if p is not None else f"?{side}{n}" for n, p in enumerate(prompts)]
 
 
-def _between(at_a: int, end_a: int, at_b: int, end_b: int) -> Iterator[Aligned]:
+def _between(at_a: int, end_a: int, at_b: int, end_b: int) -> Iterator[AlignedTurns]:
     common = min(end_a - at_a, end_b - at_b)
     for n in range(common):
-        yield Aligned(at_a + n, at_b + n, False)
+        yield AlignedTurns(at_a + n, at_b + n, False)
     for n in range(at_a + common, end_a):
-        yield Aligned(n, None, False)
+        yield AlignedTurns(n, None, False)
     for n in range(at_b + common, end_b):
-        yield Aligned(None, n, False)
+        yield AlignedTurns(None, n, False)

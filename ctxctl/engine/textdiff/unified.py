@@ -66,7 +66,7 @@ class _Edit(NamedTuple):
     d1: int
 
 
-def unified(old: str, new: str, *, context: int = 3) -> TextDiff:
+def unified_diff(old: str, new: str, *, context: int = 3) -> TextDiff:
     """Compare two texts line by line, with `context` equal lines around each hunk.
 
     Lines end at a line feed and nowhere else: a carriage return is a character of its line.

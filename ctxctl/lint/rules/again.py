@@ -10,7 +10,7 @@ from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import Look
+    from ctxctl.lint.context import StepContext
 
 _CONVERSATION = frozenset(
     {"user_message", "assistant_message", "tool_call", "tool_result", "marker", "reasoning", "image"}
@@ -35,7 +35,7 @@ class InjectedAgain(Rule):
     def __init__(self) -> None:
         self._held: dict[ThreadKey, Counter[int]] = {}
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """What came into the frame while an equal copy is in it."""
         held = self._held.setdefault(look.key, Counter())
         for gone in look.left:

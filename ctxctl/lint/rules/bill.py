@@ -10,7 +10,7 @@ from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import Look
+    from ctxctl.lint.context import StepContext
 
 _TOLD: Final = 0.2
 """Share of a bill that the frame has to hold."""
@@ -65,7 +65,7 @@ class EstimateOffBill(Rule):
     def __init__(self) -> None:
         self._threads: dict[ThreadKey, _Ratios] = {}
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """A step with both figures."""
         usage, facts = look.step.usage, look.step.stages["budget"].facts
         actual = facts.get("actual_tokens")
@@ -112,7 +112,7 @@ class UnrecordedCut(Rule):
     def __init__(self) -> None:
         self._billed: dict[ThreadKey, int] = {}
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """A step that the engine flags."""
         usage = look.step.usage
         if usage is not None and usage.provenance != "native":

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ctxctl.engine.replay.step_facts import exceeds
+from ctxctl.engine.replay.step_facts import exceeds_remainder
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.records import Budget
 from ctxctl.model.sizes import limit_words, sent_of
 
 if TYPE_CHECKING:
-    from ctxctl.lint.context import Look, Seen
+    from ctxctl.lint.context import SeenRecord, StepContext
 
 _SLACK = 0.02
 """Share by which the sum of a budget's segments may miss its total: separators are nobody's."""
@@ -33,7 +33,7 @@ class BudgetDoesNotAddUp(Rule):
     needs = "budget records"
     fix = "Compute the record from the assembled window, after the last change to it, with one tokenizer."
 
-    def seen(self, seen: Seen) -> Iterator[Hit]:
+    def seen(self, seen: SeenRecord) -> Iterator[Hit]:
         """The record by itself."""
         record = seen.record
         if not isinstance(record, Budget):
@@ -52,7 +52,7 @@ class BudgetDoesNotAddUp(Rule):
                 )
                 yield Hit("segments", message, seen.place, None, abs(total - record.actual_tokens))
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """The records against the frame."""
         facts = look.sealed.facts
         truncations = [t for budget in facts.budgets for t in budget.truncations]
@@ -70,7 +70,7 @@ class BudgetDoesNotAddUp(Rule):
                 yield Hit(
                     f"dropped {item}", message, look.place(), item, there.tokens, look.money(there.tokens)
                 )
-            if record.tokens is not None and there.own and exceeds(there.counted, record.tokens):
+            if record.tokens is not None and there.own and exceeds_remainder(there.counted, record.tokens):
                 over = there.counted - record.tokens
                 message = (
                     f"the budget says that {item} was cut to {record.tokens:,} tokens, and a block holds "
@@ -79,7 +79,7 @@ class BudgetDoesNotAddUp(Rule):
                 yield Hit(f"cut {item}", message, look.place(), item, over, look.money(over))
 
 
-def _segments(seen: Seen) -> int | None:
+def _segments(seen: SeenRecord) -> int | None:
     """What the record's window segments add up to; None where one of them does not say, or there is none."""
     event = seen.event
     try:
@@ -107,7 +107,7 @@ class StillOverBudget(Rule):
         "Let the last level touch what the others protect, or refuse the request with a message of your own."
     )
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """A step that the engine flags."""
         step = look.step
         if "still_over_budget" not in step.flags:

@@ -10,7 +10,7 @@ from ctxctl.lint.rules import names
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import Look
+    from ctxctl.lint.context import StepContext
     from ctxctl.model.results import Placement
 
 _SPEAKS: Final = frozenset({"user_message", "assistant_message"})
@@ -45,7 +45,7 @@ class CallWithoutResult(Rule):
         self._answered: dict[ThreadKey, set[str]] = {}
         """Tools that had a result at some time: of others the trace may hold none."""
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """Calls and results that came, in the order of the frame."""
         calls = self._open.setdefault(look.key, {})
         for gone in look.left:
@@ -71,7 +71,7 @@ class CallWithoutResult(Rule):
             yield from (c.hit for c in calls.values() if c.passed and c.tool in answered)
 
 
-def _call(look: Look, came: Placement) -> _Call:
+def _call(look: StepContext, came: Placement) -> _Call:
     text = look.text(came)
     tool = names.called(text) if text is not None else None
     message = f"{came.title or came.item}: a call without a result, and the conversation went on"

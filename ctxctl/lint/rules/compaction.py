@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
-    from ctxctl.lint.context import Look
+    from ctxctl.lint.context import StepContext
 
 
 class CompactionWithoutCoverage(Rule):
@@ -23,7 +23,7 @@ class CompactionWithoutCoverage(Rule):
     needs = "compaction records"
     fix = "Record coverage (what the summary speaks of) and loss_notes (what it does not)."
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """Compactions of the step."""
         for told in look.step.told.compactions:
             if not told.coverage and not told.loss_notes:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.sizes.doubts import doubted
+from ctxctl.engine.sizes.doubts import doubt_of
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
-    from ctxctl.lint.context import Look
+    from ctxctl.lint.context import StepContext
     from ctxctl.model.results import Doubt
 
 _WHY = {
@@ -38,7 +38,7 @@ class ImpossibleBill(Rule):
     }
     tokens = 5
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """A step with its bill."""
         usage = look.step.usage
         for doubt in usage.doubts if usage is not None else ():
@@ -53,10 +53,10 @@ class ImpossibleBill(Rule):
             )  # fmt: skip
 
     @staticmethod
-    def _money(look: Look, doubt: Doubt) -> Decimal | None:
+    def _money(look: StepContext, doubt: Doubt) -> Decimal | None:
         """What the part costs more as counted; None: nothing is replaced, or a rate is unknown."""
         billed, believed, usage = look.cost.billed, look.cost.believed, look.step.usage
-        if usage is None or billed is None or believed is None or doubted(usage.doubts, doubt.part) is None:
+        if usage is None or billed is None or believed is None or doubt_of(usage.doubts, doubt.part) is None:
             return None
         if doubt.part == "output":
             more = believed.output - billed.output

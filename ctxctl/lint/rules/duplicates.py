@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ctxctl import labels
-from ctxctl.lint.carried_cost import Carried
+from ctxctl.lint.carried_cost import CarriedCost
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import Look
+    from ctxctl.lint.context import StepContext
     from ctxctl.model.results import Placement
 
 OWN_WORDS = frozenset({"assistant_message", "tool_call", "reasoning"})
@@ -35,9 +35,9 @@ class Duplicate(Rule):
     def __init__(self) -> None:
         self._held: dict[ThreadKey, dict[str, dict[str, Placement]]] = {}
         """By thread and digest, one placement of each item."""
-        self._carried = Carried()
+        self._carried = CarriedCost()
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """What came into the frame with the text of another item there."""
         held = self._held.setdefault(look.key, {})
         for gone in look.left:
@@ -55,7 +55,7 @@ class Duplicate(Rule):
             first = next((p for p in same.values() if p.item != came.item), None)
             same.setdefault(came.item, came)
             if first is not None:
-                message = alike(came, first)
+                message = alike_sentence(came, first)
                 hit = Hit(came.item, message, look.place(came.line), came.item, note=_NOTE)
                 beyond = self._carried.begin((look.key, came.digest, came.item), hit, came.tokens, look)
                 if beyond is not None:
@@ -69,7 +69,7 @@ class Duplicate(Rule):
 _NOTE = "the second copy, in every request that holds it"
 
 
-def alike(one: Placement, other: Placement, share: float | None = None) -> str:
+def alike_sentence(one: Placement, other: Placement, share: float | None = None) -> str:
     """A sentence on two placements that say the same, or to some share the same."""
     name, second = (p.title or p.item for p in (one, other))
     how = "with the same text" if share is None else f"{labels.share(min(share, 0.99))} the same"

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ctxctl.lint.rule import Hit, Rule
-from ctxctl.model.missed import why
+from ctxctl.model.missed import miss_reason
 
 if TYPE_CHECKING:
-    from ctxctl.lint.context import Look
+    from ctxctl.lint.context import StepContext
 
 
 class CacheMissed(Rule):
@@ -31,10 +31,12 @@ class CacheMissed(Rule):
     parameters = {"tokens": "tokens of one miss from which it counts"}  # noqa: RUF012
     tokens = 20_000
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """A step that the engine finds a miss in; misses of one cause are one finding."""
         miss = look.step.cache.miss
         if miss is None or miss.tokens < self.tokens:
             return
-        message = f"{miss.tokens:,} tokens that the cache could have given were billed again ({why(miss)})"
+        message = (
+            f"{miss.tokens:,} tokens that the cache could have given were billed again ({miss_reason(miss)})"
+        )
         yield Hit(miss.cause, message, look.place(), None, miss.tokens, look.cost.missed)

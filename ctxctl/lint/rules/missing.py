@@ -11,7 +11,7 @@ from ctxctl.model.records import Item, Missing
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import Look, Seen
+    from ctxctl.lint.context import SeenRecord, StepContext
 
 _OVER: Final = frozenset({"resolved", "declined", "expired"})
 _MOST: Final = 4096
@@ -33,7 +33,7 @@ class MissingUnresolved(Rule):
         self._open: dict[ThreadKey, dict[str, Hit]] = {}
         self._passed: dict[ThreadKey, set[str]] = {}
 
-    def seen(self, seen: Seen) -> Iterator[Hit]:
+    def seen(self, seen: SeenRecord) -> Iterator[Hit]:
         """A record of missing context opens a gap or closes it."""
         record = seen.record
         if not isinstance(record, Missing) or record.missing_id is None:
@@ -53,7 +53,7 @@ class MissingUnresolved(Rule):
         return
         yield
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """The session goes on."""
         gaps = self._open.get(look.key)
         if gaps:
@@ -81,7 +81,7 @@ class NullWhileAttached(Rule):
     needs = "items of context providers, or records of missing context that name them"
     fix = "Say that there is nothing (a marker, or an item with the words), or take the context away."
 
-    def seen(self, seen: Seen) -> Iterator[Hit]:
+    def seen(self, seen: SeenRecord) -> Iterator[Hit]:
         """A live item without content, or a gap that names a live item."""
         record = seen.record
         if isinstance(record, Missing):
@@ -101,7 +101,7 @@ class NullWhileAttached(Rule):
                     yield Hit(name, message, seen.place, name)
 
     @staticmethod
-    def _gap(seen: Seen, record: Missing) -> Iterator[Hit]:
+    def _gap(seen: SeenRecord, record: Missing) -> Iterator[Hit]:
         if seen.event.event_type != vocab.MISSING_DETECTED or record.status in _OVER:
             return
         live = seen.thread.book.live

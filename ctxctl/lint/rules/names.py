@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.query.facts import server_of
+from ctxctl.engine.query.facts import tool_server_of
 
 if TYPE_CHECKING:
     from ctxctl.model.results import Placement
@@ -25,7 +25,7 @@ def defined(tool: Placement) -> str | None:
 
 def server(tool: Placement) -> str:
     """The server that a tool is from, by its name or its source."""
-    found = server_of(tool)
+    found = tool_server_of(tool)
     if found is not None:
         return found
     name = defined(tool) or ""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import xxhash
 
-from ctxctl.lint.carried_cost import Carried
+from ctxctl.lint.carried_cost import CarriedCost
 from ctxctl.lint.rule import Hit, Rule
-from ctxctl.lint.rules.duplicates import OWN_WORDS, alike
+from ctxctl.lint.rules.duplicates import OWN_WORDS, alike_sentence
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import Look
+    from ctxctl.lint.context import StepContext
     from ctxctl.model.content import Content
     from ctxctl.model.results import Placement
 
@@ -84,9 +84,9 @@ class NearDuplicate(Rule):
         self._sketches: dict[Content, Sketch | None] = {}
         self._held: dict[ThreadKey, dict[int, dict[int, Placement]]] = {}
         """By thread and hash, the placements whose sketches begin with it, by key."""
-        self._carried = Carried()
+        self._carried = CarriedCost()
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """What came into the frame and is like something there."""
         held = self._held.setdefault(look.key, {})
         for gone in look.left:
@@ -106,7 +106,7 @@ class NearDuplicate(Rule):
             if like is None:
                 continue
             other, share = like
-            message = alike(came, other, share)
+            message = alike_sentence(came, other, share)
             hit = Hit(came.item, message, look.place(came.line), came.item, note=_NOTE)
             beyond = self._carried.begin((look.key, came.key), hit, min(came.tokens, other.tokens), look)
             if beyond is not None:
@@ -116,7 +116,7 @@ class NearDuplicate(Rule):
         """What is still in a window."""
         return self._carried.rest()
 
-    def _sketch(self, look: Look, placement: Placement) -> Sketch | None:
+    def _sketch(self, look: StepContext, placement: Placement) -> Sketch | None:
         content = placement.content
         if content is None or content.size > _LONGEST:
             return None
@@ -127,7 +127,7 @@ class NearDuplicate(Rule):
         return self._sketches[content]
 
     def _like(
-        self, look: Look, held: dict[int, dict[int, Placement]], came: Placement, found: Sketch
+        self, look: StepContext, held: dict[int, dict[int, Placement]], came: Placement, found: Sketch
     ) -> tuple[Placement, float] | None:
         """The most like one of another item with another text, and how like it is."""
         shared: Counter[int] = Counter()

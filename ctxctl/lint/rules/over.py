@@ -9,7 +9,7 @@ from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.sizes import limit_words, sent_of
 
 if TYPE_CHECKING:
-    from ctxctl.lint.context import Look
+    from ctxctl.lint.context import StepContext
     from ctxctl.model.results import Window
 
 
@@ -31,7 +31,7 @@ class OverCap(Rule):
     parameters = {"tokens": "tokens over the cap from which it counts"}  # noqa: RUF012
     tokens = 1
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """A step that is surely over its cap."""
         if "still_over_budget" in look.step.flags:
             return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
-    from ctxctl.lint.context import Look
+    from ctxctl.lint.context import StepContext
     from ctxctl.model.results import Placement, Step
 
 _LONGEST: Final = 200_000
@@ -44,7 +44,7 @@ class VolatilePrefix(Rule):
     parameters = {"tokens": "tokens lost from which a break counts"}  # noqa: RUF012
     tokens = 1024
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """A step whose possible prefix was broken by an item that changed in such a value only."""
         cache = look.step.cache
         broken = cache.broken_by

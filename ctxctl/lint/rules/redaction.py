@@ -10,7 +10,7 @@ from ctxctl.model.annotations import UNREDACTED
 from ctxctl.model.records import Item, Redaction
 
 if TYPE_CHECKING:
-    from ctxctl.lint.context import Seen
+    from ctxctl.lint.context import SeenRecord
 
 _MOST: Final = 1 << 14
 
@@ -40,7 +40,7 @@ class RedactedReturns(Rule):
         """Something was redacted: what comes again in the very same words matters."""
         return bool(self._digests) or self._veiled
 
-    def seen(self, seen: Seen) -> Iterator[Hit]:
+    def seen(self, seen: SeenRecord) -> Iterator[Hit]:
         """A record that may hold something redacted before."""
         veil = seen.around.inspector.veil
         self._veiled = bool(veil)
@@ -57,7 +57,7 @@ class RedactedReturns(Rule):
                 yield Hit(message, message, seen.place, name)
         self._learn(seen, name)
 
-    def _learn(self, seen: Seen, name: str) -> None:
+    def _learn(self, seen: SeenRecord, name: str) -> None:
         """Digests of what the redacted item said before."""
         record = seen.record
         redaction = record.redaction if isinstance(record, Item) else record

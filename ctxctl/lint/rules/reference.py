@@ -11,7 +11,7 @@ from ctxctl.model.vocab import segment_of
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import Look, Running
+    from ctxctl.lint.context import StepContext, ThreadSums
     from ctxctl.model.results import Placement
 
 _WORD: Final = re.compile(r"[^\W_][\w./:-]{5,60}")
@@ -25,7 +25,7 @@ _READ: Final = 20_000
 class _Source:
     """What one source put into the window, and whether anything went back to it."""
 
-    def __init__(self, hit: Hit, running: Running) -> None:
+    def __init__(self, hit: Hit, running: ThreadSums) -> None:
         self.hit = hit
         self.running = running
         self.since = running.steps
@@ -58,7 +58,7 @@ class UnreferencedSource(Rule):
     def __init__(self) -> None:
         self._threads: dict[ThreadKey, dict[str, _Source]] = {}
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """What sources brought, and what the answers say."""
         sources = self._threads.setdefault(look.key, {})
         for came in look.came:
@@ -76,7 +76,7 @@ class UnreferencedSource(Rule):
         return iter(())
 
     @staticmethod
-    def _known(look: Look, sources: dict[str, _Source], came: Placement) -> None:
+    def _known(look: StepContext, sources: dict[str, _Source], came: Placement) -> None:
         """Words that the user says are nobody's."""
         text = look.text(came)
         if text is not None:
@@ -85,7 +85,7 @@ class UnreferencedSource(Rule):
                 source.words -= words
 
     @staticmethod
-    def _bring(look: Look, sources: dict[str, _Source], came: Placement) -> None:
+    def _bring(look: StepContext, sources: dict[str, _Source], came: Placement) -> None:
         assert came.source is not None
         source = sources.get(came.source)
         if source is None:

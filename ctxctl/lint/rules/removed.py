@@ -12,7 +12,7 @@ from ctxctl.model.records import Assembly, Selection
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import Look, Seen
+    from ctxctl.lint.context import SeenRecord, StepContext
 
 _MOST: Final = 1 << 14
 
@@ -35,7 +35,7 @@ class RemovedStillCited(Rule):
         self._assembled: dict[ThreadKey, int] = {}
         """Line of the last assembly for the model."""
 
-    def seen(self, seen: Seen) -> Iterator[Hit]:
+    def seen(self, seen: SeenRecord) -> Iterator[Hit]:
         """Removals, and refs to what was removed."""
         record, key = seen.record, seen.thread.key
         item = seen.item
@@ -62,7 +62,7 @@ class RemovedStillCited(Rule):
         """An item that was removed may come back in the very same record."""
         return any(self._gone.values())
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """Removed items in the frame of an assembly that came after."""
         gone = self._gone.get(look.key)
         if not gone or look.step.mode == "append" or look.step.basis != "assembly":

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ctxctl.labels import share
-from ctxctl.lint.carried_cost import Carried
+from ctxctl.lint.carried_cost import CarriedCost
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.sizes import limit_words, sent_of
 
 if TYPE_CHECKING:
-    from ctxctl.lint.context import Look
+    from ctxctl.lint.context import StepContext
 
 _MANY = frozenset({"session_history", "thread_summary"})
 """Kinds that stand for more than one thing."""
@@ -35,7 +35,7 @@ class StaleCopies(Rule):
     tokens = 500
     share = 0.1
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """A step with too many stale tokens."""
         stale, window = look.step.ledger.stale, look.step.window
         if stale >= self.tokens and stale >= self.share * window.used:
@@ -62,9 +62,9 @@ class LargeItem(Rule):
     tokens = 2000
 
     def __init__(self) -> None:
-        self._carried = Carried()
+        self._carried = CarriedCost()
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """What came into the frame and is too large for it."""
         for gone in look.left:
             yield from self._carried.over((look.key, gone.key))

@@ -12,7 +12,7 @@ from ctxctl.model.records import Selection, Surface
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import Look, Seen
+    from ctxctl.lint.context import SeenRecord, StepContext
     from ctxctl.model.records import Ref
 
 
@@ -34,7 +34,7 @@ class SelectedNotInjected(Rule):
     needs = "selections and assemblies"
     fix = "Assemble what was selected, or record why it was left out (truncation_records, omitted_item_refs)."
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """Selected items that are not in the frame, without a word why."""
         sealed = look.sealed
         if sealed.facts.selection is None or sealed.basis != "assembly" or sealed.facts.rerooted:
@@ -63,7 +63,7 @@ class InjectedNotSelected(Rule):
     needs = "selections with candidates or omissions, and assemblies"
     fix = "Assemble from the selection, or record the selection after the last change to it."
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """Candidates in the frame that were not selected."""
         sealed = look.sealed
         selection = sealed.facts.selection
@@ -84,7 +84,7 @@ class InjectedNotSelected(Rule):
                 yield self._hit(look, placement.item, placement.title, placement.tokens, ref)
 
     @staticmethod
-    def _hit(look: Look, item: str, title: str | None, tokens: int, ref: Ref) -> Hit:
+    def _hit(look: StepContext, item: str, title: str | None, tokens: int, ref: Ref) -> Hit:
         why = f"omitted it ({ref.reason})" if ref.reason else "did not choose it"
         message = f"{title or item} is in the window and the selection {why}"
         return Hit(item, message, look.place(), item, tokens, look.money(tokens))
@@ -102,7 +102,7 @@ class OmittedWithoutReason(Rule):
     needs = "selections or budget records"
     fix = "Give each omitted ref and each truncation record a reason."
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """Omissions, drops and candidates that nobody accounts for."""
         sealed = look.sealed
         item_of = sealed.reading.item_of
@@ -125,7 +125,7 @@ class OmittedWithoutReason(Rule):
         yield from self._hits(look, "dropped", drops, "the budget drops {} and gives no reason")
 
     @staticmethod
-    def _hits(look: Look, subject: str, items: list[str], text: str) -> Iterator[Hit]:
+    def _hits(look: StepContext, subject: str, items: list[str], text: str) -> Iterator[Hit]:
         if items:
             items = list(dict.fromkeys(items))
             yield Hit(subject, text.format(_ids(items)), look.place(), items[0])
@@ -145,7 +145,7 @@ class SecondSelection(Rule):
     def __init__(self) -> None:
         self._first: dict[ThreadKey, tuple[tuple[int, int], Selection]] = {}
 
-    def seen(self, seen: Seen) -> Iterator[Hit]:
+    def seen(self, seen: SeenRecord) -> Iterator[Hit]:
         """A completed selection after another one of the step."""
         record, ids, key = seen.record, seen.thread.ids, seen.thread.key
         if seen.event.event_type == vocab.SELECTION_STARTED or isinstance(record, Surface):

@@ -11,7 +11,7 @@ from ctxctl.lint.rule import Hit, Rule
 from ctxctl.trace.governance import declarations
 
 if TYPE_CHECKING:
-    from ctxctl.lint.context import Seen
+    from ctxctl.lint.context import SeenRecord
 
 _LONGEST: Final = 1 << 20
 
@@ -29,7 +29,7 @@ class DeclaresStatus(Rule):
     needs = "nothing: every record is looked at once"
     fix = "Leave the outcome to the runtime's own events, and refer to them (runtime_refs)."
 
-    def seen(self, seen: Seen) -> Iterator[Hit]:
+    def seen(self, seen: SeenRecord) -> Iterator[Hit]:
         """A record's own fields; texts are not looked into."""
         event = seen.event
         if event.length > _LONGEST:

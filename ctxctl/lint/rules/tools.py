@@ -14,7 +14,7 @@ from ctxctl.lint.rules import names
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import Look, Running, Seen
+    from ctxctl.lint.context import SeenRecord, StepContext, ThreadSums
     from ctxctl.model.findings import Place
     from ctxctl.model.results import Placement
 
@@ -27,20 +27,20 @@ _MOST: Final = 4096
 class _Tool:
     """One tool's definition in one thread."""
 
-    def __init__(self, placement: Placement, look: Look) -> None:
+    def __init__(self, placement: Placement, look: StepContext) -> None:
         self.server = names.server(placement)
         self.tokens = placement.tokens
         self.key = placement.key
         self.item = placement.item
         self.place = look.place(placement.line)
-        self._running: Running | None = None
+        self._running: ThreadSums | None = None
         self._since = (0, Decimal(0), 0)
         self.steps = 0
         self.spent = 0
         self.money: Decimal | None = Decimal(0)
         self.into(placement, look.running)
 
-    def into(self, placement: Placement, running: Running) -> None:
+    def into(self, placement: Placement, running: ThreadSums) -> None:
         """It is in the window from this step on."""
         self.outof()
         self.tokens, self.key, self._running = placement.tokens, placement.key, running
@@ -85,7 +85,7 @@ class UnusedTools(Rule):
         self._tools: dict[ThreadKey, dict[str, _Tool]] = {}
         self._called: dict[ThreadKey, set[str]] = {}
 
-    def seen(self, seen: Seen) -> Iterator[Hit]:
+    def seen(self, seen: SeenRecord) -> Iterator[Hit]:
         """Note calls, those of a last answer too, which no request holds."""
         item = seen.item
         if item is not None and item.context_kind == "tool_call":
@@ -96,7 +96,7 @@ class UnusedTools(Rule):
                 called.update(n for n in (name, item.title) if n)
         return iter(())
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """Note definitions."""
         tools = self._tools.setdefault(look.key, {})
         for gone in look.left:
@@ -168,7 +168,7 @@ class ToolAsContext(Rule):
     def __init__(self) -> None:
         self._threads: dict[ThreadKey, _Firsts] = {}
 
-    def step(self, look: Look) -> Iterator[Hit]:
+    def step(self, look: StepContext) -> Iterator[Hit]:
         """The first call of a turn, and its result."""
         firsts = self._threads.setdefault(look.key, _Firsts())
         if "branched" in look.step.flags:
@@ -203,7 +203,7 @@ class _Firsts:
         """The conversation went back: what follows is no further turn."""
         self.run, self._digest, self.waits = 0, 0, False
 
-    def call(self, look: Look, came: Placement, text: str, least: int) -> Iterator[Hit]:
+    def call(self, look: StepContext, came: Placement, text: str, least: int) -> Iterator[Hit]:
         """A call; only the first after a message of the user says anything."""
         if not self.asked:
             return

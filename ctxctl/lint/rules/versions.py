@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from ctxctl.lint.rule import NO_HITS, Hit, Rule
 
 if TYPE_CHECKING:
-    from ctxctl.engine.replay.item_table import Version
+    from ctxctl.engine.replay.item_table import ItemVersion
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import Seen
+    from ctxctl.lint.context import SeenRecord
     from ctxctl.model.records import Item
 
 
-def _given(seen: Seen) -> Version | None:
+def _given(seen: SeenRecord) -> ItemVersion | None:
     """The version that an item's record has just brought, where it names a version and has a text."""
     item = seen.item
     if item is None or item.version is None or item.content_digest is None or item.redaction is not None:
@@ -39,7 +39,7 @@ class VersionWithoutChange(Rule):
     needs = "versions that the runtime gave"
     fix = "Derive the version from the content (a digest of it), or bump it only when the content changes."
 
-    def seen(self, seen: Seen) -> Iterable[Hit]:
+    def seen(self, seen: SeenRecord) -> Iterable[Hit]:
         """An item's record with another version and the digest of the one before."""
         version = _given(seen)
         older = version.older if version is not None else None
@@ -69,7 +69,7 @@ class ChangeWithoutVersion(Rule):
     needs = "versions that the runtime gave"
     fix = "Give each content a version of its own; a digest of the content cannot be forgotten."
 
-    def seen(self, seen: Seen) -> Iterable[Hit]:
+    def seen(self, seen: SeenRecord) -> Iterable[Hit]:
         """An item's record with the version of an earlier one and another digest."""
         version = _given(seen)
         if version is None or version.record is not seen.record:
@@ -104,7 +104,7 @@ class VersionKeyCollision(Rule):
     def __init__(self) -> None:
         self._step: dict[ThreadKey, tuple[tuple[int, int], dict[str, Item]]] = {}
 
-    def seen(self, seen: Seen) -> Iterator[Hit]:
+    def seen(self, seen: SeenRecord) -> Iterator[Hit]:
         """An item's record while the same step holds one of another source under its id."""
         item, ids = seen.item, seen.thread.ids
         if item is None or item.source is None or item.content_digest is None or ids is None:

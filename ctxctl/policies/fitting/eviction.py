@@ -18,8 +18,14 @@ from msgspec import Meta
 
 from ctxctl.model.fitting import Candidate, Fit, Keeper, Room, Verdict
 from ctxctl.policies.fitting.grouping import Unit
-from ctxctl.policies.fitting.incremental_eviction import Leaver
-from ctxctl.policies.fitting.units import Protection, drops, protected, removable, size
+from ctxctl.policies.fitting.incremental_eviction import IncrementalEviction
+from ctxctl.policies.fitting.units import (
+    Protection,
+    drops_in_order,
+    protected_indexes,
+    removable_units,
+    tokens_of,
+)
 
 Order = Callable[[Sequence[Candidate], tuple[int, ...]], Any]
 
@@ -73,22 +79,22 @@ class Priority(Leaving, frozen=True, kw_only=True):
 
 
 def _leaver(rules: Leaving, rank: Callable[[Unit], tuple[float, ...]]) -> Keeper:
-    return Leaver(rules, rank, "budget_limit", target=rules.target, sticky=rules.sticky)
+    return IncrementalEviction(rules, rank, "budget_limit", target=rules.target, sticky=rules.sticky)
 
 
 def leave(rules: Leaving, candidates: Sequence[Candidate], room: Room, state: Any, order: Order) -> Fit:
     """Take units out in `order`, the lowest first."""
-    total = size(candidates)
+    total = tokens_of(candidates)
     if total <= room.cap:
         return Fit("fits")
     before: frozenset[str] = state if rules.sticky and state is not None else frozenset()
-    kept = protected(candidates, rules)
-    waiting = sorted(removable(candidates, kept), key=lambda unit: order(candidates, unit))
+    kept = protected_indexes(candidates, rules)
+    waiting = sorted(removable_units(candidates, kept), key=lambda unit: order(candidates, unit))
     gone: set[int] = set()
     for unit in waiting:
         if any(candidates[at].name in before for at in unit):
             gone.update(unit)
-    total -= size(candidates, gone)
+    total -= tokens_of(candidates, gone)
     if total > room.cap:
         bound = int(room.cap * rules.target)
         for unit in waiting:
@@ -96,7 +102,7 @@ def leave(rules: Leaving, candidates: Sequence[Candidate], room: Room, state: An
                 break
             if unit[0] not in gone:
                 gone.update(unit)
-                total -= size(candidates, unit)
+                total -= tokens_of(candidates, unit)
     left = frozenset(candidates[at].name for at in gone)
     verdict: Verdict = "fitted" if total <= room.cap else "still_over"
-    return Fit(verdict, drops(gone, "budget_limit"), state=left)
+    return Fit(verdict, drops_in_order(gone, "budget_limit"), state=left)

@@ -34,7 +34,7 @@ class Unit:
         """The keeper's own."""
 
 
-class Ground:
+class UnitTable:
     """The units of one thread's window, and which of them may go."""
 
     def __init__(self, rules: Protection) -> None:

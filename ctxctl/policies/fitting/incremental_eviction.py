@@ -11,13 +11,13 @@ from heapq import heappop, heappush
 from typing import Any
 
 from ctxctl.model.fitting import Candidate, Drop, Fate, Moves, Note, Outcome, Room, Seat, Swap, Verdict
-from ctxctl.policies.fitting.grouping import Ground, Unit
+from ctxctl.policies.fitting.grouping import Unit, UnitTable
 from ctxctl.policies.fitting.units import Protection
 
 Rank = Callable[[Unit], tuple[float, ...]]
 
 
-class Unmoved:
+class SendsAll:
     """Of a policy that takes nothing out: it sends what fits, and says what it is if it does not."""
 
     def __init__(self, verdict: Verdict) -> None:
@@ -39,7 +39,7 @@ class Unmoved:
         return None
 
 
-class Line:
+class RankedQueue:
     """Things by rank, the lowest or the highest first; what is no longer true of one is skipped."""
 
     def __init__(self, *, highest: bool = False) -> None:
@@ -111,7 +111,7 @@ class Names:
         return frozenset(self.before) or None
 
 
-class Leaver:
+class IncrementalEviction:
     """Takes units out in the order of their rank until the rest fits, and keeps them out."""
 
     def __init__(
@@ -125,17 +125,17 @@ class Leaver:
         summary: int | None = None,
     ) -> None:
         """`summary`: tokens of the one that stands for what left; None: nothing does."""
-        self._ground = Ground(rules)
+        self._ground = UnitTable(rules)
         self._rank = rank
         self._fate = Drop(0, reason)
         self._target = target
         self._sticky = sticky
         self._summary = summary
         self._names = Names()
-        self._kept = Line()
-        self._last = Line(highest=True)
+        self._kept = RankedQueue()
+        self._last = RankedQueue(highest=True)
         """What is gone; without stickiness the last to leave is the first to come back."""
-        self._eldest = Line()
+        self._eldest = RankedQueue()
         """What is gone, by its place: there the summary stands."""
         self._gone: dict[Unit, tuple[int, tuple[str, ...]]] = {}
         """With the tokens and the names that it had when it left."""
@@ -239,19 +239,19 @@ class Leaver:
             self._changed[seat] = None
 
 
-class Deferrer:
+class IncrementalDeferral:
     """Swaps the largest for references until the rest fits, and leaves them so."""
 
     def __init__(
         self, rules: Protection, kinds: Collection[str], gain: Callable[[Candidate], tuple[str, int]]
     ) -> None:
         """`gain`: the text that stands for a candidate, and the tokens that this saves at least."""
-        self._ground = Ground(rules)
+        self._ground = UnitTable(rules)
         self._kinds = kinds
         self._gain = gain
         self._gains: dict[Seat, tuple[Swap, int]] = {}
         """Of what can be swapped with a gain."""
-        self._whole = Line()
+        self._whole = RankedQueue()
         self._swapped: dict[Seat, None] = {}
         self._names = Names()
         self._saved = 0

@@ -13,9 +13,15 @@ from msgspec import Meta
 
 from ctxctl.model.fitting import Candidate, Cut, Fit, Keeper, Note, Room, Swap, Verdict
 from ctxctl.policies.fitting.grouping import Unit
-from ctxctl.policies.fitting.incremental_eviction import Deferrer, Leaver, Unmoved
+from ctxctl.policies.fitting.incremental_eviction import IncrementalDeferral, IncrementalEviction, SendsAll
 from ctxctl.policies.fitting.truncating import Truncator
-from ctxctl.policies.fitting.units import Protection, drops, protected, removable, size
+from ctxctl.policies.fitting.units import (
+    Protection,
+    drops_in_order,
+    protected_indexes,
+    removable_units,
+    tokens_of,
+)
 
 
 class Reject(Protection, frozen=True, kw_only=True):
@@ -25,11 +31,11 @@ class Reject(Protection, frozen=True, kw_only=True):
 
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """Takes nothing out."""
-        return Fit("fits" if size(candidates) <= room.cap else "rejected")
+        return Fit("fits" if tokens_of(candidates) <= room.cap else "rejected")
 
     def keeper(self) -> Keeper:
         """The same from step to step."""
-        return Unmoved("rejected")
+        return SendsAll("rejected")
 
 
 class AskForChoice(Protection, frozen=True, kw_only=True):
@@ -39,11 +45,11 @@ class AskForChoice(Protection, frozen=True, kw_only=True):
 
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """Takes nothing out."""
-        return Fit("fits" if size(candidates) <= room.cap else "asks")
+        return Fit("fits" if tokens_of(candidates) <= room.cap else "asks")
 
     def keeper(self) -> Keeper:
         """The same from step to step."""
-        return Unmoved("asks")
+        return SendsAll("asks")
 
 
 class PolicyBlock(Protection, frozen=True, kw_only=True):
@@ -53,11 +59,11 @@ class PolicyBlock(Protection, frozen=True, kw_only=True):
 
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """Takes nothing out."""
-        return Fit("fits" if size(candidates) <= room.cap else "blocked")
+        return Fit("fits" if tokens_of(candidates) <= room.cap else "blocked")
 
     def keeper(self) -> Keeper:
         """The same from step to step."""
-        return Unmoved("blocked")
+        return SendsAll("blocked")
 
 
 class TruncateTail(Protection, frozen=True, kw_only=True):
@@ -70,11 +76,11 @@ class TruncateTail(Protection, frozen=True, kw_only=True):
 
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """Linear in the candidates."""
-        total = size(candidates)
+        total = tokens_of(candidates)
         if total <= room.cap:
             return Fit("fits")
-        loose = removable(candidates, protected(candidates, self))
-        space = room.cap - total + sum(size(candidates, unit) for unit in loose)
+        loose = removable_units(candidates, protected_indexes(candidates, self))
+        space = room.cap - total + sum(tokens_of(candidates, unit) for unit in loose)
         front = _front(candidates, loose, space)
         return _without(candidates, loose[front.whole :], front.cut, (), space, room)
 
@@ -94,11 +100,11 @@ class TruncateMiddle(Protection, frozen=True, kw_only=True):
 
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """Linear in the candidates."""
-        total = size(candidates)
+        total = tokens_of(candidates)
         if total <= room.cap:
             return Fit("fits")
-        loose = removable(candidates, protected(candidates, self))
-        space = room.cap - total + sum(size(candidates, unit) for unit in loose)
+        loose = removable_units(candidates, protected_indexes(candidates, self))
+        space = room.cap - total + sum(tokens_of(candidates, unit) for unit in loose)
         front = _front(candidates, loose, space - space // 2)
         back = _front(candidates, loose[front.whole :][::-1], space // 2)
         middle = loose[front.whole : len(loose) - back.whole]
@@ -122,7 +128,7 @@ class _End(NamedTuple):
 
 def _front(candidates: Sequence[Candidate], loose: Sequence[tuple[int, ...]], space: int) -> _End:
     for number, unit in enumerate(loose):
-        tokens = size(candidates, unit)
+        tokens = tokens_of(candidates, unit)
         if tokens > space:
             part = len(unit) == 1 and space > 0
             return _End(number, (Cut(unit[0], space),) if part else ())
@@ -142,7 +148,7 @@ def _without(
     cuts = (*head, *tail)
     gone = {at for unit in middle for at in unit}.difference(cut.at for cut in cuts)
     verdict: Verdict = "fitted" if space >= 0 else "still_over"
-    return Fit(verdict, drops(gone, "budget_limit"), tuple(sorted(cuts)))
+    return Fit(verdict, drops_in_order(gone, "budget_limit"), tuple(sorted(cuts)))
 
 
 class Summarizing(Protection, frozen=True, kw_only=True):
@@ -191,7 +197,7 @@ class SummarizeLowPriority(Summarizing, frozen=True, kw_only=True):
 
 
 def _summarizer(rules: Summarizing, rank: Callable[[Unit], tuple[float, ...]]) -> Keeper:
-    return Leaver(
+    return IncrementalEviction(
         rules, rank, "superseded_by_summary", target=rules.target, sticky=True, summary=rules.summary_tokens
     )
 
@@ -203,13 +209,13 @@ def _summarized(
     state: Any,
     order: Callable[[tuple[int, ...]], Any],
 ) -> Fit:
-    total = size(candidates)
+    total = tokens_of(candidates)
     if total <= room.cap:
         return Fit("fits")
     before: frozenset[str] = state or frozenset()
-    loose = sorted(removable(candidates, protected(candidates, rules)), key=order)
+    loose = sorted(removable_units(candidates, protected_indexes(candidates, rules)), key=order)
     gone = {at for unit in loose if any(candidates[at].name in before for at in unit) for at in unit}
-    total -= size(candidates, gone) - (rules.summary_tokens if gone else 0)
+    total -= tokens_of(candidates, gone) - (rules.summary_tokens if gone else 0)
     bound = int(room.cap * rules.target) if total > room.cap else room.cap
     for unit in loose:
         if total <= bound:
@@ -217,14 +223,14 @@ def _summarized(
         if unit[0] not in gone:
             total += rules.summary_tokens if not gone else 0
             gone.update(unit)
-            total -= size(candidates, unit)
+            total -= tokens_of(candidates, unit)
     if not gone:
         return Fit("still_over")
     sources = tuple(sorted(gone))
     note = Note(sources[0], None, rules.summary_tokens, sources=sources)
     verdict: Verdict = "fitted" if total <= room.cap else "still_over"
     left = frozenset(candidates[at].name for at in gone)
-    return Fit(verdict, drops(gone, "superseded_by_summary"), notes=(note,), state=left)
+    return Fit(verdict, drops_in_order(gone, "superseded_by_summary"), notes=(note,), state=left)
 
 
 class DeferToRetrieval(Protection, frozen=True, kw_only=True):
@@ -241,11 +247,11 @@ class DeferToRetrieval(Protection, frozen=True, kw_only=True):
 
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """O(n log n) in the candidates."""
-        total = size(candidates)
+        total = tokens_of(candidates)
         if total <= room.cap:
             return Fit("fits")
         before: frozenset[str] = state or frozenset()
-        kept = protected(candidates, self)
+        kept = protected_indexes(candidates, self)
         able = [
             (c.name not in before, -c.tokens, at, _reference(c))
             for at, c in enumerate(candidates)
@@ -265,7 +271,7 @@ class DeferToRetrieval(Protection, frozen=True, kw_only=True):
 
     def keeper(self) -> Keeper:
         """The same from step to step."""
-        return Deferrer(self, self.kinds, _gain)
+        return IncrementalDeferral(self, self.kinds, _gain)
 
 
 def _gain(candidate: Candidate) -> tuple[str, int]:

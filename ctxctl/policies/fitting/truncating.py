@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from ctxctl.model.fitting import Cut, Drop, Fate, Moves, Outcome, Room, Seat
-from ctxctl.policies.fitting.grouping import Ground, Unit
+from ctxctl.policies.fitting.grouping import Unit, UnitTable
 from ctxctl.policies.fitting.units import Protection
 
 _GONE = Drop(0, "budget_limit")
@@ -18,7 +18,7 @@ class Truncator:
     """Takes the end or the middle out of the units that may go."""
 
     def __init__(self, rules: Protection, *, middle: bool) -> None:
-        self._ground = Ground(rules)
+        self._ground = UnitTable(rules)
         self._middle = middle
         self._units: list[Unit] = []
         """What may go, in order, and beside it the places of the first seats and the sums up to each."""

@@ -24,7 +24,7 @@ class Protection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     protect_kinds: Annotated[tuple[str, ...], Meta(description="context kinds that stay, joined by +")] = ()
 
 
-def protected(candidates: Sequence[Candidate], rules: Protection) -> set[int]:
+def protected_indexes(candidates: Sequence[Candidate], rules: Protection) -> set[int]:
     """Indexes of what stays, the other halves of its tool pairs included."""
     kept = {
         at
@@ -52,7 +52,7 @@ def _with_pairs(candidates: Sequence[Candidate], kept: set[int]) -> set[int]:
     return kept
 
 
-def units(candidates: Sequence[Candidate]) -> list[tuple[int, ...]]:
+def units_of(candidates: Sequence[Candidate]) -> list[tuple[int, ...]]:
     """Candidates that stay or go together, in the order of their first: tool calls with their results.
 
     Calls and results that are linked through others are one unit.  Linear in the candidates.
@@ -94,18 +94,18 @@ def _linked(candidates: Sequence[Candidate]) -> list[tuple[int, ...]]:
     return [tuple(grouped[at]) for at in sorted(grouped)]
 
 
-def size(candidates: Sequence[Candidate], which: Iterable[int] | None = None) -> int:
+def tokens_of(candidates: Sequence[Candidate], which: Iterable[int] | None = None) -> int:
     """Tokens of all candidates, or of some."""
     if which is None:
         return sum(c.tokens for c in candidates)
     return sum(candidates[at].tokens for at in which)
 
 
-def removable(candidates: Sequence[Candidate], kept: Collection[int]) -> list[tuple[int, ...]]:
+def removable_units(candidates: Sequence[Candidate], kept: Collection[int]) -> list[tuple[int, ...]]:
     """The units that may go, oldest first."""
-    return [unit for unit in units(candidates) if unit[0] not in kept]
+    return [unit for unit in units_of(candidates) if unit[0] not in kept]
 
 
-def drops(gone: Iterable[int], reason: str) -> tuple[Drop, ...]:
+def drops_in_order(gone: Iterable[int], reason: str) -> tuple[Drop, ...]:
     """In the order of the window."""
     return tuple(Drop(at, reason) for at in sorted(gone))

@@ -13,8 +13,8 @@ import xxhash
 from ctxctl import config
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.whatif import AS_RECORDED
-from ctxctl.session.history.history import ITEMS, ROWS, STEPS, Chronicle
-from ctxctl.tokens.catalogue.table import load as table
+from ctxctl.session.history.history import ITEMS, ROWS, STEPS, ItemHistory
+from ctxctl.tokens.catalogue.table import load_table as table
 from ctxctl.trace.index import cache_file, fingerprint_of, open_own, replace_file, same_file
 from ctxctl.trace.source import Source
 
@@ -29,7 +29,7 @@ _MOST: Final = 1 << 30
 """Largest file that is read."""
 
 
-def save(source: Source, made_under: str, found: Chronicle) -> bool:
+def save_history(source: Source, made_under: str, found: ItemHistory) -> bool:
     """Keep a chronicle of a file that was read to its end; False where it cannot be kept."""
     path = cache_file(source, "why")
     if path is None or source.spooled:
@@ -51,7 +51,7 @@ def save(source: Source, made_under: str, found: Chronicle) -> bool:
     return replace_file(path, whole + xxhash.xxh3_128_digest(whole))
 
 
-def load(source: Source, made_under: str) -> Chronicle | None:
+def load_history(source: Source, made_under: str) -> ItemHistory | None:
     """The chronicle of this very file under these parameters; None if there is none."""
     path = cache_file(source, "why")
     if path is None or source.spooled:
@@ -64,7 +64,7 @@ def load(source: Source, made_under: str) -> Chronicle | None:
         return None
 
 
-def _parse(data: bytes, source: Source, made_under: str) -> Chronicle | None:
+def _parse(data: bytes, source: Source, made_under: str) -> ItemHistory | None:
     start = len(_MAGIC) + 8
     if not data.startswith(_MAGIC) or xxhash.xxh3_128_digest(data[:-_CHECK]) != data[-_CHECK:]:
         return None
@@ -74,7 +74,7 @@ def _parse(data: bytes, source: Source, made_under: str) -> Chronicle | None:
         return None
     if head["size"] != source.size or not same_file(head["file"], source, source.size):
         return None
-    found = Chronicle()
+    found = ItemHistory()
     found.strings = head["strings"]
     found.threads = [ThreadKey(session, thread) for session, thread in head["threads"]]
     at, body = 0, memoryview(data)[start + size : -_CHECK]
@@ -89,12 +89,12 @@ def _parse(data: bytes, source: Source, made_under: str) -> Chronicle | None:
     return found.restored(source.size) if at == len(body) else None
 
 
-def chronicle_of(inspector: Inspector, progress: Progress | None = None) -> Chronicle:
+def item_history_of(inspector: Inspector, progress: Progress | None = None) -> ItemHistory:
     """What became of every item of a trace; the first call may replay the trace, and keeps the outline."""
     known, source = inspector.chronicle, inspector.trace.source
     if known is None or known.covered != source.size:
         made_under = _made_under(inspector)
-        known = load(source, made_under) if made_under is not None else None
+        known = load_history(source, made_under) if made_under is not None else None
         if known is None:
             inspector.outline(progress)
             known = inspector.chronicle
@@ -102,14 +102,14 @@ def chronicle_of(inspector: Inspector, progress: Progress | None = None) -> Chro
                 known = _walked(inspector, progress)
             # A trace with problems is read anew by each run, which has to tell them.
             if made_under is not None and known.covered == source.size and not inspector.problem_count:
-                save(source, made_under, known)
+                save_history(source, made_under, known)
         inspector.chronicle = known
     return known
 
 
-def _walked(inspector: Inspector, progress: Progress | None) -> Chronicle:
+def _walked(inspector: Inspector, progress: Progress | None) -> ItemHistory:
     size = inspector.trace.source.size
-    found = Chronicle()
+    found = ItemHistory()
     for at, engine in inspector.walk(progress):
         for _ in found.noting((at.step,), engine):
             last = engine

@@ -47,7 +47,7 @@ NOT_KNOWN: Final = -1
 _DAY: Final = 10
 
 
-class Row(NamedTuple):
+class HistoryRow(NamedTuple):
     """One change of one item."""
 
     number: int
@@ -69,7 +69,7 @@ class Row(NamedTuple):
     """Line of the item record; 0: never described."""
 
 
-class Entry(NamedTuple):
+class ItemEntry(NamedTuple):
     """An item of one thread."""
 
     number: int
@@ -130,7 +130,7 @@ class StepRow(NamedTuple):
         return self.used - self.recorded if self.flags & UNRECORDED_KNOWN else None
 
 
-class Chronicle:
+class ItemHistory:
     """All rows of a trace in the order of its steps; one writer, and readers once it is finished."""
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ class Chronicle:
         self._stale: dict[int, dict[str, int]] = {}
         self._last_step: dict[int, int] = {}
 
-    def restored(self, covered: int) -> Chronicle:
+    def restored(self, covered: int) -> ItemHistory:
         """This one, with its columns read from disk, ready to be asked."""
         self.covered = covered
         self._string = {text: number for number, text in enumerate(self.strings)}
@@ -283,7 +283,7 @@ class Chronicle:
             self.strings.append(text or "")
         return number
 
-    def finish(self, engine: Engine, covered: int) -> Chronicle:
+    def finish(self, engine: Engine, covered: int) -> ItemHistory:
         """The trace is at its end: items that no frame ever had come from the engine's own books."""
         for key, state in engine.threads.items():
             thread = self._thread.get(key)
@@ -330,21 +330,21 @@ class Chronicle:
             raw[name] = self.strings[raw[name]] or None
         return StepRow(**raw)
 
-    def find(self, thread: int, item: str) -> Entry | None:
+    def find(self, thread: int, item: str) -> ItemEntry | None:
         """An item of a thread by its very id."""
         number = self._item.get((thread, item))
         return None if number is None else self.entry(number)
 
-    def entry(self, number: int) -> Entry:
+    def entry(self, number: int) -> ItemEntry:
         """An item by its number."""
         raw = {name: column[number] for name, column in self.items.items()}
         text = self.strings
-        return Entry(
+        return ItemEntry(
             number, text[raw["id"]], text[raw["title"]] or None, text[raw["source"]] or None,
             text[raw["kind"]] or "custom", raw["thread"], raw["line"], raw["newest"], bool(raw["visible"]),
         )  # fmt: skip
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[ItemEntry]:
         """All items, those of the first thread's first step first."""
         return map(self.entry, range(len(self.items["id"])))
 
@@ -356,17 +356,17 @@ class Chronicle:
         pairs = zip(self.items[field], self.items["thread"], strict=True)
         return [n for n, (text, of) in enumerate(pairs) if of == thread and text in texts]
 
-    def row(self, number: int) -> Row:
+    def row(self, number: int) -> HistoryRow:
         """A row by its number."""
         raw = {name: column[number] for name, column in self.rows.items()}
         flags = raw["flags"]
-        return Row(
+        return HistoryRow(
             number, raw["item"], STATUSES[raw["status"]], CAUSES[raw["cause"] - 1] if raw["cause"] else None,
             tuple(name for name, bit in _BIT.items() if flags & bit), bool(flags & SIMULATED),
             raw["first"], raw["last"], raw["count"], raw["tokens"], raw["held"], raw["line"],
         )  # fmt: skip
 
-    def life(self, item: int, until: int | None = None) -> list[Row]:
+    def life(self, item: int, until: int | None = None) -> list[HistoryRow]:
         """The rows of an item that begin at a step or before it, the first one first."""
         found = []
         number, before, first = self.items["row"][item], self.rows["before"], self.rows["first"]
@@ -377,7 +377,7 @@ class Chronicle:
         found.reverse()
         return found
 
-    def frame(self, ordinal: int) -> dict[int, Row]:
+    def frame(self, ordinal: int) -> dict[int, HistoryRow]:
         """The items that are current at a step, with the row that says so; in the order of those rows."""
         thread = self.thread_of(ordinal)
         stop = self.steps["rows"][ordinal]

@@ -14,7 +14,7 @@ MAIN: Final = "main"
 """Kind of the main thread; sub-agents' is `agent:TYPE`."""
 
 
-class Item(msgspec.Struct, frozen=True):
+class LearnedItem(msgspec.Struct, frozen=True):
     """One item at the head of every request of a kind of thread."""
 
     kind: str
@@ -29,12 +29,12 @@ class Item(msgspec.Struct, frozen=True):
     """Another recording of this client and version has another text in its place; this is the last's."""
 
 
-class Learned(msgspec.Struct, frozen=True):
+class LearnedSet(msgspec.Struct, frozen=True):
     """What is known of a client's requests; texts are inline, by digest."""
 
     client: str
     version: str
-    threads: dict[str, tuple[Item, ...]]
+    threads: dict[str, tuple[LearnedItem, ...]]
     """By kind of thread: items in the order in which they were sent."""
     contents: dict[str, str]
     """By SHA-256 hex."""
@@ -69,10 +69,10 @@ class Learned(msgspec.Struct, frozen=True):
         return msgspec.json.encode({"digest": self.digest, **msgspec.to_builtins(self)})
 
 
-def decode(raw: bytes) -> Learned:
+def decode_set(raw: bytes) -> LearnedSet:
     """A set from its bytes; raises ValueError for what is none, or was changed."""
     try:
-        found = msgspec.json.decode(raw, type=Learned)
+        found = msgspec.json.decode(raw, type=LearnedSet)
         told = msgspec.json.decode(raw, type=dict[str, msgspec.Raw]).get("digest")
         said = msgspec.json.decode(told, type=str) if told is not None else None
     except msgspec.DecodeError as error:
@@ -89,7 +89,7 @@ def decode(raw: bytes) -> Learned:
     return found
 
 
-def joined(old: Learned, new: Learned) -> Learned:
+def joined_sets(old: LearnedSet, new: LearnedSet) -> LearnedSet:
     """One set of two recordings of the same client and version; the newer one's texts and order.
 
     Tools and system prompts whose text is another each time are kept and marked; other items (reminders, a
@@ -101,7 +101,7 @@ def joined(old: Learned, new: Learned) -> Learned:
         threads[kind] = items if before is None else tuple(_agreed(before, items))
     contents = {**old.contents, **new.contents}
     used = {item.digest for items in threads.values() for item in items}
-    return Learned(
+    return LearnedSet(
         new.client,
         new.version,
         threads,
@@ -112,7 +112,7 @@ def joined(old: Learned, new: Learned) -> Learned:
     )
 
 
-def _agreed(old: Iterable[Item], new: Iterable[Item]) -> Iterable[Item]:
+def _agreed(old: Iterable[LearnedItem], new: Iterable[LearnedItem]) -> Iterable[LearnedItem]:
     known = {(item.kind, item.digest): item for item in old}
     for item in new:
         before = known.get((item.kind, item.digest))

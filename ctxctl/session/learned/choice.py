@@ -9,7 +9,7 @@ from ctxctl.model.results import Step, Turn
 
 if TYPE_CHECKING:
     from ctxctl.ingest.folder import Folder
-    from ctxctl.session.learned.book import Learned
+    from ctxctl.session.learned.book import LearnedSet
     from ctxctl.trace.source import Source
 
 AUTO: Final = "auto"
@@ -18,10 +18,10 @@ TOLERATED: Final = 0.02
 """Share of what was sent that may stay unexplained without a warning."""
 
 
-class Used:
+class LearnedUse:
     """The learned set that a log is completed by."""
 
-    def __init__(self, learned: Learned, log: str | None, *, exact: bool, named: bool) -> None:
+    def __init__(self, learned: LearnedSet, log: str | None, *, exact: bool, named: bool) -> None:
         self.learned = learned
         self.log = log
         """The version that the log names."""
@@ -38,9 +38,9 @@ class Used:
 
     def put_into(self, events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """The log's events, completed."""
-        from ctxctl.session.learned.insert import Inserted
+        from ctxctl.session.learned.insert import LearnedInserter
 
-        inserted = Inserted(self.learned)
+        inserted = LearnedInserter(self.learned)
         for event in inserted.events(events):
             self.items = inserted.shown
             yield event
@@ -63,7 +63,7 @@ class Fit(NamedTuple):
         return abs(self.left) > TOLERATED * self.sent
 
 
-def chosen(format_name: str, source: Source | Folder, learned: str) -> Used | None:
+def choose_set(format_name: str, source: Source | Folder, learned: str) -> LearnedUse | None:
     """The set for a capture: `none`, `auto` (by the client and version that it names) or `CLIENT@VERSION`.
 
     A set is used for logs of its own client only.  Raises UsageError("not-learned") for a name that is not
@@ -80,12 +80,12 @@ def chosen(format_name: str, source: Source | Folder, learned: str) -> Used | No
         if match.learned.client != format_name:
             return None
         version = store.version_of(format_name, source)
-        return Used(match.learned, version, exact=version == match.learned.version, named=True)
+        return LearnedUse(match.learned, version, exact=version == match.learned.version, named=True)
     if all(client != format_name for client, _ in store.names()):
         return None
     version = store.version_of(format_name, source)
     found = store.find(format_name, version)
-    return Used(found.learned, version, exact=found.exact, named=False) if found is not None else None
+    return LearnedUse(found.learned, version, exact=found.exact, named=False) if found is not None else None
 
 
 def fit_of(results: Iterable[Step | Turn]) -> Fit | None:
@@ -110,7 +110,7 @@ def fit_of(results: Iterable[Step | Turn]) -> Fit | None:
     return None
 
 
-def described(used: Used | None, replay: Callable[[], Iterable[Step | Turn]]) -> dict[str, Any] | None:
+def described(used: LearnedUse | None, replay: Callable[[], Iterable[Step | Turn]]) -> dict[str, Any] | None:
     """What a header says of the set in use; None where there is none.
 
     `replay` goes through the log for its first bill, unless it still grows.

@@ -11,7 +11,7 @@ from ctxctl.model import vocab
 from ctxctl.session.learned.book import MAIN
 
 
-class Held(NamedTuple):
+class HeldPlacement(NamedTuple):
     """One placement."""
 
     kind: str
@@ -23,16 +23,16 @@ class Held(NamedTuple):
     """Digest of the text, or of its canonical form where it was sent in another; empty without a text."""
 
 
-class Carried(NamedTuple):
+class CarriedRequest(NamedTuple):
     """One request."""
 
     session: str | None
     kind: str | None
     """Kind of its thread (`book.MAIN`, `agent:TYPE`); None: another one."""
-    window: list[Held]
+    window: list[HeldPlacement]
 
 
-class Items:
+class ItemStream:
     """The items of a stream as they were told last, by reference."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Items:
             self._known[f"{name}@{kept['version']}"] = kept
         self._known[name] = kept
 
-    def held(self, block: Json) -> Iterator[Held]:
+    def held(self, block: Json) -> Iterator[HeldPlacement]:
         """What a block of an assembly places."""
         refs = block.get("item_refs")
         for ref in refs if isinstance(refs, list) else ():
@@ -66,7 +66,7 @@ class Items:
             item = self._known.get(ref) or self._known.get(ref.rpartition("@")[0]) or {}
             segment = block.get("segment")
             title = item.get("title")
-            yield Held(
+            yield HeldPlacement(
                 str(item.get("context_kind") or ""),
                 str(block.get("role") or ""),
                 segment if isinstance(segment, str) else "",
@@ -76,9 +76,9 @@ class Items:
             )
 
 
-def requests(events: Iterable[Json]) -> Iterator[Carried]:
+def requests(events: Iterable[Json]) -> Iterator[CarriedRequest]:
     """The requests of a stream, in order.  Assemblies that only append are left out."""
-    items = Items()
+    items = ItemStream()
     windows: dict[str, list[Json]] = {}
     kinds: dict[tuple[Any, Any], str | None] = {}
     for event in events:
@@ -97,7 +97,7 @@ def requests(events: Iterable[Json]) -> Iterator[Carried]:
             if blocks is None:
                 continue
             windows[str(data.get("assembly_id"))] = blocks
-            yield Carried(key[0], kind, [held for block in blocks for held in items.held(block)])
+            yield CarriedRequest(key[0], kind, [held for block in blocks for held in items.held(block)])
 
 
 def blocks_of(data: Json) -> list[Json]:

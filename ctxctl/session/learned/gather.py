@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from ctxctl.ingest.build import Json, digest_of
-from ctxctl.session.learned.book import STANDING, Item, Learned, joined
-from ctxctl.session.learned.frames import Carried, Held, requests
+from ctxctl.session.learned.book import STANDING, LearnedItem, LearnedSet, joined_sets
+from ctxctl.session.learned.frames import CarriedRequest, HeldPlacement, requests
 
 _KINDS: Final = STANDING | {"policy_note", "runtime_state", "durable_memory", "external_resource"}
 _BILLING: Final = re.compile(
@@ -17,7 +17,7 @@ _BILLING: Final = re.compile(
 _REDACTED: Final = re.compile(r"\[redacted [a-z0-9-]{1,40}, \d{1,9} chars, #[0-9a-f]{12}\]")
 
 
-class Gathered:
+class LearnedGatherer:
     """What a recording tells; sessions of one recording are recordings of their own.
 
     Args:
@@ -26,7 +26,7 @@ class Gathered:
 
     def __init__(self, clean: Callable[[str], str] = lambda text: text) -> None:
         self._clean = clean
-        self._common: dict[tuple[str | None, str], dict[tuple[str, str], tuple[Held, str]]] = {}
+        self._common: dict[tuple[str | None, str], dict[tuple[str, str], tuple[HeldPlacement, str]]] = {}
         """By session and kind of thread: what all requests so far have, by kind and version, in order."""
         self._counts: dict[tuple[str | None, str], int] = {}
         self.client: str | None = None
@@ -41,8 +41,8 @@ class Gathered:
             if carried.kind is not None:
                 self._meet((carried.session, carried.kind), carried)
 
-    def _meet(self, key: tuple[str | None, str], carried: Carried) -> None:
-        present: dict[tuple[str, str], tuple[Held, str]] = {}
+    def _meet(self, key: tuple[str | None, str], carried: CarriedRequest) -> None:
+        present: dict[tuple[str, str], tuple[HeldPlacement, str]] = {}
         for held in carried.window:
             if held.kind in _KINDS and held.text:
                 self._name(held.text)
@@ -60,18 +60,18 @@ class Gathered:
             if found is not None:
                 self.client, self.version = "claude-code", found[1]
 
-    def learned(self, client: str, version: str) -> Learned | None:
+    def learned(self, client: str, version: str) -> LearnedSet | None:
         """The set, all sessions joined; None where no request has anything that all of its thread have."""
-        made: Learned | None = None
+        made: LearnedSet | None = None
         sessions = dict.fromkeys(session for session, _ in self._common)
         for session in sessions:
             one = self._of(session, client, version)
             if one is not None:
-                made = one if made is None else joined(made, one)
+                made = one if made is None else joined_sets(made, one)
         return made
 
-    def _of(self, session: str | None, client: str, version: str) -> Learned | None:
-        threads: dict[str, tuple[Item, ...]] = {}
+    def _of(self, session: str | None, client: str, version: str) -> LearnedSet | None:
+        threads: dict[str, tuple[LearnedItem, ...]] = {}
         contents: dict[str, str] = {}
         stubs = 0
         for (its, kind), common in self._common.items():
@@ -83,9 +83,9 @@ class Gathered:
                 stubs += len(_REDACTED.findall(clean)) - len(_REDACTED.findall(text))
                 digest = digest_of(clean)
                 contents[digest] = clean
-                items.append(Item(held.kind, held.role, digest, held.title, held.segment))
+                items.append(LearnedItem(held.kind, held.role, digest, held.title, held.segment))
             threads[kind] = tuple(items)
         if not threads:
             return None
         count = sum(number for (its, _), number in self._counts.items() if its == session)
-        return Learned(client, version, threads, contents, requests=count, redacted=stubs)
+        return LearnedSet(client, version, threads, contents, requests=count, redacted=stubs)

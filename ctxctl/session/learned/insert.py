@@ -14,8 +14,8 @@ import orjson
 
 from ctxctl.ingest.build import VERSION_DIGITS, Block, Json, canonical, digest_of, text_item
 from ctxctl.model import vocab
-from ctxctl.session.learned.book import Item, Learned
-from ctxctl.session.learned.frames import Held, Items, blocks_of, marks_of, thread_kind
+from ctxctl.session.learned.book import LearnedItem, LearnedSet
+from ctxctl.session.learned.frames import HeldPlacement, ItemStream, blocks_of, marks_of, thread_kind
 
 _LACKING: Final = "not recorded"
 PREFIX: Final = "learned:"
@@ -39,18 +39,18 @@ class _Head(NamedTuple):
         return {_FACTS[item["context_kind"]] for item in self.items if item["context_kind"] in _FACTS}
 
 
-class Inserted:
+class LearnedInserter:
     """Rewrites one event stream.
 
     A learned item that the log's own first request of the thread holds is left out; of one that it holds in
     part, the rest is shown.  The first request decides for its thread.
     """
 
-    def __init__(self, learned: Learned) -> None:
+    def __init__(self, learned: LearnedSet) -> None:
         self.learned = learned
         self.shown = 0
         """Items put in so far, over all threads."""
-        self._items: dict[tuple[Any, Any], Items] = {}
+        self._items: dict[tuple[Any, Any], ItemStream] = {}
         """By thread: what it told before its first request."""
         self._heads: dict[tuple[Any, Any], _Head | None] = {}
         self._rewritten: set[str] = set()
@@ -67,7 +67,7 @@ class Inserted:
                 key = (event.get("session_id"), event.get("thread_id"))
                 if event.get("event_type") in (vocab.ITEM_ADDED, vocab.ITEM_UPDATED):
                     if key not in self._heads:
-                        self._items.setdefault(key, Items()).take(data)
+                        self._items.setdefault(key, ItemStream()).take(data)
                 elif event.get("event_type") == vocab.ASSEMBLY_CREATED:
                     yield from self._assembly(event, data, key)
                     continue
@@ -105,7 +105,7 @@ class Inserted:
         return {**data, "facts": made}
 
     def _head(self, key: tuple[Any, Any], marks: Json, data: Json) -> _Head | None:
-        told = self._items.pop(key, None) or Items()
+        told = self._items.pop(key, None) or ItemStream()
         kind = thread_kind(key[1], marks)
         items = self.learned.threads.get(kind) if kind is not None else None
         if not items:
@@ -124,7 +124,7 @@ class Inserted:
         self.shown += len(head.items)
         return head if head.items else None
 
-    def _item(self, name: str, item: Item, text: str, version: str, *, whole: bool) -> Json:
+    def _item(self, name: str, item: LearnedItem, text: str, version: str, *, whole: bool) -> Json:
         marks: Json = {"derived": True, "identity": "derived", "learned": self.learned.name}
         if item.varies:
             marks["varies"] = True
@@ -180,7 +180,7 @@ _DEEP: Final = 12
 class Own:
     """The texts of a log's own frame."""
 
-    def __init__(self, window: Iterable[Held]) -> None:
+    def __init__(self, window: Iterable[HeldPlacement]) -> None:
         self._digests: set[str] = set()
         self._tools: set[str] = set()
         self._lines: set[str] = set()

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.ingest.folder import Folder
-from ctxctl.session.learned.book import Learned, decode
+from ctxctl.session.learned.book import LearnedSet, decode_set
 from ctxctl.text import visible
 from ctxctl.tokens.calibrate.store import write
 from ctxctl.trace.source import Source
@@ -29,7 +29,7 @@ _NUMBER: Final = re.compile(r"\d+")
 class Match(NamedTuple):
     """A set for a log, and how well its version fits."""
 
-    learned: Learned
+    learned: LearnedSet
     exact: bool
     """False: of the same major and minor version only, or named by the user."""
 
@@ -55,7 +55,7 @@ def path_of(client: str, version: str) -> Path:
     return folder() / f"{client}@{version}.json"
 
 
-def save(learned: Learned) -> Path:
+def save(learned: LearnedSet) -> Path:
     """Keep a set in the place of the one of that client and version; raises OSError."""
     path = path_of(learned.client, learned.version)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def names() -> list[tuple[str, str]]:
     return sorted(((c, v) for c, _, v in found if v), key=lambda name: (name[0], _order(name[1])))
 
 
-def read(client: str, version: str) -> Learned:
+def read(client: str, version: str) -> LearnedSet:
     """A set; raises UnreadableError("bad-learned") for one that is damaged or was changed."""
     path = path_of(client, version)
     try:
@@ -85,7 +85,7 @@ def read(client: str, version: str) -> Learned:
     if len(raw) > _MOST:
         raise _bad(path, "it is too large to be one")
     try:
-        found = decode(raw)
+        found = decode_set(raw)
     except ValueError as error:
         raise _bad(path, str(error)) from None
     if (found.client, found.version) != (client, version):

@@ -26,6 +26,6 @@ is opened, and nothing leaves it that was not veiled.  The rule:
   numbers, without which nothing could be read, and an id that was one before a secret text named it.
 """
 
-from ctxctl.session.redaction.masking import MASK, Veil
+from ctxctl.session.redaction.masking import MASK, Redactor
 
-__all__ = ["MASK", "Veil"]
+__all__ = ["MASK", "Redactor"]

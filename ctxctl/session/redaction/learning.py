@@ -88,7 +88,7 @@ def spellings(secret: str) -> Iterator[str]:
         yield escaped
 
 
-class Said(NamedTuple):
+class SaidText(NamedTuple):
     """A text that an item said in full."""
 
     content: Content
@@ -96,7 +96,7 @@ class Said(NamedTuple):
     """Byte of the line that said it first."""
 
 
-class Learning:
+class RedactionLearner:
     """What has been redacted in the part of a trace that it has seen.
 
     Args:
@@ -105,9 +105,9 @@ class Learning:
 
     def __init__(self, text: Callable[[Content], str]) -> None:
         self._text = text
-        self._said: dict[str, list[Said]] = {}
+        self._said: dict[str, list[SaidText]] = {}
         """Texts of items that nobody has redacted yet."""
-        self._whole: dict[str, list[Said]] = {}
+        self._whole: dict[str, list[SaidText]] = {}
         """By redacted item, its texts as long as no redacted version tells which part was secret."""
         self._stands_for: dict[str, str] = {}
         """By item that a redaction put in the place of another one, that one."""
@@ -144,7 +144,7 @@ class Learning:
                 if block.redaction_state is not None or self._whole:
                     learnt = self._learn(ref, block.content) or learnt
                 if block.redaction_state is None and self._named(ref, self._said) not in self._said:
-                    self._said[ref] = [Said(block.content, event.offset)]
+                    self._said[ref] = [SaidText(block.content, event.offset)]
         return learnt
 
     def _item(self, event: Event, record: Item) -> bool:
@@ -157,11 +157,11 @@ class Learning:
                 return self._learn(self._stands_for[name], record.content)
             said = self._said.setdefault(name, [])
             if not any(one.content is record.content for one in said):
-                said.append(Said(record.content, event.offset))
+                said.append(SaidText(record.content, event.offset))
         return False
 
     @staticmethod
-    def _named(ref: str, known: dict[str, list[Said]]) -> str:
+    def _named(ref: str, known: dict[str, list[SaidText]]) -> str:
         return ref if ref in known else ref.rpartition("@")[0]
 
     def _redact(self, ref: str, offset: int, replacement: str | None) -> bool:
@@ -202,7 +202,7 @@ class Learning:
             self._keep(item, one, taken)
         return True
 
-    def _keep(self, item: str, said: Said, pieces: Iterable[str]) -> None:
+    def _keep(self, item: str, said: SaidText, pieces: Iterable[str]) -> None:
         for piece in pieces:
             secret = piece.strip()
             if len(secret) < LEAST:
@@ -218,7 +218,7 @@ class Learning:
             self.runs.add(secret, item, said.offset)
 
     @staticmethod
-    def _parts(secret: str, said: Said) -> dict[str, None]:
+    def _parts(secret: str, said: SaidText) -> dict[str, None]:
         """In order: their numbers must be the same at each look at a trace."""
         inner = dict.fromkeys(values(secret) if said.content.form == "json" else ())
         return dict.fromkeys([*inner, *shaped(secret), *(part for value in inner for part in shaped(value))])

@@ -14,10 +14,10 @@ from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.records import Assembly, Item
-from ctxctl.session.redaction.learning import Learning
-from ctxctl.session.redaction.scan import redacts, trace_redacts
+from ctxctl.session.redaction.learning import RedactionLearner
+from ctxctl.session.redaction.scan import file_redacts, trace_redacts
 from ctxctl.session.redaction.secrets import LEAST, Secrets
-from ctxctl.session.redaction.shingles import Run
+from ctxctl.session.redaction.shingles import CommonRun
 from ctxctl.trace.growing import SCRATCH, GrowingTrace
 from ctxctl.trace.reader import Trace
 
@@ -49,7 +49,7 @@ content is read, so that its tokens stay what they were."""
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
-class Veil:
+class Redactor:
     """What was redacted in one trace, and every text and record of it without that.
 
     A trace on disk is learnt when the veil is made, before anything is shown of it: in one look at its bytes
@@ -58,7 +58,7 @@ class Veil:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._learnt = Learning(trace.contents.text)
+        self._learnt = RedactionLearner(trace.contents.text)
         self._upto = 0
         """Bytes of a growing trace that were learnt from."""
         self._scanned = 0
@@ -175,7 +175,7 @@ class Veil:
             text = secrets.masked(text, lambda _: MASK)
         return self._without_runs(text, lambda _: MASK)
 
-    def _without_runs(self, text: str, mask: Callable[[Run], str]) -> str:
+    def _without_runs(self, text: str, mask: Callable[[CommonRun], str]) -> str:
         pieces, end = [], 0
         for run in self._learnt.runs.runs(text):
             pieces += [text[end : run.start], mask(run)]
@@ -261,7 +261,7 @@ class Veil:
         size = self._trace.source.size
         first = fresh[0]
         if size > self._scanned and first.offset < SCRATCH:
-            if redacts(self._trace.source, max(self._scanned, first.offset)):
+            if file_redacts(self._trace.source, max(self._scanned, first.offset)):
                 fresh = list(Trace(self._trace.source).events(first.offset, first.line))
             self._scanned = size
         for event in fresh:
@@ -304,6 +304,6 @@ def _numbered(text: str, secrets: Secrets, sort: str) -> str:
 
 
 def _fields() -> frozenset[str]:
-    from ctxctl.trace.validate import fields
+    from ctxctl.trace.validate import schema_fields
 
-    return fields()
+    return schema_fields()

@@ -28,16 +28,16 @@ _SAYS: Final = re.compile(rb'\s*:\s*"(?!(?:none|raw|not_redacted|unredacted)")')
 def trace_redacts(source: Source) -> bool:
     """True where a trace does, and where a text of it looks as if."""
     if source.size < _LARGE or source.spooled:
-        return redacts(source)
+        return file_redacts(source)
     known = _known(source)
-    if redacts(source, max(0, known - _OVERLAP)):
+    if file_redacts(source, max(0, known - _OVERLAP)):
         return True
     if known < source.size:
         _keep(source)
     return False
 
 
-def redacts(source: Source, at: int = 0) -> bool:
+def file_redacts(source: Source, at: int = 0) -> bool:
     """The same of what follows a byte."""
     while data := source.read(at, _CHUNK + _OVERLAP):
         if _EVENT in data or _says(data):

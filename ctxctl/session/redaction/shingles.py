@@ -13,7 +13,7 @@ _LEAST: Final = 16
 _WORD: Final = re.compile(r"\w+")
 
 
-class Run(NamedTuple):
+class CommonRun(NamedTuple):
     """A stretch of a text that stands in another one word for word."""
 
     start: int
@@ -53,9 +53,9 @@ class Shingles:
             if known is not None and at < known[1]:
                 del self._of[shingle]
 
-    def runs(self, text: str) -> list[Run]:
+    def runs(self, text: str) -> list[CommonRun]:
         """The stretches of a text that consist of them, in order and without overlaps."""
-        made: list[Run] = []
+        made: list[CommonRun] = []
         if not self._of:
             return made
         for shingle, start, end in _shingles(text):
@@ -66,7 +66,7 @@ class Shingles:
                 first = made[-1].number.partition("-")[0]
                 made[-1] = made[-1]._replace(end=end, number=f"{first}-{known[2]}")
             else:
-                made.append(Run(start, end, known[0], str(known[2])))
+                made.append(CommonRun(start, end, known[0], str(known[2])))
         return made
 
 

@@ -11,21 +11,21 @@ import msgspec
 
 from ctxctl.tokens.calibrate.errors import (
     Errors,
-    Miss,
     Sessions,
-    constant,
+    WrongPrediction,
+    constant_beyond,
+    distinct_segments,
+    method_errors,
+    predict_by_methods,
     quantile,
-    tested,
-    told,
-    unrepeated,
 )
-from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, WIDTH, weighed
+from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, WIDTH, weighed_tokens
 from ctxctl.tokens.calibrate.fit import Weights, fit, median
-from ctxctl.tokens.calibrate.points import Blind, Lane, Point, Row, family, rows_of
-from ctxctl.tokens.calibrate.relatives import kind
-from ctxctl.tokens.calibrate.spread import Common, Off, Spread, spread_of
+from ctxctl.tokens.calibrate.points import BlindRequest, Lane, Point, Row, family, rows_of
+from ctxctl.tokens.calibrate.relatives import relative_kind
+from ctxctl.tokens.calibrate.spread import Common, ErrorSpread, SizeError, spread_of
 from ctxctl.tokens.encodings import RANKS_OF
-from ctxctl.tokens.models import resolve
+from ctxctl.tokens.models import resolve_encoding
 
 VERSION: Final = 1
 LEAST_NEAR: Final = 200
@@ -40,7 +40,7 @@ MOST_P95: Final = 0.10
 """Errors of the next size beyond which a fit is refused: it would be no better than a guess."""
 
 
-class Beyond(msgspec.Struct, frozen=True):
+class BeyondRecorded(msgspec.Struct, frozen=True):
     """What was billed beyond what was recorded, in tokens, over segments.  Whatever it is: instructions, tool
     definitions, wrappers, or content that the runtime does not write down."""
 
@@ -67,14 +67,14 @@ class Fit(msgspec.Struct, frozen=True):
     """Bills that were left out because they cannot be the size of what was counted."""
     blind: int
     """Bills of steps that brought content which nobody recorded or counted: neither fitted nor tested."""
-    beyond: Beyond
+    beyond: BeyondRecorded
     by: str
     """What was left out in turn for `next_size`: `sessions`, `threads` or `stretches` of one session."""
     next_size: Errors
     first: Errors | None = None
     alternate: Errors | None = None
     halves: Errors | None = None
-    spread: Spread | None = None
+    spread: ErrorSpread | None = None
     """Of the next size, on steps that were not fitted; None in calibrations of earlier versions."""
     blind_item: float = 0.0
     """Tokens of an item that has neither text nor count."""
@@ -82,7 +82,7 @@ class Fit(msgspec.Struct, frozen=True):
     """Requests with such items that this is from."""
 
 
-class Refused(NamedTuple):
+class RefusedModel(NamedTuple):
     """A model that is not calibrated, and why."""
 
     model: str
@@ -110,7 +110,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
     def of(self, model: str | None, encoding: str) -> Fit | None:
         """The fit for a model and the encoding of the counts; None for one with a public tokenizer."""
-        if model is None or not self.fits or resolve(model).known:
+        if model is None or not self.fits or resolve_encoding(model).known:
             return None
         name, ranks = family(model), RANKS_OF[encoding]
         return next((f for f in self.fits if f.model == name and RANKS_OF.get(f.encoding) == ranks), None)
@@ -125,7 +125,7 @@ class Outcome(NamedTuple):
     """What came of calibrating."""
 
     calibration: Calibration
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedModel, ...]
 
 
 def decode(raw: bytes) -> Calibration:
@@ -169,45 +169,45 @@ def calibrate(sessions: Iterable[Sequence[Lane]], encoding: str) -> Outcome:
 
 def relatives(model: str, by_model: Mapping[str, Sequence[Sequence[Lane]]]) -> Weights | None:
     """Weights of the other models that split texts alike; None where they say too little."""
-    own = kind(model)
+    own = relative_kind(model)
     if own is None:
         return None
     rows: list[Row] = []
     for name, sessions in by_model.items():
-        other = kind(name)
+        other = relative_kind(name)
         if name != model and other is not None and other.group == own.group:
-            rows += _rows(sound(unrepeated(sessions))[0])
+            rows += _rows(sound(distinct_segments(sessions))[0])
     return fit(rows) if len(rows) >= LEAST_NEAR else None
 
 
 def fitted(
     model: str, sessions: Sequence[Sequence[Lane]], encoding: str, near: Weights | None = None
-) -> Fit | Refused:
+) -> Fit | RefusedModel:
     """Fit one model, or say why not; `near` are the weights of relatives, as `fit.fit` takes them."""
-    if resolve(model).known:
+    if resolve_encoding(model).known:
         steps = sum(len(lane.points) for lanes in sessions for lane in lanes)
-        return Refused(model, steps, "its tokenizer is public: counts are exact")
-    found, less = sound(unrepeated(sessions))
+        return RefusedModel(model, steps, "its tokenizer is public: counts are exact")
+    found, less = sound(distinct_segments(sessions))
     rows = _rows(found)
     contradicted = less + sum(lane.contradicted for lanes in sessions for lane in lanes)
     if why := _too_little(rows, contradicted):
-        return Refused(model, len(rows), why)
-    misses = tested(found, near)
-    held = told(misses)
+        return RefusedModel(model, len(rows), why)
+    misses = predict_by_methods(found, near)
+    held = method_errors(misses)
     errors = held.next_size
     if errors is None or errors.steps < LEAST_STEPS // 4:
-        return Refused(model, len(rows), "too few steps to test: the sessions repeat one another")
+        return RefusedModel(model, len(rows), "too few steps to test: the sessions repeat one another")
     if errors.p50 > MOST_P50 or errors.p95 > MOST_P95:
         why = (
             f"what was counted does not explain what was billed: off by {errors.p50:.1%} at p50 and"
             f" {errors.p95:.1%} at p95 on steps that were not fitted; at most {MOST_P50:.0%} and"
             f" {MOST_P95:.0%} are accepted"
         )
-        return Refused(model, len(rows), why, errors)
+        return RefusedModel(model, len(rows), why, errors)
     weights = fit(rows, near)
     seen = tuple(sum(abs(row.moved[i]) for row in rows) for i in range(WIDTH))
     if stuck := _at_bounds(weights, seen):
-        return Refused(model, len(rows), f"the slope of {stuck} runs into its bound", errors)
+        return RefusedModel(model, len(rows), f"the slope of {stuck} runs into its bound", errors)
     blinds = sorted({one for lanes in sessions for lane in lanes for one in lane.blinds})
     item, wide = blind_items(weights, blinds)
     return Fit(
@@ -255,7 +255,7 @@ def sound(sessions: Sessions) -> tuple[Sessions, int]:
     weights = fit(_rows(sessions))
 
     def enough(points: tuple[Point, ...]) -> bool:
-        return constant(weights, points) >= -LEAST_BEYOND * median(point.reported for point in points)
+        return constant_beyond(weights, points) >= -LEAST_BEYOND * median(point.reported for point in points)
 
     kept = [[lane for lane in lanes if enough(lane[0])] for lanes in sessions]
     sizes = [sum(len(points) for lanes in s for lane in lanes for points in lane) for s in (sessions, kept)]
@@ -273,9 +273,9 @@ def _at_bounds(weights: Weights, seen: tuple[int, ...]) -> str:
     return ", ".join(stuck).replace("_", " ") if sum(stuck.values()) >= _MUCH * whole else ""
 
 
-def offs_of(weights: Weights, misses: Iterable[Miss]) -> list[Off]:
+def offs_of(weights: Weights, misses: Iterable[WrongPrediction]) -> list[SizeError]:
     """How far each was off, beside the tokens of the model that came or went."""
-    return [Off(miss.change - miss.predicted, gross(weights, miss.moved)) for miss in misses]
+    return [SizeError(miss.change - miss.predicted, gross(weights, miss.moved)) for miss in misses]
 
 
 def gross(weights: Weights, moved: Sequence[int]) -> float:
@@ -283,19 +283,21 @@ def gross(weights: Weights, moved: Sequence[int]) -> float:
     return sum(abs(w * n) for w, n in zip(weights[: len(CLASSES)], moved, strict=False))
 
 
-def blind_items(weights: Weights, blinds: Sequence[Blind]) -> tuple[float, list[Off]]:
+def blind_items(weights: Weights, blinds: Sequence[BlindRequest]) -> tuple[float, list[SizeError]]:
     """What an item without text or count is billed, the median, and how far each request is off with that."""
-    came = [(one, one.row.change - weighed(weights, one.row.moved)) for one in blinds if one.items > 0]
+    came = [(one, one.row.change - weighed_tokens(weights, one.row.moved)) for one in blinds if one.items > 0]
     if not came:
         return 0.0, []
     item = max(0.0, round(median(off / one.items for one, off in came), 1))
-    offs = [Off(off - item * one.items, gross(weights, one.row.moved), one.items) for one, off in came]
+    offs = [SizeError(off - item * one.items, gross(weights, one.row.moved), one.items) for one, off in came]
     return item, offs
 
 
-def _beyond(weights: Weights, sessions: Sessions) -> Beyond:
-    constants = sorted(constant(weights, points) for lanes in sessions for lane in lanes for points in lane)
-    return Beyond(len(constants), *(round(quantile(constants, share)) for share in (0.1, 0.5, 0.9)))
+def _beyond(weights: Weights, sessions: Sessions) -> BeyondRecorded:
+    constants = sorted(
+        constant_beyond(weights, points) for lanes in sessions for lane in lanes for points in lane
+    )
+    return BeyondRecorded(len(constants), *(round(quantile(constants, share)) for share in (0.1, 0.5, 0.9)))
 
 
-__all__ = ["CLASSES", "Calibration", "Fit", "Outcome", "Refused", "calibrate", "decode", "fitted"]
+__all__ = ["CLASSES", "Calibration", "Fit", "Outcome", "RefusedModel", "calibrate", "decode", "fitted"]

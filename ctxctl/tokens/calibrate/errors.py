@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ctxctl.tokens.calibrate.features import CLASSES, weighed
+from ctxctl.tokens.calibrate.features import CLASSES, weighed_tokens
 from ctxctl.tokens.calibrate.fit import Weights, error_of, fit, levels, median
 from ctxctl.tokens.calibrate.points import Lane, Point, Row, rows_of
 
@@ -35,7 +35,7 @@ class Errors(msgspec.Struct, frozen=True):
     """Of the worst, as far as the numbers tell."""
 
 
-class Miss(NamedTuple):
+class WrongPrediction(NamedTuple):
     """A step that was predicted, and how far off."""
 
     error: float
@@ -46,7 +46,7 @@ class Miss(NamedTuple):
     predicted: float
 
 
-class Held(NamedTuple):
+class ErrorsByMethod(NamedTuple):
     """Errors by method, and what sessions they are from."""
 
     next_size: Errors | None
@@ -61,24 +61,24 @@ class Held(NamedTuple):
     """From the first billed size of a segment; the weights are from other sessions."""
 
 
-class Tested(NamedTuple):
-    """Every step that was predicted without being fitted, by method; see `Held`."""
+class PredictionTest(NamedTuple):
+    """Every step that was predicted without being fitted, by method; see `ErrorsByMethod`."""
 
     by: str
-    next_size: list[Miss]
-    alternate: list[Miss]
-    halves: list[Miss]
-    first: list[Miss]
+    next_size: list[WrongPrediction]
+    alternate: list[WrongPrediction]
+    halves: list[WrongPrediction]
+    first: list[WrongPrediction]
 
 
-def tested(sessions: Sessions, near: Weights | None = None) -> Tested:  # noqa: PT028 - no test
-    """Predict one model's segments (as `unrepeated` gives them) by every method.
+def predict_by_methods(sessions: Sessions, near: Weights | None = None) -> PredictionTest:
+    """Predict one model's segments (as `distinct_segments` gives them) by every method.
 
     The order of sessions does not matter.  `near` are weights of other models, as `fit` takes them.
     """
     by, groups = _groups(sessions)
-    next_size: list[Miss] = []
-    first: list[Miss] = []
+    next_size: list[WrongPrediction] = []
+    first: list[WrongPrediction] = []
     for kept, left in _folds(groups):
         train = {row for group in kept for stretch in group for row in rows_of(stretch)}
         weights = fit(list(train), near)
@@ -87,7 +87,7 @@ def tested(sessions: Sessions, near: Weights | None = None) -> Tested:  # noqa: 
                 next_size += [_miss(weights, row) for row in rows_of(stretch) if row not in train]
                 first += [_from(weights, stretch[0], point) for point in stretch[1:]]
     pieces = [points for lanes in sessions for lane in lanes for points in lane]
-    return Tested(
+    return PredictionTest(
         by,
         next_size,
         _levels(pieces, lambda n: (slice(0, n, 2), slice(1, n, 2))),
@@ -96,14 +96,14 @@ def tested(sessions: Sessions, near: Weights | None = None) -> Tested:  # noqa: 
     )
 
 
-def told(found: Tested) -> Held:
+def method_errors(found: PredictionTest) -> ErrorsByMethod:
     """The errors of what was predicted, by method."""
-    return Held(
+    return ErrorsByMethod(
         summed(found.next_size), found.by, summed(found.alternate), summed(found.halves), summed(found.first)
     )
 
 
-def summed(misses: Sequence[Miss]) -> Errors | None:
+def summed(misses: Sequence[WrongPrediction]) -> Errors | None:
     """Quantiles of errors; None of nothing."""
     if not misses:
         return None
@@ -119,7 +119,7 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def reason(miss: Miss) -> str:
+def reason(miss: WrongPrediction) -> str:
     """What the numbers say of why a step was predicted wrongly."""
     off = round(miss.change - miss.predicted)
     much, counted = abs(off), sum(miss.moved[: len(CLASSES)])
@@ -140,12 +140,12 @@ def segments(lane: Lane) -> Iterator[tuple[Point, ...]]:
             start = at
 
 
-def constant(weights: Weights, points: Sequence[Point]) -> float:
+def constant_beyond(weights: Weights, points: Sequence[Point]) -> float:
     """What was billed of a segment beyond what was recorded: the median."""
-    return median(point.reported - weighed(weights, point.sizes) for point in points)
+    return median(point.reported - weighed_tokens(weights, point.sizes) for point in points)
 
 
-def unrepeated(sessions: Sequence[Sequence[Lane]]) -> Sessions:
+def distinct_segments(sessions: Sequence[Sequence[Lane]]) -> Sessions:
     """Segments by lane by session, longest first, less those that another one holds already.
 
     A session that was resumed or forked repeats what it grew from; to test on that would be to test on what
@@ -207,7 +207,7 @@ def _folds(groups: Sequence[Group]) -> Iterator[tuple[list[Group], list[Group]]]
 
 def _levels(
     stretches: Sequence[tuple[Point, ...]], parted: Callable[[int], tuple[slice, slice]]
-) -> list[Miss]:
+) -> list[WrongPrediction]:
     """Errors of a level for each segment, on the steps that `parted` leaves out of the fit."""
     pairs = [(points, *parted(len(points))) for points in stretches if len(points) >= _LEAST_SEGMENT]
     weights = fit([row for points, fitted, _ in pairs for row in rows_of(points[fitted])])
@@ -222,14 +222,16 @@ def _levels(
             moved = tuple(b - a for a, b in zip(before.sizes, point.sizes, strict=True))
             change = point.reported - before.reported
             error = abs(change - predicted) / point.reported
-            misses.append(Miss(error, point.reported, change, moved, predicted))
+            misses.append(WrongPrediction(error, point.reported, change, moved, predicted))
     return misses
 
 
-def _miss(weights: Weights, row: Row) -> Miss:
-    return Miss(error_of(weights, row), row.reported, row.change, row.moved, weighed(weights, row.moved))
+def _miss(weights: Weights, row: Row) -> WrongPrediction:
+    return WrongPrediction(
+        error_of(weights, row), row.reported, row.change, row.moved, weighed_tokens(weights, row.moved)
+    )
 
 
-def _from(weights: Weights, start: Point, point: Point) -> Miss:
+def _from(weights: Weights, start: Point, point: Point) -> WrongPrediction:
     moved = tuple(b - a for a, b in zip(start.sizes, point.sizes, strict=True))
     return _miss(weights, Row(point.reported, point.reported - start.reported, moved))

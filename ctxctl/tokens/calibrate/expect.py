@@ -1,7 +1,7 @@
 """How large the next request of a thread will be billed, and how sure that is.
 
-Pure functions over plain values, one `Learned` for each thread.  It knows only bills that came before, so a
-session that is watched and one that is replayed say the same.  The numbers in it are fitted and measured on
+Pure functions over plain values, one `BillsLearned` for each thread.  It knows only bills that came before, so
+a session that is watched and one that is replayed say the same.  The numbers in it are fitted and measured on
 captures: docs/calibration.md.
 """
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.tokens.calibrate.features import CLASSES
 from ctxctl.tokens.calibrate.points import family
-from ctxctl.tokens.calibrate.relatives import nearest
-from ctxctl.tokens.calibrate.spread import COMMON, Spread
+from ctxctl.tokens.calibrate.relatives import nearest_fit
+from ctxctl.tokens.calibrate.spread import COMMON, ErrorSpread
 from ctxctl.tokens.encodings import RANKS_OF
-from ctxctl.tokens.models import resolve
+from ctxctl.tokens.models import resolve_encoding
 from ctxctl.tokens.overhead import CALL, MESSAGE, ROLE
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _FAR: Final = 2.0
 """Half widths; a change that is off by more says nothing of the scale: it is of something else."""
 
 
-class Weighing(NamedTuple):
+class ModelWeights(NamedTuple):
     """How a model's tokens are made of counted ones."""
 
     method: str
@@ -61,7 +61,7 @@ class Weighing(NamedTuple):
     """Tokens that an item costs beside its text, by class: in no placement, only in what is expected."""
     blind: float
     """Tokens that an item without text or count is expected to have."""
-    spread: Spread
+    spread: ErrorSpread
     broken: float
     """Error after a break, as a share of what is expected."""
     basis: str
@@ -72,7 +72,7 @@ class Weighing(NamedTuple):
     """The fitted model whose numbers these are; None: nobody's."""
 
 
-class Learned(NamedTuple):
+class BillsLearned(NamedTuple):
     """What a thread's bills so far say."""
 
     bills: int = 0
@@ -94,13 +94,13 @@ class Learned(NamedTuple):
     blinds: int = 0
 
 
-def weighing(calibration: Calibration | None, model: str | None, encoding: str) -> Weighing:
+def model_weights(calibration: Calibration | None, model: str | None, encoding: str) -> ModelWeights:
     """How a model's tokens are made of those counted with an encoding; there is always a way."""
     common = COMMON if calibration is None or calibration.common is None else calibration.common
-    found = resolve(model)
+    found = resolve_encoding(model)
     if found.known and RANKS_OF[found.encoding] == RANKS_OF[encoding]:
         how = f"{found.encoding} is the encoding of {family(model or '')}"
-        return Weighing(
+        return ModelWeights(
             f"exact:{encoding}",
             ONES,
             EXACT_ITEMS,
@@ -116,38 +116,38 @@ def weighing(calibration: Calibration | None, model: str | None, encoding: str) 
         fit = calibration.of(model, encoding)
         if fit is None:
             ranks = RANKS_OF[encoding]
-            fit = nearest(name, (f for f in calibration.fits if RANKS_OF.get(f.encoding) == ranks))
+            fit = nearest_fit(name, (f for f in calibration.fits if RANKS_OF.get(f.encoding) == ranks))
             basis, wider = KIN, common.kin
     if fit is None:
         how = f"{name} is not fitted: counted with {encoding} as it is"
         if found.known:
             how = f"{name} has {found.encoding}, which is not what was counted with"
-        return Weighing(
+        return ModelWeights(
             f"estimate:{encoding}", ONES, (common.item,) * len(CLASSES), 0.0, common.estimate, common.broken,
             ESTIMATED, how,
         )  # fmt: skip
     spread, blind = fit.spread or common.estimate, fit.blind_item
     if fit.blinds < ENOUGH:
-        spread, blind = Spread(spread.request, spread.moved, common.estimate.blind), 0.0
+        spread, blind = ErrorSpread(spread.request, spread.moved, common.estimate.blind), 0.0
     how = f"fitted to {fit.sessions:,} sessions of {name}"
     if basis == KIN:
-        spread = Spread(*(round(wider * x, 4) for x in (spread.request, spread.moved, spread.blind)))
+        spread = ErrorSpread(*(round(wider * x, 4) for x in (spread.request, spread.moved, spread.blind)))
         how = f"{name} is not fitted; as {fit.model}, the nearest of its family"
     width = len(CLASSES)
-    return Weighing(
+    return ModelWeights(
         f"calibrated:{encoding}", fit.weights[:width], fit.weights[width:], blind, spread,
         common.broken, basis, how, fit.model,
     )  # fmt: skip
 
 
-def slopes(how: Weighing, learned: Learned | None) -> tuple[float, ...]:
+def slopes(how: ModelWeights, learned: BillsLearned | None) -> tuple[float, ...]:
     """What content that comes now is multiplied by, by class."""
     if learned is None or learned.scale == 1.0:
         return how.slopes
     return tuple(round(slope * learned.scale, 4) for slope in how.slopes)
 
 
-def method(how: Weighing, learned: Learned | None) -> str:
+def method(how: ModelWeights, learned: BillsLearned | None) -> str:
     """The method of content that comes now: a thread's own bills may calibrate what nobody fitted."""
     if how.basis == ESTIMATED and learned is not None and learned.informative >= ENOUGH:
         return how.method.replace("estimate:", "calibrated:", 1)
@@ -155,7 +155,11 @@ def method(how: Weighing, learned: Learned | None) -> str:
 
 
 def growth(
-    how: Weighing, learned: Learned | None, moved: Sequence[float], items: Sequence[int], blind: int = 0
+    how: ModelWeights,
+    learned: BillsLearned | None,
+    moved: Sequence[float],
+    items: Sequence[int],
+    blind: int = 0,
 ) -> float:
     """How much more than the last bill the next one should be, in tokens.
 
@@ -174,8 +178,8 @@ def growth(
 
 
 def expected(
-    how: Weighing,
-    learned: Learned | None,
+    how: ModelWeights,
+    learned: BillsLearned | None,
     last: int,
     moved: Sequence[float],
     items: Sequence[int],
@@ -200,8 +204,8 @@ def expected(
 
 
 def half_width(
-    how: Weighing,
-    learned: Learned | None,
+    how: ModelWeights,
+    learned: BillsLearned | None,
     moved: Sequence[float],
     items: Sequence[int],
     size: int,
@@ -225,8 +229,8 @@ def half_width(
 
 
 def refine(
-    learned: Learned | None,
-    how: Weighing,
+    learned: BillsLearned | None,
+    how: ModelWeights,
     moved: Sequence[float],
     items: Sequence[int],
     change: int,
@@ -236,7 +240,7 @@ def refine(
     blind: int = 0,
     broken: bool = False,
     recorded: int | None = None,
-) -> Learned:
+) -> BillsLearned:
     """What is known of a thread after another bill.
 
     Args:
@@ -249,7 +253,7 @@ def refine(
         how: As `half_width` takes it, like the rest.
     """
     if learned is None:
-        return Learned(1, base=None if recorded is None else size - recorded)
+        return BillsLearned(1, base=None if recorded is None else size - recorded)
     learned = learned._replace(bills=learned.bills + 1)
     if broken:
         base = None if recorded is None else size - recorded
@@ -266,7 +270,7 @@ def refine(
     return _scaled(learned, how, sum(moved), off, plain)
 
 
-def _scaled(learned: Learned, how: Weighing, moved: float, off: float, plain: float) -> Learned:
+def _scaled(learned: BillsLearned, how: ModelWeights, moved: float, off: float, plain: float) -> BillsLearned:
     """With the scale that the bills suggest, drawn to 1 as far as they are few or noisy."""
     trust = TRUST[how.basis]
     noise = how.spread.request
@@ -289,7 +293,7 @@ def _width(scores: Sequence[float]) -> float:
     return min(max(ordered[min(len(ordered) - 1, int(OWN * len(ordered)))], low), high)
 
 
-def _blind(how: Weighing, learned: Learned | None) -> float:
+def _blind(how: ModelWeights, learned: BillsLearned | None) -> float:
     """Tokens of an item without a size: the family's, drawn to the mean of the thread's own."""
     if learned is None or not learned.blinds:
         return how.blind
@@ -300,7 +304,7 @@ _USUAL_BLINDS: Final = 10
 _MOST_BLIND: Final = 5.0
 
 
-def _blinds(learned: Learned, how: Weighing, off: float, blind: int) -> Learned:
+def _blinds(learned: BillsLearned, how: ModelWeights, off: float, blind: int) -> BillsLearned:
     """With what the items that came without a size were billed; where some left, nobody knows which."""
     if blind < 0:
         return learned
@@ -311,5 +315,13 @@ def _blinds(learned: Learned, how: Weighing, off: float, blind: int) -> Learned:
 
 
 __all__ = [
-    "Learned", "Weighing", "expected", "growth", "half_width", "method", "refine", "slopes", "weighing",
+    "BillsLearned",
+    "ModelWeights",
+    "expected",
+    "growth",
+    "half_width",
+    "method",
+    "model_weights",
+    "refine",
+    "slopes",
 ]  # fmt: skip

@@ -25,7 +25,7 @@ Vector = tuple[int, ...]
 NOTHING: Final[Vector] = (0,) * WIDTH
 
 
-class Bound(NamedTuple):
+class WeightBound(NamedTuple):
     """What a weight may be."""
 
     low: float
@@ -36,12 +36,12 @@ class Bound(NamedTuple):
     """How far from `usual` it is expected."""
 
 
-SLOPE: Final = Bound(0.5, 2.5, 1.15, 0.25)
+SLOPE: Final = WeightBound(0.5, 2.5, 1.15, 0.25)
 """Tokens billed for one counted.  Any two tokenizers in use are far inside of the bounds; measured on
 captures: 0.8 to 1.7 (docs/calibration.md)."""
-REASONING: Final = Bound(0.0, 5.0, 1.15, 1.0)
+REASONING: Final = WeightBound(0.0, 5.0, 1.15, 1.0)
 """Providers drop, sum up or re-encode reasoning: nothing of it need be billed, or several times its text."""
-PER_ITEM: Final = Bound(0.0, 200.0, 8.0, 30.0)
+PER_ITEM: Final = WeightBound(0.0, 200.0, 8.0, 30.0)
 """Tokens that an item costs beside its text: roles, ids, and what a runtime adds to it unrecorded."""
 
 BOUNDS: Final = tuple(REASONING if name == "reasoning" else SLOPE for name in CLASSES) + (PER_ITEM,) * len(
@@ -77,11 +77,11 @@ def movement_of(changes: Iterable[Change], mode: Mode) -> Vector:
     return tuple(moved)
 
 
-def plus(a: Vector, b: Vector) -> Vector:
+def vector_sum(a: Vector, b: Vector) -> Vector:
     """The sum, class by class."""
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
-def weighed(weights: Sequence[float], vector: Vector) -> float:
+def weighed_tokens(weights: Sequence[float], vector: Vector) -> float:
     """Tokens that a model makes of a vector."""
     return sum(w * v for w, v in zip(weights, vector, strict=True))

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, SLOPE, WIDTH, Bound, Vector, weighed
+from ctxctl.tokens.calibrate.features import (
+    BOUNDS,
+    CLASSES,
+    SLOPE,
+    WIDTH,
+    Vector,
+    WeightBound,
+    weighed_tokens,
+)
 from ctxctl.tokens.calibrate.points import Point, Row
 
 _ROUNDS: Final = 20
@@ -41,7 +49,7 @@ class Level(NamedTuple):
 
     def of(self, weights: Weights, sizes: Vector) -> float:
         """The size of a request of the segment."""
-        return self.beyond + self.scale * weighed(weights, sizes)
+        return self.beyond + self.scale * weighed_tokens(weights, sizes)
 
 
 class _Line(NamedTuple):
@@ -144,7 +152,7 @@ def _solve(
     for _ in range(_SWEEPS):
         most = 0.0
         for i in range(WIDTH):
-            others = weighed(square[i], tuple(weights)) - square[i][i] * weights[i]  # type: ignore[arg-type]
+            others = weighed_tokens(square[i], tuple(weights)) - square[i][i] * weights[i]  # type: ignore[arg-type]
             best = (right[i] - others + pull[i] * centres[i]) / (square[i][i] + pull[i])
             best = _within(best, BOUNDS[i])
             most = max(most, abs(best - weights[i]) / BOUNDS[i].spread)
@@ -160,13 +168,13 @@ def median(values: Iterable[float]) -> float:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-def _within(value: float, bound: Bound) -> float:
+def _within(value: float, bound: WeightBound) -> float:
     return min(max(value, bound.low), bound.high)
 
 
 def error_of(weights: Weights, row: Row) -> float:
     """How far the weights are off a row, as a share of the request's size."""
-    return abs(row.change - weighed(weights, row.moved)) / row.reported
+    return abs(row.change - weighed_tokens(weights, row.moved)) / row.reported
 
 
 def levels(weights: Weights, points: Sequence[Point]) -> list[tuple[int, Level]]:
@@ -175,7 +183,7 @@ def levels(weights: Weights, points: Sequence[Point]) -> list[tuple[int, Level]]
     A new level begins where the bills jump by more than what came explains: something came or went that
     nobody recorded.
     """
-    beyond = [point.reported - weighed(weights, point.sizes) for point in points]
+    beyond = [point.reported - weighed_tokens(weights, point.sizes) for point in points]
     starts = [0] + [
         n for n in range(1, len(points)) if abs(beyond[n] - beyond[n - 1]) > JUMP * points[n].reported
     ]
@@ -185,7 +193,7 @@ def levels(weights: Weights, points: Sequence[Point]) -> list[tuple[int, Level]]
 
 def _level(weights: Weights, points: Sequence[Point]) -> Level:
     """Of points that hardly grow, or of fewer than four, the scale is 1."""
-    pairs = sorted((weighed(weights, point.sizes), point.reported) for point in points)
+    pairs = sorted((weighed_tokens(weights, point.sizes), point.reported) for point in points)
     scale = 1.0
     if len(pairs) >= _LEAST_SCALED:
         half = len(pairs) // 2

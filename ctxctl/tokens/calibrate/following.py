@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.tokens.calibrate import expect
-from ctxctl.tokens.calibrate.expect import Learned, Weighing
+from ctxctl.tokens.calibrate.expect import BillsLearned, ModelWeights
 from ctxctl.tokens.calibrate.features import CLASSES
 from ctxctl.tokens.encodings import RANKS_OF
 from ctxctl.tokens.overhead import ANSWER, TOOLS, TOOLS_OLDER
@@ -39,7 +39,7 @@ class Bill(NamedTuple):
     """Tokens of that model for one counted, of tool results: what sizes of two models are compared by."""
 
 
-class Following(NamedTuple):
+class ThreadExpectation(NamedTuple):
     """A thread after some of its requests."""
 
     last: Bill | None = None
@@ -52,17 +52,17 @@ class Following(NamedTuple):
     broken: bool = False
     whole: bool = False
     """The last request is recorded whole."""
-    learned: tuple[tuple[str, Learned], ...] = ()
+    learned: tuple[tuple[str, BillsLearned], ...] = ()
     """By model, the one that was billed last at the end."""
 
-    def of(self, model: str) -> Learned | None:
+    def of(self, model: str) -> BillsLearned | None:
         """What the thread's bills of a model say."""
         return next((learned for name, learned in self.learned if name == model), None)
 
     def entered(
         self, moved: Sequence[int], items: Sequence[int], *, blind: int = 0, broken: bool = False,
         whole: bool = False,
-    ) -> Following:  # fmt: skip
+    ) -> ThreadExpectation:  # fmt: skip
         """With one more request.
 
         Args:
@@ -81,7 +81,7 @@ class Following(NamedTuple):
             broken=self.broken or broken,
         )
 
-    def billed(self, model: str, how: Weighing, size: int, recorded: int) -> Following:
+    def billed(self, model: str, how: ModelWeights, size: int, recorded: int) -> ThreadExpectation:
         """With the bill of the request that entered last.
 
         Args:
@@ -98,10 +98,10 @@ class Following(NamedTuple):
         )  # fmt: skip
         kept = [one for one in self.learned if one[0] != model][1 - _MODELS :]
         slope = expect.slopes(how, learned)[_USUAL]
-        return Following(Bill(model, size, slope), learned=(*kept, (model, learned)))
+        return ThreadExpectation(Bill(model, size, slope), learned=(*kept, (model, learned)))
 
 
-class Foretold(NamedTuple):
+class ExpectedBill(NamedTuple):
     """The size that a bill should say."""
 
     size: int
@@ -109,11 +109,13 @@ class Foretold(NamedTuple):
     """Nine of ten are no further off, in tokens."""
 
 
-def foretell(thread: Following, model: str, how: Weighing, recorded: int) -> Foretold | None:
+def expected_request(
+    thread: ThreadExpectation, model: str, how: ModelWeights, recorded: int
+) -> ExpectedBill | None:
     """The size of the request that entered last; None where the thread has no bill yet and no rule says it.
 
     After another model's bill that is taken as large as this model's tokens would make it.  For the arguments
-    see `Following.billed`.
+    see `ThreadExpectation.billed`.
     """
     last = thread.last
     if last is None:
@@ -131,10 +133,10 @@ def foretell(thread: Following, model: str, how: Weighing, recorded: int) -> For
         how, learned, thread.moved, thread.items, size,
         requests=thread.requests, blind=thread.blind, broken=thread.broken,
     )  # fmt: skip
-    return Foretold(size, max(half, round(SWITCHED * size)) if switched else half)
+    return ExpectedBill(size, max(half, round(SWITCHED * size)) if switched else half)
 
 
-def _by_rule(thread: Following, model: str, how: Weighing, recorded: int) -> Foretold | None:
+def _by_rule(thread: ThreadExpectation, model: str, how: ModelWeights, recorded: int) -> ExpectedBill | None:
     """The size of a whole request by the rules of OpenAI's API, where the model's encoding is public.
 
     An item that nobody can count may be of any size, so then no rule says it.
@@ -146,4 +148,4 @@ def _by_rule(thread: Following, model: str, how: Weighing, recorded: int) -> For
     older = RANKS_OF.get(how.method.partition(":")[2]) == "cl100k_base"
     size = round(recorded + around) + ((TOOLS_OLDER if older else TOOLS) if tools > 0 else 0)
     half = BY_RULE + (OF_TOOLS if tools > 0 and not older else 0)
-    return Foretold(size, half + (OF_REASONING if _REASONS.match(model) else 0))
+    return ExpectedBill(size, half + (OF_REASONING if _REASONS.match(model) else 0))

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ctxctl.model.results import Step
-from ctxctl.tokens.calibrate.features import CLASSES, NOTHING, Vector, movement, plus
+from ctxctl.tokens.calibrate.features import CLASSES, NOTHING, Vector, movement, vector_sum
 
 BREAKS: Final = frozenset({"compacted", "branched", "cleared", "unrecorded_cut"})
 """Flags of a step that begins a new segment: what the provider adds may be another there."""
@@ -44,7 +44,7 @@ class Row(NamedTuple):
     moved: Vector
 
 
-class Blind(NamedTuple):
+class BlindRequest(NamedTuple):
     """A request that brought content of which the trace has neither text nor count."""
 
     row: Row
@@ -62,7 +62,7 @@ class Lane(NamedTuple):
     """Reports left out because they cannot be the size of what was counted."""
     blind: int = 0
     """Reports of steps that brought, or only hold, content of which the trace has neither text nor count."""
-    blinds: tuple[Blind, ...] = ()
+    blinds: tuple[BlindRequest, ...] = ()
     """Those of them that can be held against the report before."""
 
 
@@ -112,7 +112,7 @@ class Gatherer:
         self._points: dict[_Key, list[Point]] = {}
         self._contradicted: Counter[_Key] = Counter()
         self._blind: Counter[_Key] = Counter()
-        self._blinds: dict[_Key, list[Blind]] = {}
+        self._blinds: dict[_Key, list[BlindRequest]] = {}
         self.unnamed = 0
         """Reports without a model."""
         self.derived = 0
@@ -121,7 +121,7 @@ class Gatherer:
     def add(self, step: Step) -> None:
         """Take one step in."""
         at = self._threads.setdefault((step.session, step.thread), _Thread())
-        at.sizes = plus(at.sizes, movement(step))
+        at.sizes = vector_sum(at.sizes, movement(step))
         at.broken = at.broken or is_break(step)
         usage = step.usage
         if usage is None or usage.reported_input is None or "simulated" in step.flags:
@@ -142,7 +142,7 @@ class Gatherer:
         if blind and not at.broken and model == at.model and at.last is not None:
             row = _row(at.last, Point(at.segment, usage.reported_input, at.sizes))
             items = step.window.uncounted - at.uncounted
-            self._blinds.setdefault(key, []).append(Blind(row, items))
+            self._blinds.setdefault(key, []).append(BlindRequest(row, items))
         if at.broken or blind or model != at.model:
             at.segment += 1
             self._blind[key] += blind

@@ -27,7 +27,7 @@ class Kind(NamedTuple):
     """`opus`, `flash` …; empty where the name has none."""
 
 
-def kind(model: str) -> Kind | None:
+def relative_kind(model: str) -> Kind | None:
     """The group that a model's name (`points.family` of it) belongs to; None: there is no reason for one."""
     found = _VERSION.search(model)
     if found is None:
@@ -60,14 +60,14 @@ class Fitted(Protocol):
 _F = TypeVar("_F", bound=Fitted)
 
 
-def nearest(model: str, fits: Iterable[_F]) -> _F | None:
+def nearest_fit(model: str, fits: Iterable[_F]) -> _F | None:
     """The fit of the nearest relative: by version, then of the same line, then the one of most steps."""
-    own = kind(model)
+    own = relative_kind(model)
     if own is None:
         return None
     best: tuple[tuple[int, bool, int, str], _F] | None = None
     for fit in fits:
-        other = kind(fit.model)
+        other = relative_kind(fit.model)
         if other is None or other.group != own.group or fit.model == model:
             continue
         apart = 10 * (own.version[0] - other.version[0]) + own.version[1] - other.version[1]

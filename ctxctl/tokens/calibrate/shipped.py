@@ -18,7 +18,7 @@ PATH: Final = DATA / "calibration.json"
 
 
 @lru_cache(maxsize=1)
-def shipped() -> Calibration:
+def shipped_calibration() -> Calibration:
     """The calibration that is in force where none is named."""
     return decode(PATH.read_bytes())
 
@@ -26,10 +26,10 @@ def shipped() -> Calibration:
 @lru_cache(maxsize=8)
 def over_shipped(own: Calibration) -> Calibration:
     """The user's fits in place of the shipped ones of the same models, and the shipped ones of others."""
-    return shipped().with_fits(own.fits)
+    return shipped_calibration().with_fits(own.fits)
 
 
-def named(name: str) -> Calibration:
+def named_calibration(name: str) -> Calibration:
     """The calibration of a digest, or of the first four digits or more of one, or of a file.
 
     A digest is the shipped one's, a saved one's, or, as headers name it, that of a saved one over
@@ -37,8 +37,8 @@ def named(name: str) -> Calibration:
     Raises UsageError("no-calibration") or UnreadableError("bad-calibration").
     """
     if store.is_digest(name):
-        if shipped().digest.startswith(name):
-            return shipped()
+        if shipped_calibration().digest.startswith(name):
+            return shipped_calibration()
         for digest, path in store.all_saved():
             with suppress(UnreadableError):
                 if not digest.startswith(name) and over_shipped(store.read(path)).digest.startswith(name):

@@ -16,7 +16,7 @@ _LEAST: Final = 2.0
 """Tokens; nothing is known better."""
 
 
-class Spread(msgspec.Struct, frozen=True):
+class ErrorSpread(msgspec.Struct, frozen=True):
     """The error of an expected size, in tokens: so much for each `request` since the last bill, for each
     token that came or went (`moved`), and for each item of which nobody knows the size (`blind`)."""
 
@@ -38,11 +38,11 @@ class Spread(msgspec.Struct, frozen=True):
 class Common(msgspec.Struct, frozen=True):
     """What is measured on all captures together, for models that have no fit of their own."""
 
-    exact: Spread
+    exact: ErrorSpread
     """Where the tokenizer is public."""
     exact_blind: float
     """Tokens of an item without text or count there: encrypted reasoning, most of it."""
-    estimate: Spread
+    estimate: ErrorSpread
     """Where counts of another tokenizer are taken as they are."""
     item: float
     """Tokens beside its text that an item costs there."""
@@ -53,13 +53,13 @@ class Common(msgspec.Struct, frozen=True):
 
 
 COMMON: Final = Common(
-    exact=Spread(50.0, 0.05, 500.0), exact_blind=80.0, estimate=Spread(100.0, 0.6, 1500.0), item=8.0, kin=3.0,
-    broken=0.75,
+    exact=ErrorSpread(50.0, 0.05, 500.0), exact_blind=80.0, estimate=ErrorSpread(100.0, 0.6, 1500.0),
+    item=8.0, kin=3.0, broken=0.75,
 )  # fmt: skip
 """For a calibration that does not say; on the wide side of what was measured (docs/calibration.md)."""
 
 
-class Off(NamedTuple):
+class SizeError(NamedTuple):
     """How far one size was off."""
 
     error: float
@@ -70,13 +70,13 @@ class Off(NamedTuple):
     """Items without text or count that came, less those that went."""
 
 
-def spread_of(offs: Sequence[Off], blind: Sequence[Off] = ()) -> Spread:
+def spread_of(offs: Sequence[SizeError], blind: Sequence[SizeError] = ()) -> ErrorSpread:
     """The spread that holds nine of ten of these, and is least in sum (a quantile regression).
 
     `blind` are those with items of unknown size.  Rounded, the same for any order.
     """
     if not offs:
-        return Spread(0.0, 0.0)
+        return ErrorSpread(0.0, 0.0)
     ordered = sorted((abs(off.error), off.moved) for off in offs)
     best: tuple[float, float, float] | None = None
     for step in range(_STEPS + 1):
@@ -90,7 +90,7 @@ def spread_of(offs: Sequence[Off], blind: Sequence[Off] = ()) -> Spread:
     _, request, moved = best
     rest = sorted((abs(o.error) - request - moved * o.moved) / abs(o.blind) for o in blind if o.blind)
     more = max(0.0, rest[min(len(rest) - 1, int(SHARE * len(rest)))]) if rest else 0.0
-    return Spread(round(request, 1), round(moved, 4), round(more, 1))
+    return ErrorSpread(round(request, 1), round(moved, 4), round(more, 1))
 
 
 def share_within(offs: Iterable[tuple[float, float]]) -> float:

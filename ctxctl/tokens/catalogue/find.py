@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from ctxctl.tokens.catalogue.names import MAKERS, Spelling, large_window, provider_of, spellings
-from ctxctl.tokens.catalogue.table import Prices, Row, Table, Tier, load
+from ctxctl.tokens.catalogue.table import Prices, Row, Table, Tier, load_table
 
 MILLION: Final = 1_000_000
 
 
-class Known(NamedTuple):
+class KnownModel(NamedTuple):
     """What the settings or the table say of a model; None is what neither says."""
 
     asked: str
@@ -45,14 +45,14 @@ class Known(NamedTuple):
         return self.how in ("settings", "listed", "agreed")
 
 
-def find(
+def find_model(
     model: str,
     provider: str | None = None,
     *,
     url: str | None = None,
     own: Mapping[str, Mapping[str, Any]] | None = None,
     table: Table | None = None,
-) -> Known:
+) -> KnownModel:
     """Look a model up.
 
     Args:
@@ -62,7 +62,7 @@ def find(
         own: The user's table of models (`[models."name"]` of the settings); goes before everything else.
         table: Another table than the packaged one.
     """
-    table = load() if table is None else table
+    table = load_table() if table is None else table
     asked = provider_of(provider, url)
     mine = _own(model, own or {}, table)
     if mine is not None:
@@ -80,7 +80,7 @@ def find(
     found = next(filter(None, (_made(model, way, table) for way in ways)), None)
     found = found or next(filter(None, (_carried(model, way, table) for way in ways)), None)
     if found is None:
-        return Known(
+        return KnownModel(
             model[:200], asked, None, None, None, None, Prices(), (), "unknown", "No provider lists it."
         )
     if asked is not None:
@@ -89,11 +89,11 @@ def find(
     return found
 
 
-def near(model: str, count: int = 3, table: Table | None = None) -> list[str]:
+def near_names(model: str, count: int = 3, table: Table | None = None) -> list[str]:
     """Names in the table like this one, the nearest first."""
     from difflib import get_close_matches
 
-    table = load() if table is None else table
+    table = load_table() if table is None else table
     return get_close_matches(model.strip().lower()[:80], list(table.models()), count)
 
 
@@ -105,14 +105,14 @@ def _served(table: Table, provider: str, spelling: Spelling) -> Row | None:
     return None
 
 
-def _made(asked: str, spelling: Spelling, table: Table) -> Known | None:
+def _made(asked: str, spelling: Spelling, table: Table) -> KnownModel | None:
     """A model as its maker serves it."""
     rows = (table.row(maker, spelling.name) for maker in MAKERS)
     row = next((row for row in rows if row is not None), None)
     return _known(asked, row, spelling, "maker", table) if row is not None else None
 
 
-def _carried(asked: str, spelling: Spelling, table: Table) -> Known | None:
+def _carried(asked: str, spelling: Spelling, table: Table) -> KnownModel | None:
     """A model of which no maker is known here: what those that list it agree on."""
     rows = table.carried(spelling.name)
     if not rows:
@@ -122,7 +122,7 @@ def _carried(asked: str, spelling: Spelling, table: Table) -> Known | None:
     window, max_input, max_output = (_same(row[field] for row in rows) for field in (3, 4, 5))
     agreed = window is not None
     told = "agree on its window" if agreed else "disagree on its window: name the provider"
-    return Known(
+    return KnownModel(
         asked[:200], None, rows[0].model, window, max_input if agreed else None, max_output, Prices(), (),
         "agreed" if agreed else "disputed",
         _sentence(f"{len(rows)} providers list it and {told}", spelling), rows,
@@ -130,9 +130,9 @@ def _carried(asked: str, spelling: Spelling, table: Table) -> Known | None:
     )  # fmt: skip
 
 
-def _known(asked: str, row: Row, spelling: Spelling, how: str, table: Table) -> Known:
+def _known(asked: str, row: Row, spelling: Spelling, how: str, table: Table) -> KnownModel:
     others = tuple(other for other in table.carried(row.model) if other is not row)
-    if how == "maker" and others and all(limits(other) == limits(row) for other in others):
+    if how == "maker" and others and all(model_limits(other) == model_limits(row) for other in others):
         how = "agreed"
     how = "maker" if how == "routed" else how
     note = {
@@ -146,13 +146,13 @@ def _known(asked: str, row: Row, spelling: Spelling, how: str, table: Table) -> 
         window, max_input = MILLION, None
         note += "; the name asks for a window of 1,000,000"
     prices, tiers = (Prices(), ()) if spelling.tuned else (row.prices, row.tiers)
-    return Known(
+    return KnownModel(
         asked[:200], row.provider, row.model, window, max_input, row.max_output, prices, tiers, how,
         _sentence(note, spelling), others, row.deprecated, row.updated, table.source_of(row), spelling.tuned,
     )  # fmt: skip
 
 
-def limits(row: Row) -> tuple[int | None, int | None]:
+def model_limits(row: Row) -> tuple[int | None, int | None]:
     """What decides whether a prompt fits: the window, and the most input."""
     return row.window, row.max_input
 
@@ -167,13 +167,13 @@ def _same(values: Iterable[Any]) -> Any:
     return found.pop() if len(found) == 1 else None
 
 
-def _own(model: str, own: Mapping[str, Mapping[str, Any]], table: Table) -> Known | None:
+def _own(model: str, own: Mapping[str, Mapping[str, Any]], table: Table) -> KnownModel | None:
     """The user's own entry; what it leaves out comes from the model that it says it is `like`."""
     entry = next((e for name, e in own.items() if name.lower() == model.strip().lower()), None)
     if entry is None:
         return None
     like = entry.get("like")
-    base = find(like, entry.get("provider"), table=table) if isinstance(like, str) else None
+    base = find_model(like, entry.get("provider"), table=table) if isinstance(like, str) else None
     prices = Prices(
         *(entry.get(f"{name}_price", getattr(base.prices, name) if base else None) for name in Prices._fields)
     )
@@ -187,4 +187,6 @@ def _own(model: str, own: Mapping[str, Mapping[str, Any]], table: Table) -> Know
     note = "From the settings" + (f", the rest as {like}" if base is not None else "") + "."
     tiers = base.tiers if base and "input_price" not in entry else ()
     named = base.model if base else model[:200]
-    return Known(model[:200], served, named, window, max_input, max_output, prices, tiers, "settings", note)
+    return KnownModel(
+        model[:200], served, named, window, max_input, max_output, prices, tiers, "settings", note
+    )

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from ctxctl.tokens.catalogue.clients import SERVED_BY, client_window
-from ctxctl.tokens.catalogue.find import Known, find, limits
+from ctxctl.tokens.catalogue.find import KnownModel, find_model, model_limits
 from ctxctl.tokens.catalogue.names import large_window, provider_of
-from ctxctl.tokens.catalogue.table import Table, load
+from ctxctl.tokens.catalogue.table import Table, load_table
 
 _SURE: Final = frozenset(("settings", "listed", "agreed", "maker"))
 _ITS_OWN: Final = frozenset(("", "-anthropic"))
@@ -90,9 +90,9 @@ def known_limit(
     """
     if model is None:
         return NOTHING
-    table = load() if table is None else table
+    table = load_table() if table is None else table
     provider = provider or SERVED_BY.get(runtime or "")
-    known = find(model, provider, own=own, table=table)
+    known = find_model(model, provider, own=own, table=table)
     opened = client_window(runtime, version, model)
     why = _unsure(known, provider)
     if why is not None and opened is not None and known.how == "unknown":
@@ -135,7 +135,7 @@ def contradicted(limit: KnownLimit, billed: int | None) -> KnownLimit:
     return KnownLimit(None, None, None, note, "contradicted")
 
 
-def _unsure(known: Known, provider: str | None) -> str | None:
+def _unsure(known: KnownModel, provider: str | None) -> str | None:
     """Why the table's answer is not one to rely on; None: it is."""
     if known.how not in _SURE:
         return f"Unknown: {known.note[:1].lower()}{known.note[1:]}"
@@ -147,17 +147,17 @@ def _unsure(known: Known, provider: str | None) -> str | None:
     if known.provider.removeprefix(asked) in _ITS_OWN:
         return None
     mine = (known.window, known.max_input)
-    if known.others and all(limits(row) == mine for row in known.others):
+    if known.others and all(model_limits(row) == mine for row in known.others):
         return None
     others = f"others differ ({known.provider}: {_size(known)})"
     return f"Unknown: the provider that is recorded does not list it, and {others}."
 
 
-def _told(known: Known, who: str) -> str:
+def _told(known: KnownModel, who: str) -> str:
     inner = f" (input up to {known.max_input:,})" if known.max_input is not None and known.window else ""
     return f"{_size(known)}{inner} by {who}."
 
 
-def _size(known: Known) -> str:
+def _size(known: KnownModel) -> str:
     size = known.window if known.window is not None else known.max_input
     return f"{size:,}" if size is not None else "no window"

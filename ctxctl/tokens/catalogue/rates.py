@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 from ctxctl.model.money import Rates
 from ctxctl.model.terms import PLAIN, Terms
 from ctxctl.tokens.catalogue import variants
-from ctxctl.tokens.catalogue.find import Known, find
+from ctxctl.tokens.catalogue.find import KnownModel, find_model
 from ctxctl.tokens.catalogue.names import MAKERS, spellings
-from ctxctl.tokens.catalogue.table import Prices, load
+from ctxctl.tokens.catalogue.table import Prices, load_table
 
 _DAY: Final = 10
 """Characters of a date at the head of a time."""
@@ -83,13 +83,13 @@ class RateBook:
         self._own = own or {}
         self._provider = provider
         self._as_of = as_of
-        self._known: dict[tuple[str, str | None], Known] = {}
+        self._known: dict[tuple[str, str | None], KnownModel] = {}
         self._found: dict[tuple[str, str | None, str], _Book] = {}
 
     @property
     def as_of(self) -> str:
         """YYYY-MM-DD: whose day's prices a request without a time has."""
-        return self._as_of or load().date
+        return self._as_of or load_table().date
 
     @property
     def stated(self) -> bool:
@@ -117,10 +117,10 @@ class RateBook:
             book = self._found[key] = _look_up(self._model(model, provider), key[2])
         return book.of(size, terms)
 
-    def _model(self, model: str, provider: str | None) -> Known:
+    def _model(self, model: str, provider: str | None) -> KnownModel:
         known = self._known.get((model, provider))
         if known is None:
-            known = self._known[model, provider] = find(model, provider, own=self._own)
+            known = self._known[model, provider] = find_model(model, provider, own=self._own)
         return known
 
 
@@ -136,7 +136,7 @@ class _Dated(NamedTuple):
 class _Book(NamedTuple):
     """Prices of one model on one day, by size and terms of the request."""
 
-    known: Known
+    known: KnownModel
     dated: _Dated | None
     """None where the library does not know the model."""
 
@@ -179,7 +179,7 @@ class _Book(NamedTuple):
         return Priced(rates, "genai-prices", note, units, (*assumed.notes, *placed))
 
 
-def _with_hour(known: Known, rates: Rates) -> Rates:
+def _with_hour(known: KnownModel, rates: Rates) -> Rates:
     """The rates with that of an hour in the cache, where it is documented and no price for it is listed."""
     if rates.cache_write_1h is not None or rates.input is None:
         return rates
@@ -188,18 +188,18 @@ def _with_hour(known: Known, rates: Rates) -> Rates:
     return rates._replace(cache_write_1h=rates.input * _HOUR_TIMES_INPUT)
 
 
-def _with_audio(known: Known, rates: Rates) -> Rates:
+def _with_audio(known: KnownModel, rates: Rates) -> Rates:
     """The rates with the table's of audio, where the library has none."""
     listed = {name: getattr(known.prices, name) for name in ("audio_input", "audio_output")}
     told = {n: Decimal(str(p)) for n, p in listed.items() if p is not None and getattr(rates, n) is None}
     return rates._replace(**told)
 
 
-def _look_up(known: Known, day: str) -> _Book:
+def _look_up(known: KnownModel, day: str) -> _Book:
     return _Book(known, None if known.how == "settings" else _dated(known, day))
 
 
-def _rates(known: Known, size: int) -> Rates:
+def _rates(known: KnownModel, size: int) -> Rates:
     prices: Prices = known.prices
     for tier in known.tiers:
         if size > tier.above:
@@ -215,14 +215,14 @@ def _library() -> Any:
     return genai_prices
 
 
-def _dated(known: Known, day: str) -> _Dated | None:
+def _dated(known: KnownModel, day: str) -> _Dated | None:
     """What the library has of the model with this provider; where the table has no price, with its maker."""
     if known.tuned:
         return None
     try:
         when = datetime.fromisoformat(f"{day}T12:00:00+00:00")
     except ValueError:
-        when = datetime.fromisoformat(f"{load().date}T12:00:00+00:00")
+        when = datetime.fromisoformat(f"{load_table().date}T12:00:00+00:00")
     if known.provider is not None and known.model is not None and known.prices != Prices():
         found = _listed(known.model, known.provider)
         return None if found is None else _Dated(found, known.provider, when)
@@ -246,7 +246,7 @@ def _listed(model: str, provider: str) -> Any:
             usage,
             model,
             provider_id=_NAMES.get(provider, provider),
-            genai_request_timestamp=datetime.fromisoformat(f"{load().date}T12:00:00+00:00"),
+            genai_request_timestamp=datetime.fromisoformat(f"{load_table().date}T12:00:00+00:00"),
         )
     except (LookupError, ValueError):
         return None

@@ -45,12 +45,12 @@ class Prefix(NamedTuple):
 def assembled(inspector: Inspector, ordinal: int, check: Check) -> Assembled:
     """The text of a frame exactly as `Inspector.assembled` gives it, and what each stretch of it is."""
     from ctxctl.analysis.frame_pair import address, several_sessions
-    from ctxctl.session.assembly import joints
+    from ctxctl.session.assembly import joints_of
 
     frame = inspector.frame(ordinal)
     step = frame.step
     prefix = _prefix(inspector, ordinal, frame, check)
-    stands = joints(step, frame.placements)
+    stands = joints_of(step, frame.placements)
     between = stands.between
     document = _document(inspector, frame, prefix, stands, check)
     trace = os.path.basename(inspector.name) or inspector.name

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ctxctl.analysis.query_context import Arounds
-from ctxctl.engine.query import Query, Word, contained
+from ctxctl.analysis.query_context import QueryContexts
+from ctxctl.engine.query import Query, Word, contained_text
 from ctxctl.engine.query import facts as facts_of_queries
 from ctxctl.labels import number, plural, signed
 from ctxctl.model.outline import Row
@@ -143,7 +143,7 @@ def _holdings(
 
 def server_of(change: Change) -> str:
     """The MCP server of an item, as queries know it; empty where its names tell none."""
-    return facts_of_queries.server_of(change) or ""
+    return facts_of_queries.tool_server_of(change) or ""
 
 
 def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict[str, str]:
@@ -269,7 +269,7 @@ def fitting(inspector: Inspector, found: Gathered, query: Query) -> Gathered:
     placed = _current(frame.placements)
     were = {} if before is None else _current(inspector.frame(before).placements)
     withheld = frame.step.told.withheld
-    around = Arounds(query, inspector.text).alone(frame.step, frame.placements)
+    around = QueryContexts(query, inspector.text).alone(frame.step, frame.placements)
 
     def text_of(change: Change) -> str | None:
         if change.item in withheld and change.status in ("removed", "omitted"):
@@ -301,7 +301,7 @@ def _asked(text: Callable[[], str | None]) -> Callable[[Word], bool | None]:
 
     def contains(word: Word) -> bool | None:
         if not known:
-            known.append(contained(text()))
+            known.append(contained_text(text()))
         return known[0](word)
 
     return contains

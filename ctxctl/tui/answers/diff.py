@@ -80,13 +80,13 @@ def shown(inspector: Inspector, content: Content | None) -> str:
 
 def text_diff(sides: Ends, found: Texts, *, whole: bool) -> TextDiff:
     """Two texts line by line; one that is not there has no lines."""
-    from ctxctl.engine.textdiff.unified import unified
+    from ctxctl.engine.textdiff.unified import unified_diff
 
     if found.before is not None and found.after is not None:
         old, new = shown(sides.one, found.before), shown(sides.two, found.after)
         if old == new:
             return _plain(" ", new)
-        return unified(old, new, context=_WHOLE if whole else 3)
+        return unified_diff(old, new, context=_WHOLE if whole else 3)
     if found.before is not None:
         return _plain("-", shown(sides.one, found.before))
     return _plain("+", shown(sides.two, found.after))

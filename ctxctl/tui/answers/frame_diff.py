@@ -53,13 +53,13 @@ def _of(inspector: Inspector, name: FrameName) -> Inspector:
 
 def compared(inspector: Inspector, pair: Pair, check: Check, *, causes: bool) -> FrameDiff:
     """Both frames item by item; with `causes`, the steps in between are replayed for why items left."""
-    from ctxctl.analysis.frame_pair import between, explained
+    from ctxctl.analysis.frame_pair import explained_changes, frame_changes
 
     sides = ends(inspector, pair)
-    found = explained(sides.two.compare(sides.a, sides.b), {})
+    found = explained_changes(sides.two.compare(sides.a, sides.b), {})
     late = sides.one is sides.two and any(change.status == "removed" for change in found.changes)
     if causes and late:
-        found = between(sides.one, pair.a.ordinal, sides.two, pair.b.ordinal, check)
+        found = frame_changes(sides.one, pair.a.ordinal, sides.two, pair.b.ordinal, check)
     entries = list(_entries(sides, found, check))
     counts = dict.fromkeys(STATUSES, 0)
     for entry in entries:

@@ -331,11 +331,11 @@ def _diff(
         return None, _NOT_BOTH
     if before.content is after.content or before.content.digest == after.content.digest:
         return None, same
-    from ctxctl.engine.textdiff.unified import unified
+    from ctxctl.engine.textdiff.unified import unified_diff
 
     old, new = _comparable(inspector, before.content, check), _comparable(inspector, after.content, check)
     check()
-    found = unified(old, new)
+    found = unified_diff(old, new)
     check()
     lines: list[tuple[str, str]] = [
         (line.kind, f"@@ {line.text} @@" if line.kind == "@" else line.text) for line in found.lines

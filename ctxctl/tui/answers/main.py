@@ -67,13 +67,13 @@ def _ordinal(inspector: Inspector, address: str) -> int:
 
     Only from the whole is it known what stands at its end.
     """
-    from ctxctl.session.addresses import named, resolve
+    from ctxctl.session.addresses import address_id, step_ordinal
 
     known = cast("Sequence[Span]", list(inspector.known))
     whole = inspector.summary is not None
-    if known and named(address, known) is None and (whole or "-" not in address):
+    if known and address_id(address, known) is None and (whole or "-" not in address):
         try:
-            return resolve(address, known)
+            return step_ordinal(address, known)
         except UsageError as error:
             if whole or error.slug == "ambiguous-session":
                 raise
@@ -81,10 +81,10 @@ def _ordinal(inspector: Inspector, address: str) -> int:
 
 
 def _search(desk: Desk, request: SearchRequest) -> Hits | None:
-    from ctxctl.analysis.search import search
+    from ctxctl.analysis.search import search_trace
 
     with scheduling.short():
-        for found in search(desk.inspector, request.query, desk.check):
+        for found in search_trace(desk.inspector, request.query, desk.check):
             hits = Hits(request.serial, found)
             if found.done:
                 return hits

@@ -11,7 +11,7 @@ from ctxctl.model.results import Summary
 from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.frame import stages_text
 from ctxctl.report.unrecorded import unrecorded_label
-from ctxctl.session.calibration import described
+from ctxctl.session.calibration import calibration_note
 from ctxctl.tui.document import Document
 from ctxctl.tui.screens.turns.state import Trace
 
@@ -42,7 +42,7 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
 
 def _method(params: Params) -> str:
     """How texts are counted for the model that the trace names first."""
-    told = described(params.calibration, params.encoding, params.first_model, params.target)
+    told = calibration_note(params.calibration, params.encoding, params.first_model, params.target)
     if told is not None:
         return str(told["method"])
     return f"{'estimate' if params.assumed else 'exact'}:{params.encoding}"

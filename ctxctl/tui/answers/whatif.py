@@ -27,7 +27,7 @@ _STEPS: Final = 32
 
 
 def _recorded(desk: Desk, request: requests.RecordedRequest) -> requests.RecordedFields:
-    from ctxctl.policies.registry import names
+    from ctxctl.policies.registry import policy_names
     from ctxctl.tokens.encodings import NAMES
 
     params = desk.inspector.params
@@ -40,7 +40,7 @@ def _recorded(desk: Desk, request: requests.RecordedRequest) -> requests.Recorde
         named = (("window", limits.window), ("reserve", limits.reserve), ("max_input", limits.max_input))
         values |= {name: number(tokens) for name, tokens in named if tokens is not None}
         values["model"] = step.model or values["model"]
-    policies = tuple(name for name in names() if name != params.policy)
+    policies = tuple(name for name in policy_names() if name != params.policy)
     return requests.RecordedFields(values, {"policy": policies, "encoding": NAMES}, params.policy)
 
 

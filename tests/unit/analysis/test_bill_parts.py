@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ctxctl.analysis.costs import Costs, StepCost, walk
+from ctxctl.analysis.costs import Costs, StepCost, step_costs
 from ctxctl.cli.main import run
 from ctxctl.model.billed import fields_of
-from ctxctl.model.money import Rates, Tokens, apart
+from ctxctl.model.money import Rates, Tokens, without_separate_parts
 from ctxctl.model.terms import PLAIN, Further, Terms, terms_of
 from ctxctl.record.bills import bill
 from ctxctl.session import Inspector
@@ -99,15 +99,15 @@ def test_a_recorder_keeps_them_too() -> None:
 def test_what_has_a_price_of_its_own_leaves_what_it_is_counted_among() -> None:
     told = {"audio_input": 30, "audio_cached": 10, "audio_output": 5, "image_input": 8, "reasoning": 4}
     rates = Rates(D(1), D(4), D("0.5"), audio_input=D(10), audio_cached=D(2), audio_output=D(20))
-    made, unpriced = apart(Tokens(100, 50, 0, 40), told, rates)
+    made, unpriced = without_separate_parts(Tokens(100, 50, 0, 40), told, rates)
     assert made == Tokens(80, 40, 0, 35, audio_input=20, audio_cached=10, audio_output=5)
     assert unpriced == {}
-    made, unpriced = apart(Tokens(100, 50, 0, 40), told, Rates(D(1), D(4), D("0.5")))
+    made, unpriced = without_separate_parts(Tokens(100, 50, 0, 40), told, Rates(D(1), D(4), D("0.5")))
     assert (made, unpriced) == (
         Tokens(100, 50, 0, 40),
         {"audio_input": 20, "audio_cached": 10, "audio_output": 5},
     )
-    assert apart(Tokens(3), {"audio_input": 9}, rates)[0] == Tokens(audio_input=3)
+    assert without_separate_parts(Tokens(3), {"audio_input": 9}, rates)[0] == Tokens(audio_input=3)
 
 
 def test_a_batch_costs_half_and_a_tier_what_is_listed_for_it() -> None:
@@ -161,7 +161,7 @@ def spend(tmp_path: Path, bill: dict[str, Any], time: bool = True) -> tuple[Cost
     path.write_bytes(lines(made))
     with Inspector.open(path) as inspector:
         costs = Costs(RateBook())
-        (cost,) = walk(inspector, costs)
+        (cost,) = step_costs(inspector, costs)
     return costs, cost
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from ctxctl.analysis.bisect import bisect, part
+from ctxctl.analysis.bisect import bisect, first_parting
 from ctxctl.analysis.sessions import compare_sessions
-from ctxctl.engine.query import parse
+from ctxctl.engine.query import parse_query
 from ctxctl.report.bisect import parted_lines, turned_lines
 from ctxctl.report.paint import plain
 from ctxctl.report.sessions import head_lines, stat_lines, turn_lines
@@ -39,7 +39,7 @@ def text_of(lines: Iterator[str]) -> str:
 
 def test_a_predicate_that_turns_back_is_told_with_every_turn() -> None:
     with session(("a",), ("b", "x"), ("c",), ("d", "x")) as inspector:
-        (found,) = bisect(inspector, parse("has:=x"))
+        (found,) = bisect(inspector, parse_query("has:=x"))
         assert [(flip.at.turn, flip.truth) for flip in found.flips] == [(2, True), (3, False), (4, True)]
         assert (found.held, found.steps, found.monotone) == (2, 4, False)
         said = text_of(turned_lines(found, "run", several=False, width=80, paint=plain))
@@ -50,12 +50,12 @@ def test_a_predicate_that_turns_back_is_told_with_every_turn() -> None:
 
 def test_one_that_holds_from_the_start_has_nothing_before() -> None:
     with session(("a", "x"), ("b", "x")) as inspector:
-        (found,) = bisect(inspector, parse("has:=x"))
+        (found,) = bisect(inspector, parse_query("has:=x"))
         assert found.before is None
         assert found.monotone
         said = text_of(turned_lines(found, "run", several=False, width=80, paint=plain))
         assert "it holds from the thread's first step on" in said
-        (never,) = bisect(inspector, parse("has:=y"))
+        (never,) = bisect(inspector, parse_query("has:=y"))
         assert never.first is None
         assert "none" in text_of(turned_lines(never, "run", several=False, width=80, paint=plain))
 
@@ -65,23 +65,23 @@ def test_two_sessions_part_where_one_window_lacks_something() -> None:
         session(("a", "x"), ("b", "x", "y"), ("c", "x")) as one,
         session(("a", "x"), ("b", "x"), ("c",)) as two,
     ):
-        (found,) = part(one, two)
+        (found,) = first_parting(one, two)
         assert found.parting is not None
         assert (found.parting.why, found.parting.ordinal_a, found.parting.ordinal_b) == ("window", 1, 1)
         assert [(item.what, item.item) for item in found.parting.items] == [("only_a", "y")]
-        (asked,) = part(one, two, parse("has:=x"))
+        (asked,) = first_parting(one, two, parse_query("has:=x"))
         assert asked.parting is not None
         assert (asked.parting.why, asked.parting.ordinal_a, asked.parting.holds) == ("predicate", 2, True)
         names, several = ("one", "two"), (False, False)
         said = text_of(parted_lines(asked, names, several, "has:=x", 80, plain))
         assert "has:=x holds in a only" in said
-        (same,) = part(one, two, parse("has:=z"))
+        (same,) = first_parting(one, two, parse_query("has:=z"))
         assert same.parting is None
 
 
 def test_a_turn_that_one_side_has_more_is_where_they_part() -> None:
     with session(("a",), ("b",), ("c",)) as one, session(("a",), ("c",)) as two:
-        (found,) = part(one, two)
+        (found,) = first_parting(one, two)
         assert found.parting is not None
         assert (found.parting.why, found.parting.ordinal_a, found.parting.b) == ("turn", 1, None)
 
@@ -121,8 +121,8 @@ def test_an_item_of_one_id_that_says_something_else_is_one_difference() -> None:
 def test_names_in_the_traces_do_nothing_to_the_terminal(width: int) -> None:
     with session((EVIL, EVIL + "x"), ("b", EVIL)) as one, session(("b", EVIL + "y")) as two:
         found = compare_sessions(one, two)
-        (parted,) = part(one, two)
-        (turned,) = bisect(one, parse("new>0"))
+        (parted,) = first_parting(one, two)
+        (turned,) = bisect(one, parse_query("new>0"))
         lines = [
             *head_lines(found, (EVIL, EVIL), "under", width),
             *stat_lines(found, width, plain),

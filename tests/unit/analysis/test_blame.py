@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.blame import blame, shown
+from ctxctl.analysis.blame import blame_frame, shown_blocks
 from ctxctl.model.blame import BEFORE, OLDER, Blame, Block, age_class
 from ctxctl.report.blame import block_json, head_lines, text_lines, to_json
 from ctxctl.report.blamesums import sum_lines
 from ctxctl.report.paint import plain
 from ctxctl.session import Inspector
-from ctxctl.session.live import Live
+from ctxctl.session.live import LiveSession
 from ctxctl.text import cells, visible
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect
 
@@ -23,7 +23,7 @@ NEARLY = LONG.replace("word7 ", "other ")
 def made(*events: Json, ordinal: int = -1) -> tuple[Inspector, Blame]:
     inspector = inspect(list(events))
     count = len(inspector.outline().rows)
-    return inspector, blame(inspector, ordinal % count)
+    return inspector, blame_frame(inspector, ordinal % count)
 
 
 def rejoined(found: Blame, width: int, *, wrapped: bool = False) -> str:
@@ -85,19 +85,21 @@ def test_stale_copies_duplicates_and_items_can_be_asked_for() -> None:
     with inspector:
         names = [b.placement.item for b in found.blocks]
         assert names == ["a", "b", "a", "c"]
-        assert [b.placement.item for b in shown(found, stale=True)] == ["a"]
-        twins = [(b.position, b.twin.position, b.twin.share) for b in shown(found, duplicate=True) if b.twin]
+        assert [b.placement.item for b in shown_blocks(found, stale=True)] == ["a"]
+        twins = [
+            (b.position, b.twin.position, b.twin.share) for b in shown_blocks(found, duplicate=True) if b.twin
+        ]
         assert [twin[:2] for twin in twins] == [(1, 0), (3, 0)]
         assert twins[1][2] == 100
         assert twins[0][2] < 100
-        assert [b.position for b in shown(found, stale=True, duplicate=True)] == [0, 1, 3]
-        assert [b.position for b in shown(found, item="a")] == [0, 2]
-        assert shown(found, item="nothing") == ()
+        assert [b.position for b in shown_blocks(found, stale=True, duplicate=True)] == [0, 1, 3]
+        assert [b.position for b in shown_blocks(found, item="a")] == [0, 2]
+        assert shown_blocks(found, item="nothing") == ()
         assert found.blocks[0].repeated == 2
         assert found.blocks[2].changed == found.blocks[2].since
         assert found.blocks[2].entered == found.blocks[0].since
         assert [b.age for b in found.blocks] == [2, 1, 0, 0]
-        sums = "\n".join(sum_lines(found, shown(found, stale=True), 80, plain))
+        sums = "\n".join(sum_lines(found, shown_blocks(found, stale=True), 80, plain))
         assert "stale: 1 block" in sums
         assert "repeat others: 2 blocks" in sums.replace("\n          ", " ")
         assert "the sums are of all blocks" in sums.replace("\n          ", " ")
@@ -151,7 +153,7 @@ def test_a_trace_that_grows_is_blamed_as_what_was_read_of_it(tmp_path: Path, sou
     path = tmp_path / "run.jsonl"
     path.write_bytes(b"".join(lines[:4]))
     compared = 0
-    with Live(path) as live:
+    with LiveSession(path) as live:
         for n in range(4, len(lines), 60):
             with path.open("ab") as file:
                 file.write(b"".join(lines[n : n + 60]))
@@ -166,7 +168,7 @@ def test_a_trace_that_grows_is_blamed_as_what_was_read_of_it(tmp_path: Path, sou
                         for n, span in enumerate(inspector.places().spans)
                         if (span.thread, span.turn, span.step) == (row.thread, row.turn, row.step)
                     )
-                    now, whole = blame(news.inspector, ordinal), blame(inspector, here)
+                    now, whole = blame_frame(news.inspector, ordinal), blame_frame(inspector, here)
                     assert now.text == whole.text
                     assert [(moment(b), b.twin) for b in now.blocks] == [
                         (moment(b), b.twin) for b in whole.blocks

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.blame import blame
+from ctxctl.analysis.blame import blame_frame
 from ctxctl.analysis.lacks import fidelity_of
 from ctxctl.report.blame import head_lines, to_json
 from ctxctl.report.blamesums import sum_lines
@@ -32,7 +32,7 @@ LACKS = event(
 
 def told(inspector: Inspector, ordinal: int) -> str:
     """The head and the sums, each label's text in one line."""
-    found = blame(inspector, ordinal)
+    found = blame_frame(inspector, ordinal)
     lines = [*head_lines(found, "t.jsonl", "under", 400), *sum_lines(found, found.blocks, 400, plain)]
     return "\n".join(" ".join(line.split()) for line in lines)
 
@@ -41,7 +41,7 @@ def test_shares_add_up_to_the_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     catalogue(monkeypatch, 200)
     with opened(tmp_path / "t.jsonl", three_steps()) as inspector:
         text = told(inspector, 1)
-        found = to_json(blame(inspector, 1), ())
+        found = to_json(blame_frame(inspector, 1), ())
     assert "sent 115 of 200 (58%), 85 free; billed; window 200, from the model table" in text
     assert "\nbeside 102 tokens (88.7%) not recorded\n" in text
     assert "\nwindow 13 tokens (11.3% of what was sent) in 2 blocks\n" in text
@@ -77,7 +77,7 @@ def test_without_a_bill_nothing_is_said_of_the_rest(tmp_path: Path) -> None:
     steps = at("t1", "s1", item("A", build.ABC), assembly("asm1", ["A"]), inject("asm1"))
     with opened(tmp_path / "t.jsonl", steps) as inspector:
         text = told(inspector, 0)
-        found = to_json(blame(inspector, 0), ())
+        found = to_json(blame_frame(inspector, 0), ())
     assert "sent not known, for no bill was read; 5 recorded; limit unknown" in text
     assert "beside 1" not in text
     assert "(not recorded)" not in text

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.costs import Costs, walk
+from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.cli.main import run
-from ctxctl.model.missed import why
+from ctxctl.model.missed import miss_reason
 from ctxctl.model.money import Rates, Tokens
 from ctxctl.model.results import Miss, Step
 from ctxctl.report.misses import miss_text
@@ -53,7 +53,7 @@ def test_it_is_the_same_after_a_jump() -> None:
 def test_cost(capsys: pytest.CaptureFixture[str]) -> None:
     with Inspector.open(LATE) as inspector:
         costs = Costs(RateBook())
-        rows = list(walk(inspector, costs))
+        rows = list(step_costs(inspector, costs))
     assert [row.missed for row in rows] == [None, MISSED]
     assert costs.misses.by_cause == {"expired": MissSum(1, 29_990, MISSED, 0)}
     text = said(capsys, "cost", str(LATE))
@@ -109,7 +109,7 @@ def test_a_cause_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_a_client_says_reaches_no_terminal_raw() -> None:
     miss = Miss(9_000, 0, 9_000, "unexplained", "\x1b[31mred" + "x" * 99, 59.5, None)
     assert "\x1b" not in miss_text(miss)
-    assert len(why(miss)) < 120
+    assert len(miss_reason(miss)) < 120
     assert miss_text(miss).startswith("↯ missed 9,000 (not explained: idle 60 s, said to be ")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.costs import Costs, walk
+from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.cli.main import run
 from ctxctl.model.money import Money, Rates, Tokens, priced
 from ctxctl.session import Inspector
@@ -35,7 +35,7 @@ def usage(tokens: int, model: str = "mine", cached: int = 0, written: int = 0, o
 def spend(path: Path, by: str = "item") -> tuple[Costs, list]:  # type: ignore[type-arg]
     with Inspector.open(path) as inspector:
         costs = Costs(RateBook(OWN), lambda p: getattr(p, by))
-        return costs, list(walk(inspector, costs))
+        return costs, list(step_costs(inspector, costs))
 
 
 def test_a_request_is_priced_by_how_its_tokens_are_billed() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.where import where
+from ctxctl.analysis.where import steps_where
 from ctxctl.cli.main import run
-from ctxctl.engine.query import parse
+from ctxctl.engine.query import parse_query
 from tests.oracle import build
 from tests.oracle.build import Event, assembly, at, budget, inject, item
 from tests.oracle.real import opened
@@ -20,7 +20,7 @@ Out = pytest.CaptureFixture[str]
 
 def truths(where_: Path, query: str, events: list[Event]) -> list[bool | None]:
     with opened(where_ / "t.jsonl", events) as inspector:
-        return [stop.held.truth for stop in where(inspector, parse(query))]
+        return [stop.held.truth for stop in steps_where(inspector, parse_query(query))]
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_what_hangs_on_an_unknown_limit_is_not_known(tmp_path: Path) -> None:
 
 def test_only_some_have_per_cent() -> None:
     with pytest.raises(Exception, match="'recorded' has no per cent"):
-        parse("recorded>80%")
+        parse_query("recorded>80%")
     with pytest.raises(Exception, match="'guess' is no method"):
-        parse("method:guess")
+        parse_query("method:guess")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_only_some_have_per_cent() -> None:
     ],
 )  # fmt: skip
 def test_what_hangs_on_limits(query: str, asks: bool) -> None:
-    assert parse(query).asks_limit is asks
+    assert parse_query(query).asks_limit is asks
 
 
 def written(where_: Path) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.analysis.costs import Costs, walk
+from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.cli.main import run
 from ctxctl.importers import registry
 from ctxctl.model.billed import dollars, fields_of
@@ -72,7 +72,7 @@ def trace(path: Path, *bills: Event) -> Path:
 def sums(path: Path) -> Costs:
     with Inspector.open(path) as inspector:
         costs = Costs(RateBook(OWN))
-        list(walk(inspector, costs))
+        list(step_costs(inspector, costs))
         return costs
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ctxctl.analysis.why.answer import explain
+from ctxctl.analysis.why.answer import explain_item
 from ctxctl.analysis.why.cost import least
-from ctxctl.analysis.why.supposing import suppose
+from ctxctl.analysis.why.supposing import supposed_outcomes
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 from ctxctl.model.why import Link, Why
@@ -21,7 +21,7 @@ from ctxctl.report.paint import plain
 from ctxctl.report.why import why_lines
 from ctxctl.session import Inspector
 from ctxctl.session.history import cache
-from ctxctl.session.history.cache import chronicle_of
+from ctxctl.session.history.cache import item_history_of
 from tests.oracle import build, real
 from tests.oracle.build import Event, assembly, at, budget, compact, event, inject, item, remove, select
 
@@ -59,7 +59,7 @@ STEP_1 = at(
 
 def test_what_is_there(tmp_path: Path) -> None:
     with opened(tmp_path, STEP_1) as inspector:
-        why = explain(inspector, 0, "A")
+        why = explain_item(inspector, 0, "A")
     assert (why.state, why.present, why.tokens, why.in_window) == ("current", True, 5, 5)
     assert verdicts(why.links) == ["available", "kept", "entered", "injected", "current", "spent"]
     assert said(why, "entered") == "entered the window: block 1 of 1 of assembly asm1; 5 tokens"
@@ -102,8 +102,8 @@ def test_what_was_left_out(tmp_path: Path) -> None:
         at("t2", "s2", scored, assembly("asm2", ["A"]), inject("asm2")),
     ]
     with opened(tmp_path, *steps) as inspector:
-        why = explain(inspector, 1, "B")
-        supposed = suppose(inspector, why)
+        why = explain_item(inspector, 1, "B")
+        supposed = supposed_outcomes(inspector, why)
     assert (why.state, why.present) == ("omitted", False)
     assert [link.text for link in why.links if link.verdict == "omitted"] == [
         'was left out by selection sel: low_relevance (in its own words: "below the bar") '
@@ -132,8 +132,8 @@ def test_dropped_for_room(tmp_path: Path) -> None:
         inject("asm1"),
     )
     with opened(tmp_path, steps) as inspector:
-        why = explain(inspector, 0, "C")
-        supposed = suppose(inspector, why)
+        why = explain_item(inspector, 0, "C")
+        supposed = supposed_outcomes(inspector, why)
     assert why.state == "omitted"
     assert said(why, "dropped").startswith("was dropped by budget bud: budget_limit; ")
     assert "of 16 tokens used, 2 of them reserved" in said(why, "dropped")
@@ -173,8 +173,8 @@ def test_compacted_and_what_became_of_the_summary(tmp_path: Path) -> None:
         ),
     ]
     with opened(tmp_path, *steps) as inspector:
-        second, third = explain(inspector, 1, "A"), explain(inspector, 2, "A")
-        supposed = suppose(inspector, third)
+        second, third = explain_item(inspector, 1, "A"), explain_item(inspector, 2, "A")
+        supposed = supposed_outcomes(inspector, third)
     assert second.state == third.state == "out"
     assert said(second, "compacted") == (
         "was compacted into S by cmp (abstractive_summary, token_pressure) with 0 other items"
@@ -210,7 +210,7 @@ def test_the_smallest_limit_is_the_smallest(tmp_path: Path) -> None:
     ]
     events = [one for some in steps for one in some]
     with opened(tmp_path, events) as inspector:
-        found = suppose(inspector, explain(inspector, 1, "A"))
+        found = supposed_outcomes(inspector, explain_item(inspector, 1, "A"))
     limit = next(link for link in found.links if link.verdict == "limit")
     assert limit.numbers == {
         "policy": "summarize_oldest",
@@ -237,8 +237,8 @@ def test_the_smallest_limit_is_the_smallest(tmp_path: Path) -> None:
 def test_removed(cause: str | None, text: str, tmp_path: Path) -> None:
     steps = [STEP_1, at("t2", "s2", remove("A", cause), assembly("asm2", ["B"]), inject("asm2"))]
     with opened(tmp_path, *steps) as inspector:
-        why = explain(inspector, 1, "A")
-        supposed = suppose(inspector, why)
+        why = explain_item(inspector, 1, "A")
+        supposed = supposed_outcomes(inspector, why)
     assert said(why, "removed") == text
     assert supposed.links[-1].text.startswith("no limit brings it back: it left as ")
 
@@ -246,7 +246,7 @@ def test_removed(cause: str | None, text: str, tmp_path: Path) -> None:
 def test_left_and_nothing_says_why(tmp_path: Path) -> None:
     steps = [STEP_1, at("t2", "s2", assembly("asm2", ["B"]), inject("asm2"))]
     with opened(tmp_path, *steps) as inspector:
-        why = explain(inspector, 1, "A")
+        why = explain_item(inspector, 1, "A")
     link = next(link for link in why.links if link.verdict == "unrecorded")
     assert (link.text, link.provenance) == ("left the window; nothing recorded says why", "derived")
     assert link.event is not None
@@ -272,7 +272,7 @@ def test_only_a_stale_copy(tmp_path: Path) -> None:
         ),
     ]
     with opened(tmp_path, *steps) as inspector:
-        why = explain(inspector, 1, "A")
+        why = explain_item(inspector, 1, "A")
     assert (why.state, why.present, why.in_window) == ("stale", True, 5)
     assert said(why, "stale") == "its old copies stayed in the window, stale, with 5 tokens"
 
@@ -296,8 +296,8 @@ def test_updated_moved_and_the_version_before(tmp_path: Path) -> None:
         ),
     ]
     with opened(tmp_path, *steps) as inspector:
-        why, old, new = (explain(inspector, 1, name) for name in ("A", "A@v1", "A@v2"))
-        never = explain(inspector, 1, "A@v3")
+        why, old, new = (explain_item(inspector, 1, name) for name in ("A", "A@v1", "A@v2"))
+        never = explain_item(inspector, 1, "A@v3")
     assert said(why, "updated") == "was updated to version v2; 8 tokens now, 8 in all its copies"
     assert (old.state, said(old, "superseded")) == ("out", "version v1 was replaced by version v2")
     assert new.state == "current"
@@ -320,7 +320,7 @@ def test_available_later_and_unseen(tmp_path: Path) -> None:
         at("t2", "s2", item("L", build.UP), assembly("asm2", ["A", "L"]), inject("asm2")),
     ]
     with opened(tmp_path, *steps) as inspector:
-        named, later, unseen = (explain(inspector, 0, name) for name in ("N", "L", "H"))
+        named, later, unseen = (explain_item(inspector, 0, name) for name in ("N", "L", "H"))
     assert (named.state, said(named, "not-named")) == (
         "available",
         "no selection, budget or assembly named it up to here",
@@ -359,7 +359,7 @@ def test_never_on_the_surface(tmp_path: Path) -> None:
     )
     with opened(tmp_path, steps) as inspector:
         prices, calendar, nothing = (
-            explain(inspector, 0, name) for name in ("price list", "calendar", "zebras")
+            explain_item(inspector, 0, name) for name in ("price list", "calendar", "zebras")
         )
     assert {why.state for why in (prices, calendar, nothing)} == {"unknown"}
     assert [link.text for link in prices.links] == [
@@ -372,7 +372,7 @@ def test_never_on_the_surface(tmp_path: Path) -> None:
     assert nothing.links[0].verdict == "unknown"
     assert len(nothing.links) == 3
     with opened(tmp_path, STEP_1) as inspector:
-        why = explain(inspector, 0, "zebras")
+        why = explain_item(inspector, 0, "zebras")
     assert why.links[-1].text == "nothing was recorded as missing, asked for or failed up to here"
 
 
@@ -381,7 +381,7 @@ def test_a_source_that_gave_nothing_this_time(tmp_path: Path) -> None:
     gap = missing("detected", question="A returned nothing while attached", status="open")
     second = at("t2", "s2", gap, assembly("asm2", ["A"]), inject("asm2"))
     with opened(tmp_path, STEP_1, second) as inspector:
-        first, why = explain(inspector, 0, "A"), explain(inspector, 1, "A")
+        first, why = explain_item(inspector, 0, "A"), explain_item(inspector, 1, "A")
     assert why.state == "current"
     assert said(why, "detected") == "context m1 was found missing; A returned nothing while attached"
     assert "detected" not in verdicts(first.links)
@@ -397,14 +397,14 @@ def test_names(tmp_path: Path) -> None:
             ("groups and trailers", "bikes#2", ("by a part of its title",)),
             ("five minutes on foot", "parking#1", ("by its text",)),
         ):
-            why = explain(inspector, 0, name)
+            why = explain_item(inspector, 0, name)
             assert (why.item, why.sources) == (item_id, how)
         with pytest.raises(UsageError) as many:
-            explain(inspector, 0, "bikes#")
+            explain_item(inspector, 0, "bikes#")
         with pytest.raises(UsageError) as near:
-            explain(inspector, 0, "parkin#1")
+            explain_item(inspector, 0, "parkin#1")
         with pytest.raises(UsageError) as empty:
-            explain(inspector, 0, "  ")
+            explain_item(inspector, 0, "  ")
     assert many.value.slug == "ambiguous-item"
     assert "bikes#2 (retrieval result, Bicycles: groups and trailers, turn 1.1, in the window)" in str(
         many.value.hint
@@ -418,24 +418,24 @@ def test_another_threads_item(tmp_path: Path) -> None:
         "t1", "s1", item("X", build.RED), assembly("asmx", ["X"]), inject("asmx"), thread_id="explorer"
     )
     with opened(tmp_path, STEP_1, other) as inspector, pytest.raises(UsageError) as error:
-        explain(inspector, 0, "X")
+        explain_item(inspector, 0, "X")
     assert error.value.hint == "it is in explorer; write TRACE@THREAD:TURN"
 
 
 def test_a_redacted_text_is_not_searched(tmp_path: Path) -> None:
     steps = [STEP_1, at("t2", "s2", build.redact("A"), assembly("asm2", ["A"]), inject("asm2"))]
     with opened(tmp_path, *steps) as inspector:
-        assert explain(inspector, 0, build.WALK[3:]).item == "B"
-        assert explain(inspector, 0, build.ABC[2:]).state == "unknown"
+        assert explain_item(inspector, 0, build.WALK[3:]).item == "B"
+        assert explain_item(inspector, 0, build.ABC[2:]).state == "unknown"
 
 
 def test_the_chronicle_is_kept_and_only_for_this_file(tmp_path: Path) -> None:
     where = tmp_path / "trace.jsonl"
     with opened(tmp_path, STEP_1) as inspector:
-        made = chronicle_of(inspector)
-        first = explain(inspector, 0, "B")
+        made = item_history_of(inspector)
+        first = explain_item(inspector, 0, "B")
     with Inspector.open(where) as inspector:
-        read = chronicle_of(inspector)
+        read = item_history_of(inspector)
         assert inspector.summary is None, "nothing was replayed"
         assert (read.rows, read.items, read.steps, read.strings) == (
             made.rows,
@@ -443,29 +443,29 @@ def test_the_chronicle_is_kept_and_only_for_this_file(tmp_path: Path) -> None:
             made.steps,
             made.strings,
         )
-        assert explain(inspector, 0, "B") == first
+        assert explain_item(inspector, 0, "B") == first
     with Inspector.open(where, encoding="cl100k_base") as inspector:
-        chronicle_of(inspector)
+        item_history_of(inspector)
         assert inspector.summary is not None, "another encoding, other tokens"
     with where.open("ab") as file:
         file.write(build.lines(at("t2", "s2", remove("A", "expired"), event_id="late")))
     with Inspector.open(where) as inspector:
-        assert explain(inspector, len(chronicle_of(inspector)) - 1, "A").state == "out"
+        assert explain_item(inspector, len(item_history_of(inspector)) - 1, "A").state == "out"
 
 
 def test_a_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
     from ctxctl.trace.index import cache_file
 
     with opened(tmp_path, STEP_1) as inspector:
-        chronicle_of(inspector)
+        item_history_of(inspector)
         path = cache_file(inspector.trace.source, "why")
         assert path is not None
         whole = path.read_bytes()
         for data in (b"", whole[:40], whole[:-1], whole[:60] + b"\xff" + whole[61:]):
             path.write_bytes(data)
-            assert cache.load(inspector.trace.source, "") is None
+            assert cache.load_history(inspector.trace.source, "") is None
     with Inspector.open(tmp_path / "trace.jsonl") as inspector:
-        assert explain(inspector, 0, "A").state == "current"
+        assert explain_item(inspector, 0, "A").state == "current"
 
 
 def test_the_fewest() -> None:
@@ -489,7 +489,7 @@ def test_hostile_names_and_texts(tmp_path: Path) -> None:
     )
     with opened(tmp_path, steps) as inspector:
         for name in (bad, "B"):
-            why = explain(inspector, 0, name)
+            why = explain_item(inspector, 0, name)
             for width in (40, 80, 200):
                 for line in why_lines(why, width, plain):
                     assert line.isprintable() or line == ""
@@ -530,19 +530,19 @@ def test_what_it_costs_is_what_the_cost_report_says(name: str) -> None:
     """`cost --by item` knows where in a request an item stood: money in the range, tokens the same."""
     from decimal import Decimal
 
-    from ctxctl.analysis.costs import NOT_RECORDED, Costs, walk
+    from ctxctl.analysis.costs import NOT_RECORDED, Costs, step_costs
     from ctxctl.tokens.catalogue.rates import RateBook
 
     with Inspector.open(TRACES / f"{name}.jsonl") as inspector:
         costs = Costs(RateBook(), lambda placement: placement.item)
-        steps = [cost.step for cost in walk(inspector, costs)]
+        steps = [cost.step for cost in step_costs(inspector, costs)]
         last = max(n for n, step in enumerate(steps) if step.thread == "main")
         others = {c.item for step in steps if step.thread != "main" for c in step.changes}
         compared = 0
         for spent in costs.spent():
             if spent.name in others or spent.name == NOT_RECORDED:
                 continue
-            why = explain(inspector, last, spent.name, everything=True)
+            why = explain_item(inspector, last, spent.name, everything=True)
             spent_on = next(link.numbers for link in why.links if link.verdict == "spent")
             assert (spent_on["requests"], spent_on["tokens"]) == (spent.steps, spent.tokens), spent.name
             money = [link.numbers for link in suppose_money(inspector, why) if link.verdict == "money"]
@@ -554,6 +554,6 @@ def test_what_it_costs_is_what_the_cost_report_says(name: str) -> None:
 
 
 def suppose_money(inspector: Inspector, why: Why) -> list[Link]:
-    from ctxctl.analysis.why.price import priced
+    from ctxctl.analysis.why.price import money_for_item
 
-    return list(priced(inspector, why, None))
+    return list(money_for_item(inspector, why, None))

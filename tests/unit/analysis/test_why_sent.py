@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.why.answer import explain
-from ctxctl.analysis.why.supposing import suppose
-from ctxctl.model.sizes import about, limit_words
+from ctxctl.analysis.why.answer import explain_item
+from ctxctl.analysis.why.supposing import supposed_outcomes
+from ctxctl.model.sizes import limit_words, rounded_size
 from ctxctl.model.why import Link, Why
-from ctxctl.session.history.cache import chronicle_of
+from ctxctl.session.history.cache import item_history_of
 from tests.oracle import build
 from tests.oracle.build import assembly, at, budget, compact, inject, item, usage
 from tests.oracle.real import opened
@@ -25,8 +25,8 @@ def said(why: Why, verdict: str) -> Link:
 
 def test_a_share_is_of_the_bill(tmp_path: Path) -> None:
     with opened(tmp_path / "t.jsonl", three_steps()) as inspector:
-        link = said(explain(inspector, 1, "B"), "current")
-        spent = said(explain(inspector, 1, "A"), "spent")
+        link = said(explain_item(inspector, 1, "B"), "current")
+        spent = said(explain_item(inspector, 1, "A"), "spent")
     assert "its copies hold 8 of 115 billed, 7.0%; nothing recorded has taken it out" in link.text
     assert link.numbers == {
         "held": 8,
@@ -42,8 +42,8 @@ def test_a_share_is_of_the_bill(tmp_path: Path) -> None:
 def test_without_a_bill_it_is_of_what_is_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expecting(monkeypatch)
     with opened(tmp_path / "t.jsonl", three_steps()) as inspector:
-        link = said(explain(inspector, 2, "C"), "current")
-        spent = said(explain(inspector, 2, "A"), "spent")
+        link = said(explain_item(inspector, 2, "C"), "current")
+        spent = said(explain_item(inspector, 2, "A"), "spent")
     assert "hold 4 of about 119 expected (±7), 3.4%; nothing" in link.text
     assert (link.numbers["used_method"], link.numbers["used"]) == ("expected", 119)
     assert spent.text.endswith("of all that is known to have been sent in them")
@@ -52,7 +52,7 @@ def test_without_a_bill_it_is_of_what_is_expected(tmp_path: Path, monkeypatch: p
 def test_without_any_bill_nobody_knows_what_was_sent_beside(tmp_path: Path) -> None:
     steps = at("t1", "s1", item("A", build.ABC), assembly("asm1", ["A"]), inject("asm1"))
     with opened(tmp_path / "t.jsonl", steps) as inspector:
-        link = said(explain(inspector, 0, "A"), "current")
+        link = said(explain_item(inspector, 0, "A"), "current")
     assert "hold 5 of the 5 that are recorded, 100.0%; what was sent beside them is not known" in link.text
     assert "unrecorded" not in link.numbers
 
@@ -64,7 +64,7 @@ def test_room_is_what_the_bill_leaves(tmp_path: Path) -> None:
         assembly("asm1", ["A"]), inject("asm1"), usage(105),
     )  # fmt: skip
     with opened(tmp_path / "t.jsonl", steps) as inspector:
-        link = said(explain(inspector, 0, "B"), "short")
+        link = said(explain_item(inspector, 0, "B"), "short")
     assert link.text == (
         "it would take 8 tokens with 7 free of 112 beside 105 billed: 1 would have to go, or the window "
         "would have to be 113 instead of 112"
@@ -81,8 +81,8 @@ def test_a_limit_of_the_catalogue_is_called_that(tmp_path: Path, monkeypatch: py
     ]
     catalogue(monkeypatch, 200)
     with opened(tmp_path / "t.jsonl", steps) as inspector:
-        link = said(explain(inspector, 1, "B"), "fits")
-        limit = suppose(inspector, explain(inspector, 1, "B")).links
+        link = said(explain_item(inspector, 1, "B"), "fits")
+        limit = supposed_outcomes(inspector, explain_item(inspector, 1, "B")).links
     assert link.text == (
         "would have fitted by its tokens: 8, and 95 of 200 (from the model table) were free beside "
         "105 billed (models.dev as of 2026-07-02: listed by the maker)"
@@ -102,11 +102,11 @@ def test_the_clients_own_line_is_told_of_what_it_compacted(
         *at("t3", "s3", assembly("asm3", ["A"]), inject("asm3"), usage(106)),
     ]
     with opened(tmp_path / "t.jsonl", steps) as inspector:
-        assert "compacts" not in {link.verdict for link in explain(inspector, 2, "B").links}
+        assert "compacts" not in {link.verdict for link in explain_item(inspector, 2, "B").links}
     catalogue(monkeypatch, 200)
     compacting(monkeypatch, 114)
     with opened(tmp_path / "t.jsonl", steps) as inspector:
-        link = said(explain(inspector, 2, "B"), "compacts")
+        link = said(explain_item(inspector, 2, "B"), "compacts")
     assert link.text == (
         "the client compacts by itself at 114 tokens (Client 1: a rule); the request before the compaction"
         ": 115 billed"
@@ -122,7 +122,7 @@ def test_why_no_limit_is_known_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     ) + at("t2", "s2", compact(["A"]), assembly("asm2", ["B"]), usage(108))  # fmt: skip
     catalogue(monkeypatch, 100)
     with opened(tmp_path / "t.jsonl", steps) as inspector:
-        link = said(explain(inspector, 1, "A"), "no-limit")
+        link = said(explain_item(inspector, 1, "A"), "no-limit")
     assert link.text == (
         "it would take 5 tokens; no limit is known (108 tokens were billed, so the 100 of the model table is "
         "not its window here), so whether they were free is not known"
@@ -142,7 +142,7 @@ def test_the_smallest_limit_holds_what_is_not_recorded(tmp_path: Path) -> None:
         ),
     ]  # fmt: skip
     with opened(tmp_path / "t.jsonl", steps) as inspector:
-        found = suppose(inspector, explain(inspector, 1, "A"))
+        found = supposed_outcomes(inspector, explain_item(inspector, 1, "A"))
     link = next(link for link in found.links if link.verdict == "limit")
     assert (link.numbers["cap"], link.numbers["absent_at"]) == (120, 119)
     assert link.text.endswith(
@@ -158,7 +158,7 @@ def test_sizes_survive_in_the_kept_chronicle(tmp_path: Path, monkeypatch: pytest
     rows = []
     for _ in range(2):
         with opened(tmp_path / "t.jsonl", three_steps()) as inspector:
-            chronicle = chronicle_of(inspector)
+            chronicle = item_history_of(inspector)
             rows.append([chronicle.step(n) for n in range(3)])
     assert rows[0] == rows[1]
     assert [(row.method, row.recorded, row.source) for row in rows[1]] == [
@@ -170,7 +170,7 @@ def test_sizes_survive_in_the_kept_chronicle(tmp_path: Path, monkeypatch: pytest
 
 
 def test_words() -> None:
-    assert [about(n) for n in (0, 7, 999, 1_234, 61_250, -1_239)] == [0, 7, 999, 1_230, 61_300, -1_240]
+    assert [rounded_size(n) for n in (0, 7, 999, 1_234, 61_250, -1_239)] == [0, 7, 999, 1_230, 61_300, -1_240]
     assert limit_words(4_976, "recorded") == limit_words(4_976, None) == "4,976"
     assert limit_words(200_000, "runtime") == "200,000 (said by the client)"
 
@@ -180,7 +180,7 @@ def test_what_nobody_can_count_has_no_size(tmp_path: Path) -> None:
     steps = at("t1", "s1", item("A", build.ABC), item("X"), assembly("asm1", ["A", "X"]), inject("asm1"))
     steps += at("t2", "s2", item("S"), compact(["A"], "S"), assembly("asm2", ["S", "X"]), inject("asm2"))
     with opened(tmp_path / "t.jsonl", steps) as inspector:
-        there, gone = explain(inspector, 1, "X"), explain(inspector, 1, "A")
+        there, gone = explain_item(inspector, 1, "X"), explain_item(inspector, 1, "A")
     link = said(there, "current")
     assert "is in the window since turn 1; its size is not known; nothing recorded" in link.text
     assert (there.tokens, link.numbers["held"]) == (None, None)

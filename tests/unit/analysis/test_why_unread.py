@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.why.answer import explain
+from ctxctl.analysis.why.answer import explain_item
 from ctxctl.analysis.why.raw import FAR
 from ctxctl.cli.main import run
 from ctxctl.model.why import Why
@@ -21,7 +21,7 @@ RULE = 'House "rule": näver sail at night.'
 
 def asked(path: Path, name: str) -> Why:
     with Inspector.open(path) as inspector:
-        return explain(inspector, 0, name)
+        return explain_item(inspector, 0, name)
 
 
 def with_rule(folder: Path, *, ascii_only: bool = True) -> tuple[Path, int]:

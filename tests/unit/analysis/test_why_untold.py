@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.why.answer import explain
-from ctxctl.analysis.why.supposing import suppose
+from ctxctl.analysis.why.answer import explain_item
+from ctxctl.analysis.why.supposing import supposed_outcomes
 from ctxctl.model.why import Why
 from ctxctl.session import Inspector
 from tests.unit.importers.agent_help import written
@@ -41,25 +41,25 @@ def of(why: Why, verdict: str) -> list[str]:
 
 @pytest.mark.parametrize("ordinal", [1, 2])
 def test_what_an_untold_compaction_took_in_may_be_there_or_not(inspector: Inspector, ordinal: int) -> None:
-    why = explain(inspector, ordinal, "user_message-1")
+    why = explain_item(inspector, ordinal, "user_message-1")
     assert (why.state, why.present) == ("untold", False)
     assert not of(why, "compacted")
     told = of(why, "not-told")
     assert told[0].startswith("may have been taken out by compaction-main-")
     assert "context-view stands for what that left of it and of 1 other item" in told[0]
     assert not [link for link in why.links if link.stage == "room"], "nobody knows whether it lacks room"
-    assert {link.stage for link in suppose(inspector, why).links} <= {"cost"}, (
+    assert {link.stage for link in supposed_outcomes(inspector, why).links} <= {"cost"}, (
         "no limit is said to bring it in"
     )
 
 
 def test_the_prompt_that_is_to_be_answered_was_sent(inspector: Inspector) -> None:
-    why = explain(inspector, 1, "user_message-2")
+    why = explain_item(inspector, 1, "user_message-2")
     assert why.state == "untold"
     assert of(why, "not-told")[0].startswith("went, as the prompt to be answered, into context-view")
 
 
 def test_a_later_request_that_is_known_tells(inspector: Inspector) -> None:
-    assert explain(inspector, 0, "user_message-1").state == "current"
-    assert explain(inspector, 3, "user_message-1").state == "out"
-    assert explain(inspector, 3, "context-view").state == "out"
+    assert explain_item(inspector, 0, "user_message-1").state == "current"
+    assert explain_item(inspector, 3, "user_message-1").state == "out"
+    assert explain_item(inspector, 3, "context-view").state == "out"

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from ctxctl.analysis.why.answer import explain
+from ctxctl.analysis.why.answer import explain_item
 from ctxctl.report import jsonout
 from ctxctl.report.why import to_json
 from ctxctl.session import Inspector
-from ctxctl.session.history.cache import chronicle_of
+from ctxctl.session.history.cache import item_history_of
 from tests.oracle import real
 from tests.oracle.build import Event
 from tests.oracle.cases import ALL
@@ -26,14 +26,14 @@ TRACES = Path(__file__).parents[3] / "traces"
 
 def asked(inspector: Inspector, ordinal: int, item: str, **how: Any) -> dict[str, Any]:
     """The answer as it is printed."""
-    line = jsonout.line(to_json(explain(inspector, ordinal, item, **how), None))
+    line = jsonout.line(to_json(explain_item(inspector, ordinal, item, **how), None))
     found: dict[str, Any] = json.loads(line)
     return found
 
 
 def pairs(inspector: Inspector, some: Random, most: int) -> list[tuple[int, str]]:
     """Steps and items of their threads, present and absent ones."""
-    known = chronicle_of(inspector)
+    known = item_history_of(inspector)
     entries = list(known.entries())
     found = [
         (ordinal, entry.item)

@@ -10,9 +10,9 @@ from budget_help import HAND, hand, worked_out
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.budget.estimate import spent
-from ctxctl.budget.fitted import Request, Session, fitted
-from ctxctl.budget.growth import first_turn, grown
+from ctxctl.budget.estimate import tokens_by_billing
+from ctxctl.budget.fitted import Request, Session, fitted_runs
+from ctxctl.budget.growth import first_turn, grown_runs
 from ctxctl.budget.measure import Reader, definitions
 from ctxctl.budget.plan import parse, policy_of
 from ctxctl.budget.sessions import session
@@ -38,7 +38,7 @@ def test_fifo_takes_the_oldest_and_the_cache_breaks_there() -> None:
     plan = parse(HAND.replace("POLICY", "fifo"), "plan")
     parts = Reader(Path(), Counter("o200k_base"), exact=True).measure(plan)
     policy = policy_of(plan, "plan")
-    run = fitted(plan, parts, policy, Room(1000), len, 10**6)[0]
+    run = fitted_runs(plan, parts, policy, Room(1000), len, 10**6)[0]
     # Turn 4 wants 1200 of 1000: the first user message goes; behind the rules nothing is as it was before.
     assert [request.sent for request in run.requests] == [300, 600, 900, 1000]
     assert [request.prefix for request in run.requests] == [0, 300, 600, 100]
@@ -61,12 +61,12 @@ def test_tool_calls_make_requests_of_their_own() -> None:
     text = HAND.replace("POLICY", "fifo").replace("turns = 4", "turns = 2")
     plan = parse(text + "calls = 3\nparallel = 2\ncall = 10\nresult = 50\n", "plan")
     parts = Reader(Path(), Counter("o200k_base"), exact=True).measure(plan)
-    run = fitted(plan, parts, policy_of(plan, "plan"), Room(10_000), len, 10**6)[0]
+    run = fitted_runs(plan, parts, policy_of(plan, "plan"), Room(10_000), len, 10**6)[0]
     # Two calls in one answer, then one, then the answer: three requests a turn.
     assert [r.sent for r in run.requests] == [300, 420, 480, 780, 900, 960]
     assert [r.output for r in run.requests] == [20, 10, 100, 20, 10, 100]
     assert [r.prefix for r in run.requests] == [0, 300, 420, 480, 780, 900]
-    assert grown(plan, parts).wanted(2) == [960] * 4
+    assert grown_runs(plan, parts).wanted(2) == [960] * 4
 
 
 def test_contexts_stand_before_the_newest_message_and_break_the_cache_there() -> None:
@@ -74,13 +74,13 @@ def test_contexts_stand_before_the_newest_message_and_break_the_cache_there() ->
     text = HAND.replace("POLICY", "fifo") + part
     plan = parse(text, "plan")
     parts = Reader(Path(), Counter("o200k_base"), exact=True).measure(plan)
-    run = fitted(plan, parts, policy_of(plan, "plan"), Room(10_000), len, 10**6)[0]
+    run = fitted_runs(plan, parts, policy_of(plan, "plan"), Room(10_000), len, 10**6)[0]
     # rules 100 | status 50 | user 200; then rules | user, answer 300 | status | user
     assert [r.sent for r in run.requests] == [350, 650, 950, 1250]
     assert [r.prefix for r in run.requests] == [0, 100, 400, 700]
     stays = parse(text + "stays = true\n", "plan")
     parts = Reader(Path(), Counter("o200k_base"), exact=True).measure(stays)
-    run = fitted(stays, parts, policy_of(stays, "plan"), Room(10_000), len, 10**6)[0]
+    run = fitted_runs(stays, parts, policy_of(stays, "plan"), Room(10_000), len, 10**6)[0]
     assert [r.sent for r in run.requests] == [350, 700, 1050, 1400]
     assert [r.prefix for r in run.requests] == [0, 350, 700, 1050]
     assert [turn.p50 for turn in worked_out(text + "stays = true\n").turns] == [350, 700, 1050, 1400]
@@ -98,10 +98,10 @@ def test_what_helps_most_comes_first() -> None:
 def test_billing_of_one_request() -> None:
     request = Request(1, 1000, 600, 50)
     known = Priced(Rates(Decimal(2), Decimal(8), Decimal("0.5"), Decimal("2.5")), "settings", "")
-    assert spent(request, known, caching=True) == Tokens(0, 600, 400, 50)
-    assert spent(request, known, caching=False) == Tokens(1000, 0, 0, 50)
+    assert tokens_by_billing(request, known, caching=True) == Tokens(0, 600, 400, 50)
+    assert tokens_by_billing(request, known, caching=False) == Tokens(1000, 0, 0, 50)
     no_writes = known._replace(rates=known.rates._replace(cache_write=None))
-    assert spent(request, no_writes, caching=True) == Tokens(400, 600, 0, 50)
+    assert tokens_by_billing(request, no_writes, caching=True) == Tokens(400, 600, 0, 50)
 
 
 def test_the_bill_of_a_session_by_hand(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_laws(window: int, wider: int, policy: str, sizes: list[int], seed: int)
     assert narrow.first_acted == narrow.first_wanted
     plan = parse(text(window), "plan")
     parts = Reader(Path(), Counter("o200k_base"), exact=True).measure(plan)
-    for run in fitted(plan, parts, policy_of(plan, "plan"), Room(window), len, 10**6):
+    for run in fitted_runs(plan, parts, policy_of(plan, "plan"), Room(window), len, 10**6):
         over = [request.turn for request in run.requests if request.sent > window]
         assert not over or run.first_over is not None
         assert not over or run.first_over == over[0]

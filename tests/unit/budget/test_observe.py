@@ -8,8 +8,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from ctxctl.budget.derive import derived
-from ctxctl.budget.observe import Group, Observed, answers_of, groups_of, talk_of
+from ctxctl.budget.derive import derived_plan
+from ctxctl.budget.observe import Observed, PartGroup, answers_of, groups_of, talk_of
 from ctxctl.budget.plan import parse
 from ctxctl.errors import UnreadableError
 from ctxctl.model.results import Placement, Step
@@ -77,22 +77,22 @@ def test_what_speaks_as_the_system_among_the_messages_is_no_context() -> None:
 def test_parts_and_how_often_they_change() -> None:
     found = groups_of([seen()])
     assert [group.segment for group in found] == ["tools", "system", "context"]
-    assert found[Group("tools", "tool_definition", "gh")] == ((50, 50), 0, 1, False)
-    assert found[Group("context", "runtime_state", None)] == ((10, 20), 1, 1, False)
+    assert found[PartGroup("tools", "tool_definition", "gh")] == ((50, 50), 0, 1, False)
+    assert found[PartGroup("context", "runtime_state", None)] == ((10, 20), 1, 1, False)
 
 
 def test_a_context_whose_versions_stay_is_one_that_stays() -> None:
     found = Observed()
     found.add(step(1), [status(1, 10), U1])
     found.add(step(2), [status(1, 10), U1, A1, status(2, 20), U2])
-    assert groups_of([found])[Group("context", "runtime_state", None)] == ((10, 20), 1, 1, True)
+    assert groups_of([found])[PartGroup("context", "runtime_state", None)] == ((10, 20), 1, 1, True)
 
 
 def test_what_was_there_before_the_recording_is_a_part_of_its_own() -> None:
     found = Observed()
     found.add(step(1), [U1, A1, U2])
     assert (found.earlier, talk_of([found])[0].user) == (14, 6)
-    plan = parse(derived([found], ["x"], "o200k_base").replace('"m"', '"m"\nwindow = 10'), "x")
+    plan = parse(derived_plan([found], ["x"], "o200k_base").replace('"m"', '"m"\nwindow = 10'), "x")
     assert [(part.name, part.where) for part in plan.part] == [("earlier messages", "history")]
 
 
@@ -105,7 +105,7 @@ def test_a_message_that_comes_back_is_not_counted_again() -> None:
 
 
 def test_the_plan_of_it() -> None:
-    text = derived([seen()], ["run\n.jsonl"], "o200k_base")
+    text = derived_plan([seen()], ["run\n.jsonl"], "o200k_base")
     plan = parse(text, "derived")
     assert (plan.model.name, plan.model.window, plan.conversation.turns) == ("m", 1000, 2)
     assert [(part.name, part.where, part.server, part.rate) for part in plan.part] == [
@@ -125,14 +125,14 @@ def test_names_that_would_break_a_plan() -> None:
     evil = placed("t", "tool_definition", 1, source='a"]\n[model]\nname = "x\u202e\x7f')
     other = placed("t2", "tool_definition", 1, source='a"]\n[model]\nname = "x\u202e\x7f' + "y" * 400)
     found.add(step(1, model='m"\n\x1b'), [evil, other, U1])
-    plan = parse(derived([found], ['"\n[x]'], "o200k_base") + "", "derived")
+    plan = parse(derived_plan([found], ['"\n[x]'], "o200k_base") + "", "derived")
     assert plan.model.name == 'm"␊␛'
     assert len(plan.part) == 2
 
 
 def test_nothing_to_derive_from() -> None:
     with pytest.raises(UnreadableError, match="no step"):
-        derived([], [], "o200k_base")
+        derived_plan([], [], "o200k_base")
 
 
 def billed(*besides: int, cap: int | None = None) -> Observed:
@@ -146,7 +146,7 @@ def billed(*besides: int, cap: int | None = None) -> Observed:
 
 
 def test_what_is_not_recorded_is_a_part_as_large_as_it_was_at_the_first_bill() -> None:
-    told = derived([billed(40, 40), billed(60, 60)], ["x"], "o200k_base", "tool definitions")
+    told = derived_plan([billed(40, 40), billed(60, 60)], ["x"], "o200k_base", "tool definitions")
     part = parse(told, "x").part[0]
     assert (part.name, part.where, part.rate) == ("not recorded: tool definitions", "system", 0.0)
     assert part.tokens is not None
@@ -155,7 +155,7 @@ def test_what_is_not_recorded_is_a_part_as_large_as_it_was_at_the_first_bill() -
 
 
 def test_a_bill_below_the_count_makes_no_negative_part_and_the_plan_says_so() -> None:
-    told = derived([billed(-30, -30), billed(60, 60)], ["x"], "o200k_base")
+    told = derived_plan([billed(-30, -30), billed(60, 60)], ["x"], "o200k_base")
     tokens = parse(told, "x").part[0].tokens
     assert tokens is not None
     assert (tokens.at(0), tokens.at(1)) == (0, 60)
@@ -163,10 +163,10 @@ def test_a_bill_below_the_count_makes_no_negative_part_and_the_plan_says_so() ->
 
 
 def test_where_nothing_was_billed_there_is_no_such_part() -> None:
-    told = derived([seen()], ["x"], "o200k_base")
+    told = derived_plan([seen()], ["x"], "o200k_base")
     assert "not recorded" not in told
     assert "# Nothing was billed, so sizes are those of the record alone: 1 of these sessions.\n" in told
-    assert "Nothing was billed" not in derived([billed(40, 40)], ["x"], "o200k_base")
+    assert "Nothing was billed" not in derived_plan([billed(40, 40)], ["x"], "o200k_base")
 
 
 def test_what_bills_grew_beside_the_record_is_in_what_arrives() -> None:
@@ -187,17 +187,17 @@ def test_what_is_not_recorded_and_leaps_is_no_growth() -> None:
 
 
 def test_of_a_session_that_overflowed_the_plan_says_so() -> None:
-    told = derived([billed(40, 40, 40, cap=190)], ["x"], "o200k_base")
+    told = derived_plan([billed(40, 40, 40, cap=190)], ["x"], "o200k_base")
     assert "# Over the cap of their time: 1 requests, in 1 of 1 sessions." in told
     assert "# Limits: recorded in the trace" in told
     assert parse(told, "x").limits.overflow_turn == 4
 
 
 def test_what_sessions_differ_by_is_in_the_plan() -> None:
-    assert "drift" not in derived([billed(40, 40)], ["x"], "o200k_base")
-    alike = parse(derived([billed(40, 40), billed(40, 40)], ["x"], "o200k_base"), "x")
+    assert "drift" not in derived_plan([billed(40, 40)], ["x"], "o200k_base")
+    alike = parse(derived_plan([billed(40, 40), billed(40, 40)], ["x"], "o200k_base"), "x")
     assert alike.conversation.drift == 0
-    other = parse(derived([billed(40, 40), billed(40, 240, 440)], ["x"], "o200k_base"), "x")
+    other = parse(derived_plan([billed(40, 40), billed(40, 240, 440)], ["x"], "o200k_base"), "x")
     assert other.conversation.drift == 1  # that is the most
 
 
@@ -211,7 +211,7 @@ def test_of_sessions_of_one_prompt_requests_are_counted() -> None:
         made = step(1, used=160 + 15 * number, beside=20 + 5 * number)
         cast("Any", made).changes = (change,)
         found.add(made, list(frame))
-    plan = parse(derived([found], ["x"], "o200k_base").replace('"m"', '"m"\nwindow = 300'), "x")
+    plan = parse(derived_plan([found], ["x"], "o200k_base").replace('"m"', '"m"\nwindow = 300'), "x")
     talk = plan.conversation
     assert (talk.unit, talk.turns, plan.limits.overflow_turn) == ("request", 12, 13)
     assert talk.seen == (((0, 0, 0, 10),), *[((0, 0, 0, 15),)] * 10)

@@ -10,14 +10,14 @@ from typing import Any, cast
 import pytest
 from budget_help import worked_out
 
-from ctxctl.budget.continuation import Onward, gone, onward
+from ctxctl.budget.continuation import SessionSoFar, continuation_plan, session_so_far
 from ctxctl.budget.estimate import estimate
 from ctxctl.budget.fitted import Session
-from ctxctl.budget.growth import between, grown
+from ctxctl.budget.growth import between, grown_runs
 from ctxctl.budget.measure import Reader
 from ctxctl.budget.observe import Observed
 from ctxctl.budget.plan import parse, policy_of
-from ctxctl.budget.session_growth import Course
+from ctxctl.budget.session_growth import SessionGrowth
 from ctxctl.budget.sessions import session
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
@@ -177,7 +177,7 @@ def test_what_was_billed_beside_the_record_is_a_part(capsys: pytest.CaptureFixtu
 
 
 def test_a_bill_below_the_count_makes_the_history_smaller() -> None:
-    course, observed = Course(), Observed()
+    course, observed = SessionGrowth(), Observed()
     frame = [
         placed("t", "tool_definition", 50),
         placed("u", "user_message", 30),
@@ -187,7 +187,7 @@ def test_a_bill_below_the_count_makes_the_history_smaller() -> None:
     course.add(made, 1)
     observed.add(made, frame, 1)
     course._came.update({"u": 1, "r": 1})
-    text = onward(Onward(observed, course, "turn", 1, made, frame), "x", "o200k_base")
+    text = continuation_plan(SessionSoFar(observed, course, "turn", 1, made, frame), "x", "o200k_base")
     assert "# Billed were 10 fewer than counted: the history is made smaller by as much." in text
     assert "not billed: its size is expected from the bill before, off by 7 at most" in text
     plan = parse(text, "x")
@@ -237,11 +237,13 @@ def test_a_name_that_would_break_a_plan(tmp_path: Path, capsys: pytest.CaptureFi
 def test_the_manual_shows_what_is_said_of_a_trace_of_ours() -> None:
     root = Path(__file__).resolve().parents[3]
     with Inspector.open(root / "traces" / "coding-agent.jsonl", calibration="saved") as inspector:
-        text = onward(gone(inspector, "12"), "coding-agent.jsonl", inspector.params.encoding)
+        text = continuation_plan(
+            session_so_far(inspector, "12"), "coding-agent.jsonl", inspector.params.encoding
+        )
         window = inspector.step(inspector.resolve("12")).window
     plan = parse(text, "plan")
     parts = Reader(root, Counter("o200k_base", None), exact=False).measure(plan)
-    early, middle, late = between(grown(plan, parts).first_over(window.cap or 0))
+    early, middle, late = between(grown_runs(plan, parts).first_over(window.cap or 0))
     manual = (root / "docs" / "budget.md").read_text()
     assert f"after turn 12 of coding-agent.jsonl, with {window.used:,} tokens" in manual
     assert f"at turn {middle} (p50), {early} to {late} (p5 to p95)" in manual
@@ -262,7 +264,7 @@ def changed(*changes: tuple[str, str, str, int, int]) -> Step:
 
 
 def test_what_comes_back_is_not_new_and_what_grew_is() -> None:
-    course = Course()
+    course = SessionGrowth()
     course.add(changed(("added", "u1", "user_message", 5, 0), ("added", "t", "tool_definition", 50, 0)), 1)
     course.add(changed(("added", "r1", "tool_result", 70, 0), ("removed", "u1", "user_message", 0, 5)), 2)
     course.add(changed(("added", "u1", "user_message", 5, 0), ("updated", "r1", "tool_result", 90, 70)), 2)
@@ -278,11 +280,11 @@ def test_what_comes_back_is_not_new_and_what_grew_is() -> None:
 
 
 def test_the_beginning_of_a_session_is_left_out() -> None:
-    course = Course()
+    course = SessionGrowth()
     for number in range(1, 41):
         course.add(changed(("added", f"u{number}", "user_message", number, 0)), number)
     assert [unit[0][0] for unit in course.seen()] == [*range(5, 40), 39]  # the largest is cut
-    alone = Course()
+    alone = SessionGrowth()
     alone.add(changed(("added", "u", "user_message", 3, 0)), 1)
     assert alone.seen() == [((3, 0, 0, 0),)]
 
@@ -297,7 +299,7 @@ def step(used: int, beside: int | None, *changes: tuple[str, str, str, int, int]
 
 
 def test_growth_is_what_the_bill_grew_by() -> None:
-    course = Course()
+    course = SessionGrowth()
     course.add(step(1000, 400, ("added", "u", "user_message", 50, 0)), 1)
     course.add(step(1150, 450, ("added", "c", "tool_call", 30, 0), ("added", "r", "tool_result", 70, 0)), 1)
     course.add(step(1200, 500), 2)  # 50 more, and nothing that is recorded
@@ -316,7 +318,7 @@ def test_growth_is_what_the_bill_grew_by() -> None:
 
 
 def test_a_unit_that_is_larger_than_nearly_all_counts_as_large_as_the_largest_of_these() -> None:
-    course = Course()
+    course = SessionGrowth()
     for number in range(1, 61):
         sizes = {30: 9_000, 31: 600, 32: 500, 33: 400}
         course.add(changed(("added", f"u{number}", "user_message", sizes.get(number, 100), 0)), number)

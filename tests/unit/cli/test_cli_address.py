@@ -9,7 +9,7 @@ import pytest
 from ctxctl.cli.address import split
 from ctxctl.cli.only import only
 from ctxctl.errors import UsageError
-from ctxctl.session.naming import Place
+from ctxctl.session.naming import NamedPlace
 
 
 @pytest.fixture(autouse=True)
@@ -22,31 +22,31 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("argument", "place"),
     [
-        ("run.jsonl", Place("run.jsonl", None)),
-        ("run.jsonl@3", Place("run.jsonl", "3")),
-        ("run.jsonl@-1", Place("run.jsonl", "-1")),
-        ("run.jsonl@explorer:2.1", Place("run.jsonl", "explorer:2.1")),
-        ("run.jsonl@me@host/main:2", Place("run.jsonl", "me@host/main:2")),
-        ("me@host.jsonl", Place("me@host.jsonl", None)),
-        ("me@host.jsonl@2", Place("me@host.jsonl", "2")),
-        ("odd@3", Place("odd@3", None)),
-        ("odd@3@3", Place("odd@3", "3")),
-        ("@weird", Place("@weird", None)),
-        ("-@2", Place("-", "2")),
-        ("-", Place("-", None)),
-        ("gone.jsonl@2", Place("gone.jsonl", "2")),
-        ("gone@x.jsonl@2", Place("gone@x.jsonl", "2")),
-        ("./run.jsonl@2", Place("./run.jsonl", "2")),
+        ("run.jsonl", NamedPlace("run.jsonl", None)),
+        ("run.jsonl@3", NamedPlace("run.jsonl", "3")),
+        ("run.jsonl@-1", NamedPlace("run.jsonl", "-1")),
+        ("run.jsonl@explorer:2.1", NamedPlace("run.jsonl", "explorer:2.1")),
+        ("run.jsonl@me@host/main:2", NamedPlace("run.jsonl", "me@host/main:2")),
+        ("me@host.jsonl", NamedPlace("me@host.jsonl", None)),
+        ("me@host.jsonl@2", NamedPlace("me@host.jsonl", "2")),
+        ("odd@3", NamedPlace("odd@3", None)),
+        ("odd@3@3", NamedPlace("odd@3", "3")),
+        ("@weird", NamedPlace("@weird", None)),
+        ("-@2", NamedPlace("-", "2")),
+        ("-", NamedPlace("-", None)),
+        ("gone.jsonl@2", NamedPlace("gone.jsonl", "2")),
+        ("gone@x.jsonl@2", NamedPlace("gone@x.jsonl", "2")),
+        ("./run.jsonl@2", NamedPlace("./run.jsonl", "2")),
     ],
 )
-def test_split(argument: str, place: Place) -> None:
+def test_split(argument: str, place: NamedPlace) -> None:
     assert split(argument) == place
 
 
 def test_a_bare_address_is_in_the_same_trace() -> None:
-    assert split("@7", same="run.jsonl") == Place("run.jsonl", "7")
-    assert split("@weird", same="run.jsonl") == Place("@weird", None)
-    assert split("me@host.jsonl@1", same="run.jsonl") == Place("me@host.jsonl", "1")
+    assert split("@7", same="run.jsonl") == NamedPlace("run.jsonl", "7")
+    assert split("@weird", same="run.jsonl") == NamedPlace("@weird", None)
+    assert split("me@host.jsonl@1", same="run.jsonl") == NamedPlace("me@host.jsonl", "1")
 
 
 @pytest.mark.parametrize(("argument", "slug"), [("@3", "no-trace"), ("run.jsonl@", "bad-address")])

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ctxctl.engine.replay.rules import Catalogued, Rules, Threshold
-from ctxctl.engine.sizes.scales import Entered, Expectation, Plain
+from ctxctl.engine.replay.rules import CataloguedModel, ReplayRules, ThresholdRule
+from ctxctl.engine.sizes.scales import EnteredSize, Expectation, Uncalibrated
 from ctxctl.model.whatif import Limits
 from ctxctl.session import Inspector
 from tests.oracle import build
@@ -20,10 +20,10 @@ def catalogue(patch: pytest.MonkeyPatch, window: int | None, note: str = NOTE) -
     """Let the model table say this window of every model."""
     rules = Inspector.rules
 
-    def listed(*_: str | None) -> Catalogued:
-        return Catalogued(Limits(window), note)
+    def listed(*_: str | None) -> CataloguedModel:
+        return CataloguedModel(Limits(window), note)
 
-    def made(self: Inspector, *, skipped: bool = False) -> Rules:
+    def made(self: Inspector, *, skipped: bool = False) -> ReplayRules:
         return replace(rules(self, skipped=skipped), catalogue=listed)
 
     patch.setattr(Inspector, "rules", made)
@@ -33,18 +33,18 @@ def compacting(patch: pytest.MonkeyPatch, tokens: int) -> None:
     """Let the client compact by itself at this size."""
     rules = Inspector.rules
 
-    def made(self: Inspector, *, skipped: bool = False) -> Rules:
+    def made(self: Inspector, *, skipped: bool = False) -> ReplayRules:
         return replace(
-            rules(self, skipped=skipped), compacts_at=lambda *_: Threshold(tokens, "Client 1: a rule.")
+            rules(self, skipped=skipped), compacts_at=lambda *_: ThresholdRule(tokens, "Client 1: a rule.")
         )
 
     patch.setattr(Inspector, "rules", made)
 
 
-class Steady(Plain):
+class Steady(Uncalibrated):
     """Counts are the model's own tokens, and as much is sent beside them as with the last bill."""
 
-    def enter(self, thread: object, entered: Entered) -> object:
+    def enter(self, thread: object, entered: EnteredSize) -> object:
         """As it was."""
         return thread
 
@@ -61,7 +61,7 @@ def expecting(patch: pytest.MonkeyPatch) -> None:
     """Let sizes that were not billed be expected from the last bill."""
     rules = Inspector.rules
 
-    def made(self: Inspector, *, skipped: bool = False) -> Rules:
+    def made(self: Inspector, *, skipped: bool = False) -> ReplayRules:
         return replace(rules(self, skipped=skipped), scales=Steady())
 
     patch.setattr(Inspector, "rules", made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 
-from ctxctl.engine.textdiff.near_duplicates import NEAR, Alike, Texts, jaccard, sample_of
+from ctxctl.engine.textdiff.near_duplicates import NEAR, NearDuplicate, SeenTexts, jaccard, sample_of
 
 WORDS = [f"word{n}" for n in range(2000)]
 
@@ -14,13 +14,13 @@ def text(seed: int, length: int = 300) -> str:
     return " ".join(random.Random(seed).choices(WORDS, k=length))
 
 
-def found(*texts: str) -> list[Alike | None]:
-    known = Texts()
+def found(*texts: str) -> list[NearDuplicate | None]:
+    known = SeenTexts()
     return [known.add(n, hashlib.sha256(t.encode()).hexdigest(), t) for n, t in enumerate(texts)]
 
 
 def test_equal_texts_repeat_the_first_one_however_short() -> None:
-    assert found("ok", text(1), "ok", text(1)) == [None, None, Alike(0, 100), Alike(1, 100)]
+    assert found("ok", text(1), "ok", text(1)) == [None, None, NearDuplicate(0, 100), NearDuplicate(1, 100)]
 
 
 def test_a_few_other_words_make_it_nearly_the_same() -> None:
@@ -41,7 +41,7 @@ def test_other_texts_and_halves_are_not() -> None:
 
 def test_blanks_and_signs_are_no_difference_in_words_but_texts_are_not_equal() -> None:
     first = text(6)
-    assert found(first, first.replace(" ", "  ")) == [None, Alike(0, 99)]
+    assert found(first, first.replace(" ", "  ")) == [None, NearDuplicate(0, 99)]
 
 
 def test_short_texts_are_compared_as_a_whole_only() -> None:

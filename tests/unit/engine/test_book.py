@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from ctxctl.engine.replay.item_table import Book, base_id, version_of
+from ctxctl.engine.replay.item_table import ItemTable, base_id, version_of
 from ctxctl.model.records import Item
 
 DIGEST = sha256(b"text").hexdigest()
@@ -43,8 +43,8 @@ def test_only_a_suffix_that_is_a_version_or_digest_is_taken_off(item: Item, base
     assert base_id(item, version_of(item)) == base
 
 
-def book(*items: Item) -> Book:
-    made = Book("model")
+def book(*items: Item) -> ItemTable:
+    made = ItemTable("model")
     for line, item in enumerate(items):
         made.enter(item, line)
     return made

@@ -5,19 +5,19 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.replay.item_table import Book, Version
+from ctxctl.engine.replay.item_table import ItemTable, ItemVersion
 from ctxctl.model.records import Item
 
 DID = st.tuples(st.sampled_from(["enter", "enter", "learn", "leave"]), st.integers(0, 4), st.integers(0, 3))
 
 
-def tables(book: Book) -> list[list[tuple[object, Version]]]:
+def tables(book: ItemTable) -> list[list[tuple[object, ItemVersion]]]:
     """Versions are the same only where they are one object; the live items have an order."""
     unordered = (book.latest, book.newest, book.versions)
     return [sorted(t.items(), key=lambda row: str(row[0])) for t in unordered] + [list(book.live.items())]
 
 
-def do(book: Book, did: list[tuple[str, int, int]], line: int = 0) -> None:
+def do(book: ItemTable, did: list[tuple[str, int, int]], line: int = 0) -> None:
     for n, (what, item, version) in enumerate(did, line):
         if what == "leave":
             book.leave(f"i{item}")
@@ -31,7 +31,7 @@ def do(book: Book, did: list[tuple[str, int, int]], line: int = 0) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(DID, max_size=40), st.lists(DID, max_size=10))
 def test_a_copy_of_a_parked_book_is_the_book(did: list, then: list) -> None:
-    book = Book("model")
+    book = ItemTable("model")
     do(book, did)
     before = tables(book)
     twin = book.copy()

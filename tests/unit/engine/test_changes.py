@@ -9,12 +9,12 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.replay.changes import Context, compare, longest_increasing, no_cause
+from ctxctl.engine.replay.changes import ChangeContext, compare_frames, longest_increasing, no_cause
 from ctxctl.engine.replay.frames import FrameState, delta_of, flow_of
 from tests.oracle.ref_changes import longest
 from tests.unit.engine.making import placement
 
-CONTEXT = Context(no_cause)
+CONTEXT = ChangeContext(no_cause)
 POOL = [placement(f"i{n // 2}", n, tokens=n + 1) for n in range(12)]
 FRAMES = st.lists(st.sampled_from(POOL), max_size=14)
 
@@ -59,7 +59,7 @@ def test_the_kept_sums_equal_those_taken_afresh(before: list, after: list) -> No
 
 @given(FRAMES, FRAMES)
 def test_each_item_has_exactly_one_status(before: list, after: list) -> None:
-    result = compare(before, after, CONTEXT)
+    result = compare_frames(before, after, CONTEXT)
     items = {p.item for p in before} | {p.item for p in after}
     counts = result.counts
     assert counts.added + counts.updated + counts.removed + counts.skipped == len(items)
@@ -69,50 +69,52 @@ def test_each_item_has_exactly_one_status(before: list, after: list) -> None:
 
 def test_one_item_moved_over_others_is_the_one_that_moved() -> None:
     a, b, c, d = POOL[0], POOL[2], POOL[4], POOL[6]
-    assert compare([a, b, c, d], [b, c, d, a], CONTEXT).moved == {a.item}
-    assert compare([a, b, c, d], [a, b, c, d], CONTEXT).moved == frozenset()
-    assert compare([b, c, d], [a, b, c, d], CONTEXT).moved == frozenset()
+    assert compare_frames([a, b, c, d], [b, c, d, a], CONTEXT).moved == {a.item}
+    assert compare_frames([a, b, c, d], [a, b, c, d], CONTEXT).moved == frozenset()
+    assert compare_frames([b, c, d], [a, b, c, d], CONTEXT).moved == frozenset()
 
 
 def test_which_of_several_copies_left_is_the_one_that_leaves_most_in_order() -> None:
     a, b, c, d = POOL[0], POOL[2], POOL[4], POOL[6]
-    assert compare([b, a, b], [a, b], CONTEXT).moved == frozenset()
-    assert compare([b, c, a, b, c], [a, b, d], CONTEXT).moved == frozenset()
-    assert compare([a, b, d], [b, c, a, b, c], CONTEXT).moved == frozenset()
-    assert compare([b, c, b, a], [a, b, c, b], CONTEXT).moved == {a.item}
+    assert compare_frames([b, a, b], [a, b], CONTEXT).moved == frozenset()
+    assert compare_frames([b, c, a, b, c], [a, b, d], CONTEXT).moved == frozenset()
+    assert compare_frames([a, b, d], [b, c, a, b, c], CONTEXT).moved == frozenset()
+    assert compare_frames([b, c, b, a], [a, b, c, b], CONTEXT).moved == {a.item}
 
 
 @given(FRAMES, FRAMES)
 def test_what_moved_is_outside_a_longest_common_subsequence(before: list, after: list) -> None:
     kept = Counter(before) & Counter(after)
     runs = longest(tuple(before), tuple(after))
-    assert compare(before, after, CONTEXT).moved in [{p.item for p in kept - Counter(run)} for run in runs]
+    assert compare_frames(before, after, CONTEXT).moved in [
+        {p.item for p in kept - Counter(run)} for run in runs
+    ]
 
 
 def test_a_copy_less_in_one_segment_is_no_move_to_another() -> None:
     here, there = placement("x", 1), msgspec.structs.replace(placement("x", 1), segment="elsewhere")
     a, b = POOL[0], POOL[2]
-    assert compare([here, a, there], [a, there], CONTEXT).moved == frozenset()
-    assert compare([here, a, there, b], [a, there], CONTEXT).moved == frozenset()
-    assert compare([there, a, here, b], [a, there], CONTEXT).moved in ({"x"}, {a.item})
+    assert compare_frames([here, a, there], [a, there], CONTEXT).moved == frozenset()
+    assert compare_frames([here, a, there, b], [a, there], CONTEXT).moved == frozenset()
+    assert compare_frames([there, a, here, b], [a, there], CONTEXT).moved in ({"x"}, {a.item})
 
 
 def test_another_rendering_of_the_same_version_is_an_update() -> None:
     before, after = placement("x", 1), placement("x", 2)
-    assert [c.status for c in compare([before], [after], CONTEXT).changes] == ["updated"]
+    assert [c.status for c in compare_frames([before], [after], CONTEXT).changes] == ["updated"]
 
 
 def test_a_stale_copy_is_no_current_one() -> None:
     now, then = placement("x", 1), placement("x", 1, stale=True)
-    change = compare([now], [then], CONTEXT).changes[0]
+    change = compare_frames([now], [then], CONTEXT).changes[0]
     assert (change.status, change.new, change.freed, change.in_window) == ("removed", 0, 0, 1)
     assert "stale" in change.flags
 
 
 def test_an_item_in_another_segment_has_moved() -> None:
     was, now = placement("x", 1), msgspec.structs.replace(placement("x", 1), segment="elsewhere")
-    (kept,) = compare([was], [now], CONTEXT).changes
+    (kept,) = compare_frames([was], [now], CONTEXT).changes
     assert (kept.status, kept.flags) == ("skipped", ("moved",))
     newer = msgspec.structs.replace(placement("x", 2), segment="elsewhere")
-    (updated,) = compare([was], [newer], CONTEXT).changes
+    (updated,) = compare_frames([was], [newer], CONTEXT).changes
     assert (updated.status, updated.flags) == ("updated", ("moved",))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.costs import Costs, walk
+from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.cli.main import run
-from ctxctl.engine.sizes.doubts import Answer, Before, Billed, believed_output, doubts, input_is_sound
+from ctxctl.engine.sizes.doubts import Answer, BillBefore, Billed, believed_output, doubts, input_is_sound
 from ctxctl.ingest.build import Json, Maker
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part
@@ -22,7 +22,7 @@ EACH = Path("fixtures/doubts/each-kind.jsonl")
 
 
 def why(
-    bill: Billed, counted: int | None = None, answer: Answer | None = None, before: Before | None = None
+    bill: Billed, counted: int | None = None, answer: Answer | None = None, before: BillBefore | None = None
 ) -> list[tuple[str, str]]:
     return [(doubt.part, doubt.why) for doubt in doubts(bill, counted, answer, before)]
 
@@ -68,12 +68,12 @@ def test_an_input_is_held_against_what_is_recorded(
 
 
 def test_the_same_bill_again_is_doubted_where_the_window_changed_by_much() -> None:
-    bill, before = Billed(5000, 4000, 900, 70), Before(Billed(5000, 4000, 900, 71), 3000)
+    bill, before = Billed(5000, 4000, 900, 70), BillBefore(Billed(5000, 4000, 900, 71), 3000)
     assert why(bill, 3099, Answer(60), before) == []
     assert why(bill, 3100, Answer(60), before) == [("input", "repeated")]
     assert why(bill, 2900, Answer(60), before) == [("input", "repeated")]
     assert why(bill, None, Answer(60), before) == []
-    whole = Before(bill, 3000)
+    whole = BillBefore(bill, 3000)
     assert why(bill, 3100, Answer(60), whole) == [("input", "repeated"), ("output", "repeated")]
 
 
@@ -121,7 +121,7 @@ def test_what_is_doubted_is_priced_as_counted_and_told() -> None:
     own = {"claude-sonnet-4-5": {"window": 9, "input_price": 1, "output_price": 10, "cache_read_price": 0.1}}
     with Inspector.open(EACH) as inspector:
         costs = Costs(RateBook(own))
-        found = list(walk(inspector, costs))
+        found = list(step_costs(inspector, costs))
     assert found[1].billed_tokens is not None
     assert found[1].billed_tokens.output == 2
     assert found[1].believed_tokens == found[1].billed_tokens._replace(output=168)

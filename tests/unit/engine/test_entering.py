@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ctxctl.engine.replay.entry_log import Entries, Since
+from ctxctl.engine.replay.entry_log import EntryLog, PresentSince
 from ctxctl.engine.replay.frames import delta_of
 from ctxctl.model.results import Placement
 
@@ -23,8 +23,8 @@ NEWER = placement("a", 4)
 STALE = msgspec.structs.replace(A, stale=True)
 
 
-def logged(*frames: list[Placement]) -> Entries:
-    log = Entries()
+def logged(*frames: list[Placement]) -> EntryLog:
+    log = EntryLog()
     before: list[Placement] = []
     for ordinal, frame in enumerate(frames):
         log.note(ordinal, delta_of(before, frame))
@@ -34,29 +34,29 @@ def logged(*frames: list[Placement]) -> Entries:
 
 def test_a_copy_is_there_since_it_came_last() -> None:
     frames = [[A, B], [B], [A, B], [A, B]]
-    assert logged(*frames).since(3, frames[3]) == [Since(2, 2), Since(0, 0)]
+    assert logged(*frames).since(3, frames[3]) == [PresentSince(2, 2), PresentSince(0, 0)]
 
 
 def test_the_second_copy_is_there_since_there_were_two() -> None:
     frames = [[A], [A, B], [A, B, A], [A, B, A]]
-    assert logged(*frames).since(3, frames[3]) == [Since(0, 0), Since(1, 1), Since(2, 0)]
+    assert logged(*frames).since(3, frames[3]) == [PresentSince(0, 0), PresentSince(1, 1), PresentSince(2, 0)]
 
 
 def test_another_version_is_another_copy_of_the_same_item() -> None:
     frames = [[A], [NEWER], [NEWER, C]]
-    assert logged(*frames).since(2, frames[2]) == [Since(1, 0), Since(2, 2)]
+    assert logged(*frames).since(2, frames[2]) == [PresentSince(1, 0), PresentSince(2, 2)]
 
 
 def test_becoming_stale_and_moving_are_no_gap() -> None:
     frames = [[A, B], [STALE, B, NEWER], [B, STALE, NEWER]]
-    assert logged(*frames).since(2, frames[2]) == [Since(0, 0), Since(0, 0), Since(1, 0)]
+    assert logged(*frames).since(2, frames[2]) == [PresentSince(0, 0), PresentSince(0, 0), PresentSince(1, 0)]
 
 
 def test_an_earlier_step_is_explained_by_what_was_before_it() -> None:
     frames = [[A], [B], [A]]
     log = logged(*frames)
     assert [log.since(n, frame) for n, frame in enumerate(frames)] == [
-        [Since(0, 0)], [Since(1, 1)], [Since(2, 2)],
+        [PresentSince(0, 0)], [PresentSince(1, 1)], [PresentSince(2, 2)],
     ]  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_a_cut_log_says_what_it_said_then() -> None:
     log = logged(*frames)
     short = log.cut(2)
     assert short.steps == 2
-    assert short.since(1, frames[1]) == log.since(1, frames[1]) == [Since(0, 0), Since(1, 1)]
+    assert short.since(1, frames[1]) == log.since(1, frames[1]) == [PresentSince(0, 0), PresentSince(1, 1)]
     short.note(2, delta_of(frames[1], [A, B, C]))
-    assert short.since(2, [A, B, C])[-1] == Since(2, 2)
-    assert log.since(2, frames[2]) == [Since(1, 1)]
+    assert short.since(2, [A, B, C])[-1] == PresentSince(2, 2)
+    assert log.since(2, frames[2]) == [PresentSince(1, 1)]

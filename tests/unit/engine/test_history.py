@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ctxctl.engine.replay.changes import Cause
 from ctxctl.engine.replay.frames import delta_of
-from ctxctl.engine.simulate.unfitted_window import History, State, Unsent
+from ctxctl.engine.simulate.unfitted_window import State, UnfittedWindow, UnplacedItem
 from ctxctl.model.results import Placement
 
 
@@ -31,8 +31,8 @@ def because(cause: Cause) -> Callable[[str], Cause]:
     return lambda _item: cause
 
 
-def walked(*frames: list[Placement], cause: Cause = ROOM) -> History:
-    history = History()
+def walked(*frames: list[Placement], cause: Cause = ROOM) -> UnfittedWindow:
+    history = UnfittedWindow()
     before: list[Placement] = []
     for frame in frames:
         history.move_to(delta_of(before, frame), because(cause))
@@ -40,7 +40,7 @@ def walked(*frames: list[Placement], cause: Cause = ROOM) -> History:
     return history
 
 
-def names(history: History) -> str:
+def names(history: UnfittedWindow) -> str:
     return "".join(p.item for p in history.visible())
 
 
@@ -116,7 +116,7 @@ def test_without_want_of_room_it_is_the_recorded_window(frames: list[list[Placem
 
 def test_what_was_never_sent_stands_behind_what_was_there_when_it_came() -> None:
     history = walked([S, A, B])
-    history.move_to(delta_of([S, A, B], [S, B, C]), because(ROOM), Unsent([D]))
+    history.move_to(delta_of([S, A, B], [S, B, C]), because(ROOM), UnplacedItem([D]))
     assert names(history) == "SABDC"
     history.move_to(delta_of([S, B, C], [S, C, N]), because(Cause("compacted")))
     assert names(history) == "SABDCN"
@@ -125,7 +125,7 @@ def test_what_was_never_sent_stands_behind_what_was_there_when_it_came() -> None
 def test_what_was_cut_before_it_was_sent_is_there_whole_and_once() -> None:
     cut = place("C", 2, key=7, truncated=True)
     history = walked([S, A])
-    history.move_to(delta_of([S, A], [S, A, cut, B]), because(ROOM), Unsent((), {"C": C}))
+    history.move_to(delta_of([S, A], [S, A, cut, B]), because(ROOM), UnplacedItem((), {"C": C}))
     assert history.visible() == [S, A, C, B]
 
 

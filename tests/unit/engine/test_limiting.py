@@ -11,14 +11,14 @@ from ctxctl.engine.sizes.limits import source_of
 from ctxctl.model.records import Budget
 from ctxctl.model.results import Step, Window
 from ctxctl.session import Inspector
-from ctxctl.session.params import Limiter
+from ctxctl.session.params import LimitFinder
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage
 
 MODEL = "claude-opus-4-6"
 
 
 def windows(inspector: Inspector, runtime: str | None, own: dict[str, Any] | None = None) -> list[Window]:
-    limiter = Limiter(runtime, own)
+    limiter = LimitFinder(runtime, own)
     rules = replace(
         inspector.rules(),
         catalogue=limiter.catalogue,

@@ -6,27 +6,35 @@ from typing import Any
 
 import pytest
 
-from ctxctl.engine.sizes.cache_misses import Cached, Request, after, lifetime, missed, passed, seconds
+from ctxctl.engine.sizes.cache_misses import (
+    BilledRequest,
+    CacheMemory,
+    cache_miss,
+    lifetime,
+    memory_after,
+    memory_unbilled,
+    seconds_between,
+)
 from ctxctl.model.results import Miss
 
 NOON = "2026-05-04T12:00:00Z"
 
 
-def request(**fields: Any) -> Request:
+def request(**fields: Any) -> BilledRequest:
     told: dict[str, Any] = {
         "input": 50_000, "read": 0, "written": 49_900, "written_1h": 0, "output": 100, "recorded": 30_000,
         "model": "claude-opus-4-5", "provider": "anthropic", "time": NOON,
     }  # fmt: skip
-    return Request(**{**told, **fields})
+    return BilledRequest(**{**told, **fields})
 
 
-FIRST = after(None, request())
+FIRST = memory_after(None, request())
 
 
-def found(now: Request, before: Cached | None = FIRST, **how: Any) -> Miss | None:
+def found(now: BilledRequest, before: CacheMemory | None = FIRST, **how: Any) -> Miss | None:
     """With everything of the request before kept, unless `prefix` says otherwise."""
     told: dict[str, Any] = {"prefix": 30_000, "error": 0.15}
-    return missed(before, now, **{**told, **how})
+    return cache_miss(before, now, **{**told, **how})
 
 
 def test_what_was_in_the_cache_and_is_not_read_is_missed() -> None:
@@ -51,7 +59,7 @@ def test_what_cannot_be_told_is_no_miss(how: str) -> None:
     elif how == "no figures":
         assert found(now._replace(read=None, written=None)) is None
     elif how == "no figures before":
-        assert found(now, after(None, request(read=None, written=None))) is None
+        assert found(now, memory_after(None, request(read=None, written=None))) is None
     elif how == "contradiction":
         assert found(now._replace(written=52_000)) is None
     else:
@@ -59,11 +67,11 @@ def test_what_cannot_be_told_is_no_miss(how: str) -> None:
 
 
 def test_a_client_that_marks_nothing_misses_nothing() -> None:
-    bare = after(None, request(written=0))
+    bare = memory_after(None, request(written=0))
     assert found(request(written=0), bare) is None
     # The same figures of a provider that caches by itself are a miss.
     other = {"provider": "openai", "model": "gpt-5", "written": None}
-    assert found(request(**other), after(None, request(**other))) is not None
+    assert found(request(**other), memory_after(None, request(**other))) is not None
 
 
 def test_less_was_sent_than_before() -> None:
@@ -87,10 +95,10 @@ def test_a_recorded_change_explains_what_it_makes_new() -> None:
 def test_a_cache_of_its_own_accord_keeps_what_stands_before_the_change() -> None:
     kind = {"provider": "openai", "model": "gpt-5", "written": None}
     now = request(input=51_000, read=1_500, recorded=30_000, **kind)
-    miss = found(now, after(None, request(**kind)), prefix=11_500, error=0.15)
+    miss = found(now, memory_after(None, request(**kind)), prefix=11_500, error=0.15)
     assert miss is not None
     assert (miss.expected, miss.tokens) == (10_000, 8_500)
-    assert found(now, after(None, request(**kind)), prefix=0) is None
+    assert found(now, memory_after(None, request(**kind)), prefix=0) is None
 
 
 def test_tokens_are_no_more_than_was_paid_for() -> None:
@@ -117,7 +125,7 @@ def test_causes_as_far_as_facts_go(change: dict[str, Any], cause: str) -> None:
 
 
 def test_reasoning_that_was_billed_and_is_not_recorded_is_no_change() -> None:
-    thought = after(None, request(output=9_000))
+    thought = memory_after(None, request(output=9_000))
     miss = found(request(input=58_000, written=58_000), thought)
     assert miss is not None
     assert miss.cause == "unexplained"
@@ -141,12 +149,12 @@ def test_the_clients_own_word_goes_first(said: str, cause: str) -> None:
 
 
 def test_an_hour_is_kept_where_it_was_paid_for_and_until_something_else_is() -> None:
-    paid = after(None, request(written_1h=49_900))
+    paid = memory_after(None, request(written_1h=49_900))
     assert paid.lifetime == 3600
-    read = after(paid, request(read=49_900, written=0, written_1h=0, time="2026-05-04T12:50:00Z"))
+    read = memory_after(paid, request(read=49_900, written=0, written_1h=0, time="2026-05-04T12:50:00Z"))
     assert read.lifetime == 3600
-    assert after(paid, request(written=100, written_1h=0)).lifetime == 300
-    assert after(paid, request(written=100, written_1h=40)).lifetime == 300
+    assert memory_after(paid, request(written=100, written_1h=0)).lifetime == 300
+    assert memory_after(paid, request(written=100, written_1h=40)).lifetime == 300
     later = found(request(time="2026-05-04T13:49:00Z"), read)
     assert later is not None
     assert (later.idle, later.cause) == (3540.0, "unexplained")
@@ -170,18 +178,18 @@ def test_documented_lifetimes(model: str | None, provider: str | None, kept: int
 
 
 def test_a_step_without_a_bill_shortens_what_is_kept_and_moves_the_clock() -> None:
-    between = passed(FIRST, 12_000, "2026-05-04T12:04:00Z")
+    between = memory_unbilled(FIRST, 12_000, "2026-05-04T12:04:00Z")
     assert between is not None
     assert (between.prefix, between.time) == (12_000, "2026-05-04T12:04:00Z")
     assert found(request(), between) is None
-    assert passed(None, 5, NOON) is None
-    assert passed(FIRST, None, NOON) is FIRST
+    assert memory_unbilled(None, 5, NOON) is None
+    assert memory_unbilled(FIRST, None, NOON) is FIRST
 
 
 def test_times() -> None:
-    assert seconds(NOON, "2026-05-04T14:00:30+02:00") == 30.0
-    assert seconds(NOON, "2026-05-04T11:00:00Z") is None
-    assert seconds(None, NOON) is None
-    assert seconds("1970-01-01T00:00:00Z", NOON) is None
-    assert seconds("soon", NOON) is None
-    assert seconds("2026-05-04T12:00:00", NOON) is None
+    assert seconds_between(NOON, "2026-05-04T14:00:30+02:00") == 30.0
+    assert seconds_between(NOON, "2026-05-04T11:00:00Z") is None
+    assert seconds_between(None, NOON) is None
+    assert seconds_between("1970-01-01T00:00:00Z", NOON) is None
+    assert seconds_between("soon", NOON) is None
+    assert seconds_between("2026-05-04T12:00:00", NOON) is None

@@ -8,10 +8,10 @@ import orjson
 import pytest
 from hypothesis import given, settings
 
-from ctxctl.engine.replay.step_tracker import Tracker
+from ctxctl.engine.replay.step_tracker import StepTracker
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
-from ctxctl.session.places import places, step_index
+from ctxctl.session.places import step_index, step_places
 from ctxctl.trace.index import StepIndex
 from ctxctl.trace.source import open_source
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect
@@ -39,10 +39,10 @@ def test_the_index_lists_the_steps_that_a_replay_gives_in_its_order(events: list
 @given(traces())
 def test_a_tracker_goes_on_from_its_state(events: list[Json]) -> None:
     inspector = inspect(events)
-    whole, half = Tracker(), Tracker()
+    whole, half = StepTracker(), StepTracker()
     for number, event_ in enumerate(inspector.trace.events()):
         if number == len(events) // 2:
-            half = Tracker.restored(orjson.loads(orjson.dumps(half.state())))
+            half = StepTracker.restored(orjson.loads(orjson.dumps(half.state())))
         expected, found = whole.place(event_), half.place(event_)
         assert (expected.opened, expected.new_turn, expected.late) == (
             found.opened,
@@ -84,7 +84,7 @@ def test_an_index_is_kept_and_extended_when_the_file_only_grew(tmp_path: Path, e
     fresh = tmp_path / "fresh.jsonl"
     write(fresh, session(9))
     with Inspector.open(fresh) as whole, Inspector.open(path) as extended:
-        assert places(step_index(whole.trace)) == places(step_index(extended.trace))
+        assert step_places(step_index(whole.trace)) == step_places(step_index(extended.trace))
 
 
 def test_another_file_of_the_same_name_is_indexed_anew(tmp_path: Path) -> None:

@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 from ctxctl.engine.query import (
     And,
     Field,
-    Is,
     Not,
     Number,
     Or,
+    Predicate,
     Query,
     QueryError,
     Range,
     Term,
     Value,
     Word,
-    contained,
+    contained_text,
     facts,
-    parse,
+    parse_query,
 )
 from ctxctl.engine.query.parsing import DEEPEST, LONGEST
 from ctxctl.engine.query.terms import all_of, any_of
-from ctxctl.model.annotations import MissingContext, Told
+from ctxctl.model.annotations import Annotations, MissingContext
 from ctxctl.model.results import BrokenBy, Cache, Change, Counts, Ledger, Step, UsageView, Window
 from ctxctl.tui.outline import WARNINGS
 
@@ -57,7 +57,7 @@ def step(**given: Any) -> Step:
 def holds(
     query: str, text: str | None = "", segment: str | None = None, at: Step | None = None, **of: Any
 ) -> bool:
-    return parse(query).matches_change(at or step(), change(**of), contained(text), segment)
+    return parse_query(query).matches_change(at or step(), change(**of), contained_text(text), segment)
 
 
 # Words ------------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def test_what_is_not_known_is_neither_so_nor_not_so() -> None:
     assert holds("needle or status:added", None)
     assert not holds("needle status:removed", None)
     unknown = step(window=Window(None, None, None, 700, None, None, 0, {}))
-    assert parse("window>80%").matches_step(unknown) is None
+    assert parse_query("window>80%").matches_step(unknown) is None
     assert not holds("-window>80%", at=unknown)
     assert not holds("free>1 or free<=1", at=unknown)
 
@@ -125,12 +125,12 @@ def test_texts_are_asked_for_only_where_nothing_else_decides() -> None:
         asked.append(word)
         return True
 
-    query = parse("needle status:removed")
+    query = parse_query("needle status:removed")
     assert not query.matches_change(step(), change(), contains)
     assert not asked
     assert query.matches_change(step(), change(status="removed"), contains)
     assert asked == [Word("needle")]
-    assert parse("needle or m1").matches_change(step(), change(), contains)
+    assert parse_query("needle or m1").matches_change(step(), change(), contains)
 
 
 # Fields and numbers -----------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def test_a_segment_is_guessed_by_kind_where_nobody_knows() -> None:
     ],
 )
 def test_servers(given: dict[str, str], server: str | None) -> None:
-    assert facts.server_of(change(**given)) == server
+    assert facts.tool_server_of(change(**given)) == server
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_servers(given: dict[str, str], server: str | None) -> None:
         ("cachebreak", {"cache": Cache(5, BrokenBy("a", None, 0, "moved", None), None, None)}),
         ("over", {"flags": ("still_over_budget",)}),
         ("over", {"window": Window(1000, 0, 1000, 1200, 0, 200, 0, {})}),
-        ("missing", {"told": Told(missing=(MissingContext("m", "open", *[None] * 6, (), (), ()),))}),
+        ("missing", {"told": Annotations(missing=(MissingContext("m", "open", *[None] * 6, (), (), ()),))}),
         ("is:cut", {"flags": ("unrecorded_cut",)}),
         ("is:cleared", {"flags": ("cleared",)}),
         ("is:compacted", {"flags": ("compacted",)}),
@@ -247,7 +247,7 @@ def test_servers(given: dict[str, str], server: str | None) -> None:
     ],
 )
 def test_predicates_of_steps(query: str, given: dict[str, Any]) -> None:
-    parsed = parse(query)
+    parsed = parse_query(query)
     assert parsed.about_steps
     assert parsed.matches_step(step(**given)) is True
     assert parsed.matches_step(step()) is (None if query.startswith("billed") else False)
@@ -258,24 +258,24 @@ def test_the_warnings_are_those_of_the_list_of_turns() -> None:
 
 
 def test_a_predicate_in_quotes_is_text() -> None:
-    assert parse('"compacted"') == Query(Word("compacted"))
-    assert str(parse('"compacted"')) == '"compacted"'
+    assert parse_query('"compacted"') == Query(Word("compacted"))
+    assert str(parse_query('"compacted"')) == '"compacted"'
 
 
 def test_a_query_knows_what_it_needs() -> None:
-    assert parse("a -b (c or a)").words == (Word("a"), Word("b"), Word("c"))
-    assert parse("a -b (c or a)").shown == (Word("a"), Word("c"))
-    assert parse("turn:3 window>5 compacted").about_steps
-    assert not parse("turn:3 new>5").about_steps
-    assert parse("x status:skipped").asks_skipped
-    assert not parse("x -status:skipped").asks_skipped
-    assert parse("segment:user").asks_segment
+    assert parse_query("a -b (c or a)").words == (Word("a"), Word("b"), Word("c"))
+    assert parse_query("a -b (c or a)").shown == (Word("a"), Word("c"))
+    assert parse_query("turn:3 window>5 compacted").about_steps
+    assert not parse_query("turn:3 new>5").about_steps
+    assert parse_query("x status:skipped").asks_skipped
+    assert not parse_query("x -status:skipped").asks_skipped
+    assert parse_query("segment:user").asks_segment
 
 
 def test_a_step_decides_where_it_can() -> None:
-    assert parse("needle turn:4").matches_step(step()) is False
-    assert parse("needle turn:3").matches_step(step()) is None
-    assert parse("needle or turn:3").matches_step(step()) is True
+    assert parse_query("needle turn:4").matches_step(step()) is False
+    assert parse_query("needle turn:3").matches_step(step()) is None
+    assert parse_query("needle or turn:3").matches_step(step()) is True
 
 
 # Mistakes ---------------------------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ def test_a_step_decides_where_it_can() -> None:
 )
 def test_mistakes_are_told_with_their_place(query: str, column: int, what: str) -> None:
     with pytest.raises(QueryError) as caught:
-        parse(query)
+        parse_query(query)
     assert caught.value.column == column
     assert what in caught.value.what
     assert str(caught.value).startswith(f"column {column + 1}: ")
@@ -332,12 +332,12 @@ def test_mistakes_are_told_with_their_place(query: str, column: int, what: str) 
 def test_nothing_is_too_deep_or_too_long_to_be_refused() -> None:
     for opening in ("(", "-(", "not "):
         with pytest.raises(QueryError):
-            parse(opening * (LONGEST // len(opening)))
+            parse_query(opening * (LONGEST // len(opening)))
         with pytest.raises(QueryError):
-            parse(opening * (DEEPEST + 1) + "a")
-    assert str(parse("(" * DEEPEST + "a" + ")" * DEEPEST)) == "a"
+            parse_query(opening * (DEEPEST + 1) + "a")
+    assert str(parse_query("(" * DEEPEST + "a" + ")" * DEEPEST)) == "a"
     with pytest.raises(QueryError):
-        parse("a" * (LONGEST + 1))
+        parse_query("a" * (LONGEST + 1))
 
 
 # Windows, prices, and other ways to say it ------------------------------------------------------------------
@@ -384,7 +384,7 @@ class Whole:
     ],
 )
 def test_a_window_is_asked_as_a_whole(query: str, window: Whole, truth: bool | None) -> None:
-    parsed = parse(query)
+    parsed = parse_query(query)
     assert parsed.about_steps
     assert parsed.asks_around
     assert parsed.matches_step(step(), window) is truth
@@ -392,7 +392,7 @@ def test_a_window_is_asked_as_a_whole(query: str, window: Whole, truth: bool | N
 
 
 def test_what_asks_of_windows_and_of_changes_is_asked_of_changes() -> None:
-    parsed = parse("has:a status:removed")
+    parsed = parse_query("has:a status:removed")
     assert not parsed.about_steps
     assert parsed.matches_step(step(), Whole(("a",))) is None
     assert parsed.matches_step(step(), Whole()) is False
@@ -414,12 +414,12 @@ def test_what_asks_of_windows_and_of_changes_is_asked_of_changes() -> None:
     ],
 )
 def test_there_are_other_ways_to_say_it(query: str, same: str) -> None:
-    assert parse(query) == parse(same)
+    assert parse_query(query) == parse_query(same)
 
 
 def test_is_is_a_word_where_nothing_is_called_so() -> None:
-    assert parse("this is it") == Query(all_of([Word("this"), Word("is"), Word("it")]))
-    assert parse('"is" removed') == Query(all_of([Word("is"), Word("removed")]))
+    assert parse_query("this is it") == Query(all_of([Word("this"), Word("is"), Word("it")]))
+    assert parse_query('"is" removed') == Query(all_of([Word("is"), Word("removed")]))
 
 
 def test_numbers_of_turns_and_caches() -> None:
@@ -465,7 +465,7 @@ _LEAVES: st.SearchStrategy[Term] = st.one_of(
     st.builds(Number, st.sampled_from(facts.NUMBERS), st.sampled_from([">", ">=", "<", "<=", "="]),
               st.integers(0, 10**14)),
     st.builds(Number, st.just("window"), st.just(">"), st.integers(0, 1000), st.just(True)),
-    st.builds(Is, st.sampled_from(sorted(facts.PREDICATES))),
+    st.builds(Predicate, st.sampled_from(sorted(facts.PREDICATES))),
 )  # fmt: skip
 
 
@@ -480,22 +480,22 @@ TERMS = st.recursive(_LEAVES, _joined, max_leaves=6)
 @given(TERMS)
 def test_what_is_printed_parses_to_the_same(term: Term) -> None:
     query = Query(term)
-    assert parse(str(query)) == query
+    assert parse_query(str(query)) == query
 
 
 @given(st.text(max_size=60) | st.text('ab "()-:,=<>.%0k\\\n', max_size=40))
 def test_any_text_is_a_query_or_a_mistake_in_it(text: str) -> None:
     query = mistake = None
     try:
-        query = parse(text)
+        query = parse_query(text)
     except QueryError as error:
         mistake = error
     if mistake is not None:
         assert 0 <= mistake.column <= len(text)
         assert mistake.what
     if query is not None:
-        assert parse(str(query)) == query
-        query.matches_change(step(), change(), contained(text))
+        assert parse_query(str(query)) == query
+        query.matches_change(step(), change(), contained_text(text))
         query.matches_step(step())
         query.matches_step(step(), Whole(("a",), ("b", None), "0.5"))
 
@@ -503,11 +503,11 @@ def test_any_text_is_a_query_or_a_mistake_in_it(text: str) -> None:
 @given(TERMS, st.none() | st.text(max_size=20))
 def test_a_step_that_says_no_has_no_change_that_says_yes(term: Term, text: str | None) -> None:
     query = Query(term)
-    found = query.matches_change(step(), change(), contained(text))
+    found = query.matches_change(step(), change(), contained_text(text))
     verdict = query.matches_step(step())
     assert not (verdict is False and found)
     assert not (verdict is True and not found)
-    opposite = Query(Not(term)).matches_change(step(), change(), contained(text))
+    opposite = Query(Not(term)).matches_change(step(), change(), contained_text(text))
     assert not (found and opposite)
     if query.about_steps and verdict is not None:
         assert found is verdict
@@ -520,5 +520,5 @@ def test_terms_that_are_joined_are_joined_flat(term: Term) -> None:
 
 
 def test_queries_are_values() -> None:
-    assert {parse("a b"), parse("a  b"), parse("a and b")} == {parse("a b")}
-    assert parse("a b") != parse("b a")
+    assert {parse_query("a b"), parse_query("a  b"), parse_query("a and b")} == {parse_query("a b")}
+    assert parse_query("a b") != parse_query("b a")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ctxctl.analysis import search as module
-from ctxctl.analysis.search import excerpt, search
-from ctxctl.engine.query import Word, parse
+from ctxctl.analysis.search import excerpt, search_trace
+from ctxctl.engine.query import Word, parse_query
 from ctxctl.model.hits import Excerpt, Found, Hit
 from ctxctl.session import Inspector
 from tests.unit.engine.making import Json, add, assembly, event, inspect, remove
@@ -21,7 +21,7 @@ def nothing() -> None:
 def found(inspector: Inspector | list[Json], query: str) -> Found:
     """All that a search says, put together."""
     inspector = inspector if isinstance(inspector, Inspector) else inspect(inspector)
-    told = list(search(inspector, parse(query), nothing))
+    told = list(search_trace(inspector, parse_query(query), nothing))
     assert [one.done for one in told] == [False] * (len(told) - 1) + [True]
     return told[-1]._replace(hits=tuple(hit for one in told for hit in one.hits))
 
@@ -170,7 +170,7 @@ def test_the_first_hit_is_told_before_the_trace_is_through() -> None:
     for turn in range(50):
         story.append(add(f"i{turn}", f"text {turn}", turn=f"t{turn}", step=f"s{turn}"))
         story.append(assembly(f"w{turn}", f"i{turn}", turn=f"t{turn}", step=f"s{turn}"))
-    for one in search(inspect(story), parse("text"), nothing):
+    for one in search_trace(inspect(story), parse_query("text"), nothing):
         if one.hits:
             assert one.steps == 1
             break
@@ -191,7 +191,7 @@ def test_a_search_can_be_stopped() -> None:
             raise EnoughError
 
     with pytest.raises(EnoughError):
-        list(search(inspect(STORY), parse("apple"), pause))
+        list(search_trace(inspect(STORY), parse_query("apple"), pause))
 
 
 def test_a_search_changes_nothing_for_others() -> None:

@@ -7,24 +7,24 @@ from typing import Any
 import pytest
 
 from ctxctl.engine.replay.frames import delta_of
-from ctxctl.engine.replay.rules import Catalogued
+from ctxctl.engine.replay.rules import CataloguedModel
 from ctxctl.engine.sizes.limits import _catalogued
-from ctxctl.engine.sizes.scales import RAW, Plain, Scale
-from ctxctl.engine.sizes.sent import NEW, Observed, Running, SentSize, is_sound, moved_by, sent
+from ctxctl.engine.sizes.scales import RAW, Scale, Uncalibrated
+from ctxctl.engine.sizes.sent import NEW, ObservedStep, SentMemory, SentSize, is_sound, moved_by, sent_size
 from ctxctl.model.whatif import Limits
 from ctxctl.tokens.calibrate.features import NOTHING, Vector
 from tests.oracle.scales import Known, Restless
 from tests.unit.engine.making import placement
 
-SEEN = Observed("m", 100, NOTHING, 0, False, None, False, 100)
+SEEN = ObservedStep("m", 100, NOTHING, 0, False, None, False, 100)
 
 
 def tokens(moved: int) -> Vector:
     return (moved, *NOTHING[1:])
 
 
-def after_a_bill(scales: Any) -> Running:
-    running, size = sent(NEW, SEEN._replace(reported=150), scales)
+def after_a_bill(scales: Any) -> SentMemory:
+    running, size = sent_size(NEW, SEEN._replace(reported=150), scales)
     assert size == SentSize(150, "reported", None, 50, None)
     return running
 
@@ -41,38 +41,42 @@ def test_which_bills_can_be_true(reported: int | None, recorded: int, sound: boo
 
 
 def test_without_a_bill_it_is_what_is_recorded() -> None:
-    assert sent(NEW, SEEN, Restless())[1] == SentSize(100, "recorded", None, None, None)
-    running = after_a_bill(Plain())
-    assert sent(running, SEEN, Plain())[1] == SentSize(100, "recorded", None, None, None), "nobody expects"
-    assert sent(running, SEEN._replace(altered=True, frame=70), Plain())[1].used == 70, "nor of a what-if"
+    assert sent_size(NEW, SEEN, Restless())[1] == SentSize(100, "recorded", None, None, None)
+    running = after_a_bill(Uncalibrated())
+    assert sent_size(running, SEEN, Uncalibrated())[1] == SentSize(100, "recorded", None, None, None), (
+        "nobody expects"
+    )
+    assert sent_size(running, SEEN._replace(altered=True, frame=70), Uncalibrated())[1].used == 70, (
+        "nor of a what-if"
+    )
 
 
 def test_what_is_expected_is_kept_up_until_the_next_bill() -> None:
     running = after_a_bill(Restless())
-    running, size = sent(running, SEEN._replace(recorded=130, frame=130, moved=tokens(30)), Restless())
+    running, size = sent_size(running, SEEN._replace(recorded=130, frame=130, moved=tokens(30)), Restless())
     assert size == SentSize(180, "expected", 1, 50, 180)
     seen = SEEN._replace(recorded=110, frame=110, moved=tokens(-20))
-    running, size = sent(running, seen, Restless())
+    running, size = sent_size(running, seen, Restless())
     assert size == SentSize(160, "expected", 3, 50, 160)
-    running, size = sent(running, seen._replace(moved=NOTHING, reported=165), Restless())
+    running, size = sent_size(running, seen._replace(moved=NOTHING, reported=165), Restless())
     assert size == SentSize(165, "reported", None, 55, 160, 4)
     assert running == ((165, "m", 55), (1, 165, "m", 0, 0, False, 0), 0, 165)
 
 
 def test_who_cannot_tell_the_error_says_none() -> None:
     running = after_a_bill(Restless())
-    assert sent(running, SEEN._replace(uncounted=1), Restless())[1].error is None
-    assert sent(running, SEEN._replace(broken=True), Restless())[1].error is None
-    assert sent(running, SEEN._replace(model="other"), Restless())[1].error is None
-    other, _ = sent(running, SEEN._replace(model="other", reported=90), Restless())
+    assert sent_size(running, SEEN._replace(uncounted=1), Restless())[1].error is None
+    assert sent_size(running, SEEN._replace(broken=True), Restless())[1].error is None
+    assert sent_size(running, SEEN._replace(model="other"), Restless())[1].error is None
+    other, _ = sent_size(running, SEEN._replace(model="other", reported=90), Restless())
     assert isinstance(other.thread, Known)
     assert other.thread.bills == 0, "what one model's bills teach is not another's"
 
 
 def test_a_what_if_has_beside_its_content_what_was_sent_beside_the_recorded() -> None:
     seen = SEEN._replace(altered=True, frame=70, reported=150)
-    assert sent(NEW, seen, Plain())[1] == SentSize(120, "expected", None, 50, None)
-    assert sent(NEW, seen._replace(reported=60, frame=10), Plain())[1].used == 0, (
+    assert sent_size(NEW, seen, Uncalibrated())[1] == SentSize(120, "expected", None, 50, None)
+    assert sent_size(NEW, seen._replace(reported=60, frame=10), Uncalibrated())[1].used == 0, (
         "less than nothing is nothing"
     )
 
@@ -91,7 +95,7 @@ def test_a_scale() -> None:
 
 
 def test_a_model_table_is_believed_until_a_bill_is_larger() -> None:
-    table = Catalogued(Limits(200, None, None), "of a table", 32)
+    table = CataloguedModel(Limits(200, None, None), "of a table", 32)
     reserve = Limits(None, 20, None)
     held = _catalogued(table, reserve, 180)
     assert (held.limits, held.source, held.note, held.max_output) == (

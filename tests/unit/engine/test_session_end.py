@@ -7,10 +7,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ctxctl.engine.replay.step_tracker import Tracker
+from ctxctl.engine.replay.step_tracker import StepTracker
 from ctxctl.model.results import Step, Turn
 from ctxctl.session import Inspector
-from ctxctl.session.places import places, step_index
+from ctxctl.session.places import step_index, step_places
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage
 
 Name = tuple[str | None, str, int, int]
@@ -258,11 +258,11 @@ def test_snapshots_share_what_has_ended_and_sessions_go_on_by_themselves() -> No
 def test_a_tracker_keeps_what_has_ended() -> None:
     inspector = inspect([*request("A", "1", step="a"), ended("A"), *request("A", "1", step="a")])
     events = list(inspector.trace.events())
-    tracker = Tracker()
+    tracker = StepTracker()
     for one in events[:2]:
         tracker.place(one)
     assert [c.key.session for c in tracker.ended(events[2])] == ["A"]
-    for twin in (tracker.copy(), Tracker.restored(orjson.loads(orjson.dumps(tracker.state())))):
+    for twin in (tracker.copy(), StepTracker.restored(orjson.loads(orjson.dumps(tracker.state())))):
         assert twin.ended(events[2]) == []
         assert [twin.place(one).late for one in events[3:]] == [True, True]
 
@@ -284,6 +284,6 @@ def test_an_index_is_extended_across_an_end(tmp_path: Path, at: int) -> None:
     with Inspector.open(path) as inspector:
         inspector.places()
     path.write_bytes(b"".join(lines))
-    whole = places(step_index(inspect(events).trace))
+    whole = step_places(step_index(inspect(events).trace))
     with Inspector.open(path) as inspector:
         assert inspector.places() == whole

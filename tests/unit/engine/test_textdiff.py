@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ctxctl import listdiff
 from ctxctl.engine.textdiff import unified as textdiff
-from ctxctl.engine.textdiff.unified import unified
+from ctxctl.engine.textdiff.unified import unified_diff
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", "", "d e", "a\r", "é", "\U0001f600"]), max_size=30).map(
     "\n".join
@@ -90,7 +90,7 @@ def kept(old: list[str], new: list[str]) -> int:
 def test_every_branch_gives_a_diff_that_makes_the_new_text(
     branch: str, old: str, new: str, context: int
 ) -> None:
-    diff = unified(old, new, context=context)
+    diff = unified_diff(old, new, context=context)
     assert applied(old, diff) == new
     assert diff.added == sum(line.kind == "+" for line in diff.lines)
     assert diff.removed == sum(line.kind == "-" for line in diff.lines)
@@ -99,7 +99,7 @@ def test_every_branch_gives_a_diff_that_makes_the_new_text(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXTS, TEXTS)
 def test_what_is_not_said_to_be_degraded_is_minimal(branch: str, old: str, new: str) -> None:
-    diff = unified(old, new)
+    diff = unified_diff(old, new)
     a, b = old.split("\n"), new.split("\n")
     assert not (branch in EXACT and diff.degraded)
     if not diff.degraded:
@@ -109,7 +109,7 @@ def test_what_is_not_said_to_be_degraded_is_minimal(branch: str, old: str, new: 
 
 @given(TEXTS, TEXTS)
 def test_with_full_context_the_diff_holds_both_texts(old: str, new: str) -> None:
-    diff = unified(old, new, context=10_000)
+    diff = unified_diff(old, new, context=10_000)
     if old == new:
         assert diff.lines == ()
     else:
@@ -123,7 +123,7 @@ def test_longer_texts_with_lines_moved_dropped_and_replaced(seed: int, share: fl
     old = [f"line {rng.randrange(kinds)}" for _ in range(rng.randrange(300))]
     new = [rng.choice(old) if rng.random() < share else line for line in old if rng.random() >= share]
     new[len(new) // 2 : len(new) // 2] = old[: rng.randrange(5)]
-    diff = unified("\n".join(old), "\n".join(new))
+    diff = unified_diff("\n".join(old), "\n".join(new))
     assert applied("\n".join(old), diff) == "\n".join(new)
     assert (not diff.degraded, len(old or [""]) - diff.removed) == (True, kept(old or [""], new or [""]))
 
@@ -131,7 +131,7 @@ def test_longer_texts_with_lines_moved_dropped_and_replaced(seed: int, share: fl
 def test_hunks_have_their_line_numbers() -> None:
     old = "\n".join(str(n) for n in range(30))
     new = old.replace("\n5\n", "\nfive\n").replace("\n25\n", "\n25\n25b\n")
-    diff = unified(old, new, context=1)
+    diff = unified_diff(old, new, context=1)
     assert [line for line in diff.lines if line.kind == "@"] == [("@", "-5,3 +5,3"), ("@", "-26,2 +26,3")]
     assert (diff.added, diff.removed, diff.degraded) == (2, 1, False)
 
@@ -149,7 +149,7 @@ def test_hunks_have_their_line_numbers() -> None:
     ],
 )
 def test_small_texts_and_line_ends(old: str, new: str, lines: list[str]) -> None:
-    assert [kind + text for kind, text in unified(old, new).lines] == lines
+    assert [kind + text for kind, text in unified_diff(old, new).lines] == lines
 
 
 def test_a_few_edits_in_a_large_repetitive_log_are_found_exactly() -> None:
@@ -159,18 +159,20 @@ def test_a_few_edits_in_a_large_repetitive_log_are_found_exactly() -> None:
     for at in range(1_000, 24_000, 2_000):
         new[at] = old[at - 7] if at % 3 else f"edit {at}"
     theirs = list(difflib.unified_diff(old[:4_000], new[:4_000], lineterm="", n=3))
-    ours = unified("\n".join(old), "\n".join(new))
+    ours = unified_diff("\n".join(old), "\n".join(new))
     assert not ours.degraded
     assert (ours.added, ours.removed) == (12, 12)
     assert [
-        line for line in unified("\n".join(old[:4_000]), "\n".join(new[:4_000])).lines if line.kind in "+-"
+        line
+        for line in unified_diff("\n".join(old[:4_000]), "\n".join(new[:4_000])).lines
+        if line.kind in "+-"
     ] == [(line[0], line[1:]) for line in theirs[2:] if line[0] in "+-"]
 
 
 def test_texts_without_a_common_line_are_known_to_share_none() -> None:
     old = "\n".join(f"a{n}" for n in range(40_000))
     new = "\n".join(f"b{n}" for n in range(40_000))
-    assert (unified(old, new).degraded, unified(old, new).added) == (False, 40_000)
+    assert (unified_diff(old, new).degraded, unified_diff(old, new).added) == (False, 40_000)
 
 
 def _shuffled(size: int, kinds: int) -> tuple[str, str]:
@@ -203,7 +205,7 @@ LARGE: dict[str, Callable[[], tuple[str, ...]]] = {
 def test_the_worst_texts_take_bounded_work(case: str) -> None:
     old, new = LARGE[case]()
     start = time.process_time()
-    diff = unified(old, new)
+    diff = unified_diff(old, new)
     spent = time.process_time() - start
     # On the machine this was written on no case takes a fifth of it.
     assert spent < 8
@@ -211,4 +213,4 @@ def test_the_worst_texts_take_bounded_work(case: str) -> None:
 
 
 def test_what_is_given_up_says_so() -> None:
-    assert unified(*_shuffled(300_000, 300)).degraded
+    assert unified_diff(*_shuffled(300_000, 300)).degraded

@@ -5,31 +5,32 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.textdiff.turn_alignment import Aligned, aligned
+from ctxctl.engine.textdiff.turn_alignment import AlignedTurns, align_turns
 
 PROMPTS = st.lists(st.sampled_from(["a", "b", "c", "d", None]), max_size=12)
 
 
 def test_a_turn_that_one_side_has_more_has_no_partner() -> None:
-    assert aligned(["a", "b", "c"], ["a", "c"])[0] == [
-        Aligned(0, 0, True), Aligned(1, None, False), Aligned(2, 1, True),
+    assert align_turns(["a", "b", "c"], ["a", "c"])[0] == [
+        AlignedTurns(0, 0, True), AlignedTurns(1, None, False), AlignedTurns(2, 1, True),
     ]  # fmt: skip
 
 
 def test_between_equal_prompts_turns_are_paired_in_order() -> None:
-    assert aligned(["a", "x", "y", "c"], ["a", "z", "c"])[0] == [
-        Aligned(0, 0, True), Aligned(1, 1, False), Aligned(2, None, False), Aligned(3, 2, True),
+    assert align_turns(["a", "x", "y", "c"], ["a", "z", "c"])[0] == [
+        AlignedTurns(0, 0, True), AlignedTurns(1, 1, False), AlignedTurns(2, None, False),
+        AlignedTurns(3, 2, True),
     ]  # fmt: skip
 
 
 def test_prompts_that_are_not_known_are_equal_to_none() -> None:
-    assert aligned([None, None], [None])[0] == [Aligned(0, 0, False), Aligned(1, None, False)]
+    assert align_turns([None, None], [None])[0] == [AlignedTurns(0, 0, False), AlignedTurns(1, None, False)]
 
 
 def test_long_sessions_are_aligned_in_bounded_work() -> None:
     a = [f"prompt {n}" for n in range(20_000)]
     b = [*a[:5_000], *(f"other {n}" for n in range(3_000)), *a[7_000:]]
-    pairs, minimal = aligned(a, b)
+    pairs, minimal = align_turns(a, b)
     assert minimal
     assert sum(pair.equal for pair in pairs) == 18_000
 
@@ -48,7 +49,7 @@ def longest(a: list[str | None], b: list[str | None]) -> int:
 def test_every_turn_is_there_once_in_order_and_as_many_are_equal_as_can_be(
     a: list[str | None], b: list[str | None]
 ) -> None:
-    pairs, minimal = aligned(a, b)
+    pairs, minimal = align_turns(a, b)
     assert [pair.a for pair in pairs if pair.a is not None] == list(range(len(a)))
     assert [pair.b for pair in pairs if pair.b is not None] == list(range(len(b)))
     for pair in pairs:

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from ctxctl.analysis.costs import Costs, walk
+from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -129,7 +129,7 @@ def test_the_cost_of_a_directory_is_that_of_its_calls(tmp_path: Path) -> None:
     def cost(path: Path) -> tuple[int, Any]:
         with Inspector.open(path) as inspector:
             costs = Costs(RateBook())
-            assert list(walk(inspector, costs))
+            assert list(step_costs(inspector, costs))
             return costs.steps, costs.billed.total
 
     whole = write(tmp_path, "whole", *(exchange(n, "one", 2 * n) for n in range(1, 6)))

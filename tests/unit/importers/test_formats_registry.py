@@ -145,22 +145,22 @@ def test_a_bundled_plug_in_that_breaks_is_treated_as_anybodys(
         registry.by_name("sibyl")
     assert "ctxctl.plugins.sibyl:GONE did not load: AttributeError" in (caught.value.hint or "")
     with pytest.raises(UsageError) as caught:
-        policies.by_name("sibyl")
+        policies.policy_by_name("sibyl")
     assert caught.value.slug == "unknown-policy"
     assert "ctxctl.policies.gone:Sibyl did not load: ModuleNotFoundError" in (caught.value.hint or "")
-    assert "sibyl" not in {about.name for about in policies.described()}
+    assert "sibyl" not in {about.name for about in policies.described_policies()}
 
 
 def test_a_policy_of_a_plug_in_is_found_and_a_broken_one_told(install: Install) -> None:
     code = "class Mine:\n    'Keeps all.'\n    name = 'mine'\n"
     points = "[ctxctl.policies]\nmine = my_runtime:Mine\nbad = my_runtime:Bad\n"
     install({"my_runtime/__init__.py": code}, points)
-    made = policies.by_name("mine")
+    made = policies.policy_by_name("mine")
     assert made is not None
     assert made.name == "mine"
-    assert policies.names()[-1] == "mine"
+    assert policies.policy_names()[-1] == "mine"
     with pytest.raises(UsageError) as caught:
-        policies.by_name("bad")
+        policies.policy_by_name("bad")
     assert "my_runtime:Bad did not load: AttributeError" in (caught.value.hint or "")
 
 

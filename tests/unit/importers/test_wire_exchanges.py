@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ctxctl.analysis.why.answer import explain
+from ctxctl.analysis.why.answer import explain_item
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from tests.unit.providers import wire_rebuild
@@ -309,7 +309,7 @@ def compacting(tmp_path: Path, ordinal: int, *pairs: tuple[Json, Json | None]) -
     with Inspector.open(str(path)) as inspector:
         assert len([step for step in inspector.replay() if isinstance(step, Step)]) > ordinal
         for name in names:
-            links = explain(inspector, ordinal, name).links
+            links = explain_item(inspector, ordinal, name).links
             found[name] = [link.text for link in links if link.verdict == "compacted"]
     return found
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ctxctl.lint.run import Linted, linted
-from ctxctl.lint.selection import choose
+from ctxctl.lint.run import LintResult, lint_with_tally
+from ctxctl.lint.selection import choose_rules
 from ctxctl.session import Inspector
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures" / "lint"
@@ -75,10 +75,10 @@ class Made:
         return self.path
 
 
-def found(path: Path, *select: str, values: dict[str, dict[str, Any]] | None = None) -> Linted:
+def found(path: Path, *select: str, values: dict[str, dict[str, Any]] | None = None) -> LintResult:
     """What the rules say of a trace; none named: those that are on by default."""
     with Inspector.open(path) as inspector:
-        return linted(inspector, choose(select, values=values))
+        return lint_with_tally(inspector, choose_rules(select, values=values))
 
 
 def duplicates(path: Path, steps: int = 3, session: str = "made", **more: Any) -> Path:

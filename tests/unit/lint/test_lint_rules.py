@@ -10,7 +10,7 @@ from lint_help import FIXTURES, PROSE, TIME, Made, found
 
 from ctxctl.lint.registry import rules
 from ctxctl.lint.rule import Rule
-from ctxctl.model.findings import SEVERITIES, order
+from ctxctl.model.findings import SEVERITIES, findings_order
 from ctxctl.trace.validate import validate_event
 
 CODES = [rule.code for rule in rules()]
@@ -122,7 +122,7 @@ def test_findings_come_in_one_order(tmp_path: Path) -> None:
     made.item("c", "x", metadata={"approved": True}).sent(["a", "b", "c"])
     linted = found(made.save(), "all")
     assert [f.code for f in linted.findings] == ["CTX022", "CTX010"]
-    assert linted.findings == sorted(linted.findings, key=order)
+    assert linted.findings == sorted(linted.findings, key=findings_order)
 
 
 @pytest.mark.parametrize("where", ["item", "assembly"])
@@ -183,7 +183,7 @@ def test_a_rule_of_a_plug_in_is_one_of_the_rules(monkeypatch: pytest.MonkeyPatch
     from importlib import metadata
 
     from ctxctl.lint import registry
-    from ctxctl.lint.context import Look
+    from ctxctl.lint.context import StepContext
     from ctxctl.lint.rule import Hit
 
     class Shouting(Rule):
@@ -193,7 +193,7 @@ def test_a_rule_of_a_plug_in_is_one_of_the_rules(monkeypatch: pytest.MonkeyPatch
         name = "shouting"
         fix = "Speak softly."
 
-        def step(self, look: Look) -> Iterable[Hit]:
+        def step(self, look: StepContext) -> Iterable[Hit]:
             return [
                 Hit(p.item, f"{p.item} shouts", look.place(p.line), p.item)
                 for p in look.came

@@ -74,13 +74,13 @@ def limited(patch: pytest.MonkeyPatch, window: int) -> None:
     """Suppose a window for all steps."""
     from dataclasses import replace
 
-    from ctxctl.engine.replay.rules import Rules
+    from ctxctl.engine.replay.rules import ReplayRules
     from ctxctl.model.whatif import Limits
     from ctxctl.session import Inspector
 
     rules = Inspector.rules
 
-    def supposed(self: Inspector, *, skipped: bool = False) -> Rules:
+    def supposed(self: Inspector, *, skipped: bool = False) -> ReplayRules:
         return replace(rules(self, skipped=skipped), limits=Limits(window))
 
     patch.setattr(Inspector, "rules", supposed)

@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from ctxctl.analysis.blame import blame
+from ctxctl.analysis.blame import blame_frame
 from ctxctl.errors import UnavailableError
 from ctxctl.ingest.folder import Folder
 from ctxctl.plugins.luminarys import FORMAT
@@ -415,7 +415,7 @@ def test_each_answer_keeps_its_own_separator(tmp_path: Path) -> None:
     told = ["hint 1\n---\none", "two", "three\nhint 3", "four\n\nhint 4", 'hint 5\n---\n{"n": 5}']
     for n in range(5):
         assert inspector.assembled(n) == "\n".join(told[: n + 1])
-        found = blame(inspector, n)
+        found = blame_frame(inspector, n)
         assert found.text == inspector.assembled(n)
         assert found.joint.join(found.text[b.start : b.end] for b in found.blocks) == found.text
         assert found.joint_known == (n == 0), "what is between two answers nobody recorded"

@@ -11,7 +11,7 @@ from ctxctl.policies.fitting.overflow import (
     TruncateMiddle,
     TruncateTail,
 )
-from ctxctl.policies.fitting.units import units
+from ctxctl.policies.fitting.units import units_of
 from tests.unit.policies.fitting_help import candidate
 
 WINDOW = [
@@ -27,7 +27,7 @@ TOTAL = 385
 
 
 def test_units_hold_calls_with_their_results() -> None:
-    assert units(WINDOW) == [(0,), (1,), (2, 3), (4,), (5,), (6,)]
+    assert units_of(WINDOW) == [(0,), (1,), (2, 3), (4,), (5,), (6,)]
 
 
 def test_fifo_takes_the_oldest_whole_and_stops() -> None:

@@ -19,7 +19,7 @@ from ctxctl.policies.fitting.overflow import (
     TruncateMiddle,
     TruncateTail,
 )
-from ctxctl.policies.fitting.units import Protection, protected, size, units
+from ctxctl.policies.fitting.units import Protection, protected_indexes, tokens_of, units_of
 from tests.unit.policies.fitting_help import candidate, carried_out, windows
 
 POLICIES: list[Any] = [
@@ -41,14 +41,14 @@ def test_the_same_again(policy: Any, window: list[Candidate], cap: int) -> None:
 @given(policy=POLICY, window=windows(), cap=CAPS)
 def test_never_over_the_cap_unless_it_says_so(policy: Any, window: list[Candidate], cap: int) -> None:
     fit = policy.fit(window, Room(cap), None)
-    after = size(carried_out(window, fit))
-    assert (fit.verdict == "fits") == (size(window) <= cap)
+    after = tokens_of(carried_out(window, fit))
+    assert (fit.verdict == "fits") == (tokens_of(window) <= cap)
     if fit.verdict in ("fits", "fitted"):
         assert after <= cap
     if fit.verdict in ("rejected", "asks", "blocked"):
         assert carried_out(window, fit) == window
     if fit.verdict == "still_over":
-        assert size(window) > cap
+        assert tokens_of(window) > cap
 
 
 @settings(max_examples=150)
@@ -65,9 +65,9 @@ def test_what_it_gives_needs_nothing_more(policy: Any, window: list[Candidate], 
 def test_protected_stays_and_pairs_stay_together(policy: Any, window: list[Candidate], cap: int) -> None:
     fit = policy.fit(window, Room(cap), None)
     touched = {d.at for d in fit.drops} | {c.at for c in fit.cuts} | {s.at for s in fit.swaps}
-    assert touched.isdisjoint(protected(window, policy))
+    assert touched.isdisjoint(protected_indexes(window, policy))
     gone = {d.at for d in fit.drops}
-    for unit in units(window):
+    for unit in units_of(window):
         assert gone.isdisjoint(unit) or gone.issuperset(unit)
 
 
@@ -105,9 +105,9 @@ def test_what_left_stays_away(policy: Any, window: list[Candidate], cap: int, gr
     """As the conversation grows, nothing comes back while it would not fit."""
     early = policy.fit(window[:grown], Room(cap), None)
     late = policy.fit(window, Room(cap), early.state)
-    if size(window) > cap:
+    if tokens_of(window) > cap:
         gone = {window[d.at].name for d in early.drops}
-        free = {window[at].name for at in range(len(window)) if at not in protected(window, policy)}
+        free = {window[at].name for at in range(len(window)) if at not in protected_indexes(window, policy)}
         assert gone & free <= {window[d.at].name for d in late.drops}
 
 
@@ -128,8 +128,8 @@ def test_units_are_what_is_linked_at_all(links: list[list[str]], kept: set[int])
             unit |= near
             waiting += near
         plain.add(tuple(sorted(unit)))
-    assert units(window) == sorted(plain)
+    assert units_of(window) == sorted(plain)
     asked = {n for n in kept if n < len(window)}
     named = [c._replace(kind="plan") if n in asked else c for n, c in enumerate(window)]
     rules = Protection(protect_head=False, protect_recent=0, protect_kinds=("plan",))
-    assert protected(named, rules) == {n for unit in plain if asked & set(unit) for n in unit}
+    assert protected_indexes(named, rules) == {n for unit in plain if asked & set(unit) for n in unit}

@@ -13,7 +13,7 @@ from ctxctl.plugins.amplifier.policy.context_simple import Amplifier
 from ctxctl.plugins.amplifier.policy.contract import AmplifierContract
 from ctxctl.plugins.amplifier.policy.messages import of_candidates, total
 from ctxctl.plugins.sibyl.policy.packs import Sibyl
-from ctxctl.policies.fitting.units import units
+from ctxctl.policies.fitting.units import units_of
 from tests.unit.policies.fitting_help import candidate
 
 Case = list[Candidate]
@@ -79,7 +79,7 @@ def test_the_same_again_and_each_candidate_named_once(policy: Any, window: Case,
 @given(policy=st.sampled_from(POLICIES), window=talks(), cap=CAPS)
 def test_pairs_stay_together_and_the_system_prompt_stays(policy: Any, window: Case, cap: int) -> None:
     gone = {d.at for d in policy.fit(window, Room(cap), None).drops}
-    for unit in units(window):
+    for unit in units_of(window):
         assert gone.isdisjoint(unit) or gone.issuperset(unit)
     assert all(window[at].kind != "system_prompt" for at in gone)
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ctxctl
-from ctxctl.analysis.blame import blame
+from ctxctl.analysis.blame import blame_frame
 from ctxctl.report.html import frames
 from ctxctl.report.html.pack import dumped, escaped, plain
 from ctxctl.report.html.page import SCRIPTS
@@ -75,7 +75,7 @@ def test_the_step_since_which_a_copy_is_there_is_that_of_blame() -> None:
     with Inspector.open(DEMOS[0]) as inspector:
         inspector.outline()
         for ordinal in range(0, len(page.rows), 7):
-            made = blame(inspector, ordinal)
+            made = blame_frame(inspector, ordinal)
             for block, shown in zip(made.blocks, page.frame(ordinal), strict=True):
                 assert block.since is not None
                 assert shown["since"] == block.since.ordinal

@@ -11,8 +11,8 @@ from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
-from ctxctl.session.learned.gather import Gathered
-from ctxctl.session.learned.insert import Inserted
+from ctxctl.session.learned.gather import LearnedGatherer
+from ctxctl.session.learned.insert import LearnedInserter
 
 Json = dict[str, Any]
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
@@ -50,9 +50,9 @@ def of_capture(path: Path) -> list[Json]:
         return list(registry.events(importer, source, lambda _: None))
 
 
-def gathered(*streams: list[Json]) -> Gathered:
+def gathered(*streams: list[Json]) -> LearnedGatherer:
     """What streams of one recording tell."""
-    made = Gathered()
+    made = LearnedGatherer()
     for events in streams:
         made.take(events)
     return made
@@ -77,8 +77,10 @@ def frames(path: Path, learned: str = "none") -> list[tuple[str, list[tuple[str,
         ]
 
 
-def inserted(events: list[Json], made: Gathered, client: str = "c", version: str = "1.0") -> list[Json]:
+def inserted(
+    events: list[Json], made: LearnedGatherer, client: str = "c", version: str = "1.0"
+) -> list[Json]:
     """Events with what was learned put in."""
     learned = made.learned(client, version)
     assert learned is not None
-    return list(Inserted(learned).events(events))
+    return list(LearnedInserter(learned).events(events))

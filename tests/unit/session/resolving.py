@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from random import Random
 
-from ctxctl.analysis.blame import blame
+from ctxctl.analysis.blame import blame_frame
 from ctxctl.analysis.by_name import copies_by_name, life_by_name
-from ctxctl.analysis.why.answer import explain
+from ctxctl.analysis.why.answer import explain_item
 from ctxctl.errors import UsageError
 from ctxctl.session import Inspector
 from ctxctl.session.inventory import Inventory
@@ -22,12 +22,12 @@ def _log(inspector: Inspector, _last: int, name: str) -> str:
 
 
 def _why(inspector: Inspector, last: int, name: str) -> str:
-    found = explain(inspector, last, name)
+    found = explain_item(inspector, last, name)
     return NONE if found.state in ("unknown", "unread") else found.item
 
 
 def _blame(inspector: Inspector, last: int, name: str) -> str:
-    return copies_by_name(inspector, blame(inspector, last), name)[0]
+    return copies_by_name(inspector, blame_frame(inspector, last), name)[0]
 
 
 def _drop(inspector: Inspector, _last: int, name: str) -> str:

@@ -18,8 +18,8 @@ from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.session.calibration import chosen, sessions_of
 from ctxctl.tokens.calibrate import store
-from ctxctl.tokens.calibrate.expect import weighing
-from ctxctl.tokens.calibrate.shipped import over_shipped, shipped
+from ctxctl.tokens.calibrate.expect import model_weights
+from ctxctl.tokens.calibrate.shipped import over_shipped, shipped_calibration
 from tests.oracle.build import Event, assembly, at, event, inject, item, lines
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -98,7 +98,7 @@ def test_it_is_fitted_told_kept_and_used(traces: list[str], capsys: Out) -> None
     assert "(calibrated:o200k_base," in told
     assert run(["calibrate"]) == 0
     out = capsys.readouterr().out
-    for digest in (saved.digest, shipped().digest, over_shipped(saved).digest):
+    for digest in (saved.digest, shipped_calibration().digest, over_shipped(saved).digest):
         assert digest in out
 
 
@@ -321,8 +321,8 @@ def test_a_calibration_that_was_changed_is_not_used(traces: list[str], capsys: O
 
 
 def test_the_shipped_one_is_in_force_until_another_is_saved(traces: list[str], tmp_path: Path) -> None:
-    for name in (None, "saved", "shipped", shipped().digest, shipped().digest[:5]):
-        assert chosen(name).calibration == shipped(), name
+    for name in (None, "saved", "shipped", shipped_calibration().digest, shipped_calibration().digest[:5]):
+        assert chosen(name).calibration == shipped_calibration(), name
     assert chosen(None).origin == chosen("shipped").origin == "shipped"
     assert chosen("none").calibration is None
     run(["calibrate", *traces, "--save"])
@@ -330,9 +330,12 @@ def test_the_shipped_one_is_in_force_until_another_is_saved(traces: list[str], t
     assert own is not None
     assert found.calibration is not None
     assert (found.origin, found.own) == ("saved", (MODEL,))
-    assert {fit.model for fit in found.calibration.fits} == {MODEL, *(fit.model for fit in shipped().fits)}
-    assert found.calibration.common == shipped().common
-    assert chosen("shipped").calibration == shipped()
+    assert {fit.model for fit in found.calibration.fits} == {
+        MODEL,
+        *(fit.model for fit in shipped_calibration().fits),
+    }
+    assert found.calibration.common == shipped_calibration().common
+    assert chosen("shipped").calibration == shipped_calibration()
     # By its own digest, by the one that headers name, and as a file.
     path = store.folder() / f"{own.digest}.json"
     for name in (own.digest[:6], found.calibration.digest, found.calibration.digest[:6], str(path)):
@@ -347,7 +350,7 @@ def test_the_users_fit_takes_the_place_of_the_shipped_one_of_that_model(tmp_path
     run(["calibrate", *map(str, paths), "--save"])
     found = chosen(None).calibration
     assert found is not None
-    assert len(found.fits) == len(shipped().fits)
+    assert len(found.fits) == len(shipped_calibration().fits)
     fit = found.of("claude-opus-4-5", "o200k_base")
     assert fit is not None
     assert fit.weights[2] == pytest.approx(SLOPE, abs=0.01)
@@ -355,7 +358,7 @@ def test_the_users_fit_takes_the_place_of_the_shipped_one_of_that_model(tmp_path
 
 def test_what_an_earlier_version_saved_is_still_read() -> None:
     """It knows nothing of the error in tokens; what is measured on all captures stands in."""
-    told = json.loads(shipped().encode())
+    told = json.loads(shipped_calibration().encode())
     told.pop("common")
     for fit in told["fits"]:
         for name in ("spread", "blind_item", "blinds"):
@@ -367,8 +370,8 @@ def test_what_an_earlier_version_saved_is_still_read() -> None:
     (store.folder() / f"{digest}.json").write_bytes(raw + b"\n")
     (store.folder() / store.CURRENT).write_bytes(digest.encode())
     calibration = chosen(None).calibration
-    how = weighing(calibration, "klaude-opus-4-5", "o200k_base")
-    common = shipped().common
+    how = model_weights(calibration, "klaude-opus-4-5", "o200k_base")
+    common = shipped_calibration().common
     assert common is not None
     assert how.method == "calibrated:o200k_base"
     assert how.spread == common.estimate

@@ -7,7 +7,7 @@ from copy import copy
 from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run
 from ctxctl.providers.dialects.slots import structured
-from ctxctl.session.learned.book import decode, joined
+from ctxctl.session.learned.book import decode_set, joined_sets
 from tests.unit.session.learned_help import DUMP, NOTE, SYSTEM, TOOL, gathered, of_capture, part, stream
 
 
@@ -89,7 +89,7 @@ def test_secrets_are_gone_before_anything_is_kept_and_digests_are_of_what_is_kep
     assert kept is not None
     assert b"hunter2" not in kept.encode()
     assert kept.redacted == 1
-    assert decode(kept.encode()) == kept
+    assert decode_set(kept.encode()) == kept
 
 
 def test_of_two_recordings_tools_and_prompts_stay_and_reminders_must_agree() -> None:
@@ -102,7 +102,7 @@ def test_of_two_recordings_tools_and_prompts_stay_and_reminders_must_agree() -> 
     ).learned("c", "1.0")
     assert one is not None
     assert two is not None
-    both = joined(one, two)
+    both = joined_sets(one, two)
     assert [(item.kind, item.varies) for item in both.threads["main"]] == [
         ("tool_definition", False), ("system_prompt", True), ("policy_note", False),
     ]  # fmt: skip

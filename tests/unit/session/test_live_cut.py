@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.session.live import Live
+from ctxctl.session.live import LiveSession
 
 
 def requests(count: int) -> list[bytes]:
@@ -25,7 +25,7 @@ def test_a_capture_that_loses_its_end_is_followed_to_where_it_ends(tmp_path: Pat
     path = tmp_path / "requests.jsonl"
     lines = requests(5)
     path.write_bytes(b"".join(lines))
-    with Live(path) as live:
+    with LiveSession(path) as live:
         wait_for(live, 5)
         path.write_bytes(b"".join(lines[:left]))
         wait_for(live, left)
@@ -36,7 +36,7 @@ def test_a_capture_that_loses_its_end_is_followed_to_where_it_ends(tmp_path: Pat
         assert live.finish().state == "over"
 
 
-def wait_for(live: Live, steps: int) -> None:
+def wait_for(live: LiveSession, steps: int) -> None:
     for _ in range(100):
         news = live.poll(0.1)
         if news.state == "following" and len(news.rows) == steps:

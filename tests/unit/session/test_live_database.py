@@ -13,7 +13,7 @@ import pytest
 
 from ctxctl.model.results import Step, Turn
 from ctxctl.session import Inspector, live_capture
-from ctxctl.session.live import Live
+from ctxctl.session.live import LiveSession
 
 Json = dict[str, Any]
 TOKENS = {"input": 900, "output": 20, "reasoning": 0, "cache": {"read": 0, "write": 0}}
@@ -73,7 +73,7 @@ class Program:
         self.database.commit()
 
 
-def looked_at(live: Live) -> None:
+def looked_at(live: LiveSession) -> None:
     for _ in range(3):
         if isinstance(live._feed, live_capture.CaptureFeed):
             live._feed._free_at = 0.0
@@ -87,7 +87,7 @@ def test_new_steps_are_shown_and_a_turn_is_over_with_its_last_message(
     path = tmp_path / "opencode.db"
     told: list[tuple[str, Step | Turn]] = []
     moment = ""
-    with Live(path, take=lambda one: told.append((moment, one))) as live:  # type: ignore[arg-type]
+    with LiveSession(path, take=lambda one: told.append((moment, one))) as live:  # type: ignore[arg-type]
         looked_at(live)
         with closing((program := Program(path)).database):
             for turn in (1, 2):

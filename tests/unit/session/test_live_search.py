@@ -8,17 +8,17 @@ from threading import Thread
 import msgspec
 import pytest
 
-from ctxctl.analysis.search import search
-from ctxctl.engine.query import parse
+from ctxctl.analysis.search import search_trace
+from ctxctl.engine.query import parse_query
 from ctxctl.model.hits import Hit
 from ctxctl.session import Inspector
-from ctxctl.session.live import Live, News
+from ctxctl.session.live import LiveNews, LiveSession
 
 ROOT = Path(__file__).parent.parent.parent.parent
 
 
 def hits(inspector: Inspector, text: str) -> list[Hit]:
-    return [hit for found in search(inspector, parse(text), lambda: None) for hit in found.hits]
+    return [hit for found in search_trace(inspector, parse_query(text), lambda: None) for hit in found.hits]
 
 
 def by_step(found: list[Hit]) -> list[str]:
@@ -31,7 +31,7 @@ def test_hits_are_those_of_what_was_read(tmp_path: Path, source: str) -> None:
     lines = (ROOT / source).read_bytes().splitlines(keepends=True)
     path = tmp_path / "run.jsonl"
     path.write_bytes(b"".join(lines[:4]))
-    news: list[News] = []
+    news: list[LiveNews] = []
     faults: list[BaseException] = []
     searched = 0
     over = False
@@ -50,7 +50,7 @@ def test_hits_are_those_of_what_was_read(tmp_path: Path, source: str) -> None:
                 faults.append(error)
                 return
 
-    with Live(path) as live:
+    with LiveSession(path) as live:
         reader = Thread(target=look)
         reader.start()
         try:

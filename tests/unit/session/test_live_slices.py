@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctxctl.session import Inspector
-from ctxctl.session.live import Live
+from ctxctl.session.live import LiveSession
 from ctxctl.session.live_inspector import _BETWEEN
 from ctxctl.tokens.cache import CountCache
 from tests.oracle.build import lines
@@ -26,7 +26,7 @@ def trace(tmp_path: Path) -> Path:
 
 
 def test_it_stops_between_events_and_shows_what_it_has(trace: Path) -> None:
-    with Inspector.open(trace) as whole, Live(trace) as live:
+    with Inspector.open(trace) as whole, LiveSession(trace) as live:
         expected = [whole.step(row.ordinal) for row in whole.outline().rows]
         news = live.poll(0)
         inspector = news.inspector

@@ -10,7 +10,7 @@ import pytest
 
 from ctxctl.errors import UsageError
 from ctxctl.session import Inspector
-from ctxctl.session.live import Live, News
+from ctxctl.session.live import LiveNews, LiveSession
 
 ROOT = Path(__file__).parent.parent.parent.parent
 
@@ -21,7 +21,7 @@ def test_steps_are_opened_while_the_trace_grows(tmp_path: Path, source: str) -> 
     path = tmp_path / "run.jsonl"
     lines = data.splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:4]))
-    news: list[News] = []
+    news: list[LiveNews] = []
     faults: list[BaseException] = []
     over = False
     opened = 0
@@ -51,7 +51,7 @@ def test_steps_are_opened_while_the_trace_grows(tmp_path: Path, source: str) -> 
                 faults.append(error)
                 return
 
-    with Live(path) as live:
+    with LiveSession(path) as live:
         reader = Thread(target=look)
         reader.start()
         try:

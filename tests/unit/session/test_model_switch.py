@@ -27,7 +27,7 @@ SENT = (ASKS[:1], (ASKS[0], SAYS[0], ASKS[1]), (ASKS[0], SAYS[0], ASKS[1], SAYS[
 
 
 def counted(model: str, texts: tuple[str, ...]) -> int:
-    made = encodings.get(MODELS[model])
+    made = encodings.get_encoding(MODELS[model])
     return sum(len(made.encode_ordinary(text)) for text in texts)
 
 

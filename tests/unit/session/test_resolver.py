@@ -9,8 +9,8 @@ import pytest
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 from ctxctl.session import Inspector
-from ctxctl.session.history.cache import chronicle_of
-from ctxctl.session.resolver import Found, resolve
+from ctxctl.session.history.cache import item_history_of
+from ctxctl.session.resolver import ItemFound, resolve_item
 from tests.unit.session.resolving import DOORS, NONE, answers, names
 
 TRACES = Path(__file__).parents[3] / "traces"
@@ -35,7 +35,9 @@ def _in(inspector: Inspector, name: str, main: set) -> bool:  # type: ignore[typ
     if not name:
         return True
     inventory = inspector.items()
-    return resolve(inventory, name, inspector.text, main) == resolve(inventory, name, inspector.text)
+    return resolve_item(inventory, name, inspector.text, main) == resolve_item(
+        inventory, name, inspector.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,8 +51,8 @@ def _in(inspector: Inspector, name: str, main: set) -> bool:  # type: ignore[typ
 def test_by_what_it_is_found(name: str, item: str, how: str | None) -> None:
     with Inspector.open(NOTES) as inspector:
         assert set(answers(inspector, name).values()) == {item}
-        found = resolve(inspector.items(), name, inspector.text)
-    assert isinstance(found, Found)
+        found = resolve_item(inspector.items(), name, inspector.text)
+    assert isinstance(found, ItemFound)
     assert (found.candidate.item, found.how) == (item, how)
 
 
@@ -90,7 +92,7 @@ def test_an_item_that_was_only_a_candidate_has_a_name_too() -> None:
 def test_the_inventory_has_the_items_that_a_replay_meets(trace: str) -> None:
     with Inspector.open(TRACES / f"{trace}.jsonl") as inspector:
         inventory = {(k, item) for k, shelf in inspector.items().shelves.items() for item in shelf.came}
-        chronicle = chronicle_of(inspector)
+        chronicle = item_history_of(inspector)
         met = {(chronicle.threads[one.thread], one.item) for one in chronicle.entries()}
     assert inventory == met
 

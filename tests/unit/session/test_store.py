@@ -10,7 +10,7 @@ import pytest
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.ingest.build import digest_of
 from ctxctl.session.learned import store
-from ctxctl.session.learned.book import Item, Learned
+from ctxctl.session.learned.book import LearnedItem, LearnedSet
 
 
 @pytest.fixture(autouse=True)
@@ -18,9 +18,9 @@ def _data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CTXCTL_DATA_DIR", str(tmp_path / "data"))
 
 
-def made(client: str = "claude-code", version: str = "2.1.330", text: str = "You answer.") -> Learned:
-    item = Item("system_prompt", "system", digest_of(text))
-    return Learned(client, version, {"main": (item,)}, {item.digest: text})
+def made(client: str = "claude-code", version: str = "2.1.330", text: str = "You answer.") -> LearnedSet:
+    item = LearnedItem("system_prompt", "system", digest_of(text))
+    return LearnedSet(client, version, {"main": (item,)}, {item.digest: text})
 
 
 def test_a_set_is_private_and_comes_back_as_it_was() -> None:

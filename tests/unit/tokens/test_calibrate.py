@@ -15,14 +15,14 @@ from ctxctl.tokens.calibrate.calibration import (
     LEAST_STEPS,
     Calibration,
     Fit,
-    Refused,
+    RefusedModel,
     calibrate,
     decode,
     fitted,
 )
-from ctxctl.tokens.calibrate.errors import quantile, reason, summed, unrepeated
-from ctxctl.tokens.calibrate.expect import weighing
-from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, NOTHING, WIDTH, plus, weighed
+from ctxctl.tokens.calibrate.errors import distinct_segments, quantile, reason, summed
+from ctxctl.tokens.calibrate.expect import model_weights
+from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, NOTHING, WIDTH, vector_sum, weighed_tokens
 from ctxctl.tokens.calibrate.fit import fit, levels, median, overall
 from ctxctl.tokens.calibrate.points import Lane, Point, Row, family, plausible, rows_of
 
@@ -42,8 +42,8 @@ def lane(
         for at in range(len(CLASSES)):
             if dice.random() < 0.8:
                 came[at], came[at + len(CLASSES)] = dice.randrange(5, 3000), dice.randrange(1, 4)
-        sizes = plus(sizes, tuple(came))
-        billed = beyond + weighed(weights, sizes)
+        sizes = vector_sum(sizes, tuple(came))
+        billed = beyond + weighed_tokens(weights, sizes)
         points.append(Point(1, round(billed * (1 + dice.uniform(-noise, noise))), sizes))
     return Lane(MODEL, tuple(points))
 
@@ -128,7 +128,7 @@ def test_a_session_given_twice_counts_once() -> None:
     assert isinstance(twice, Fit)
     assert once.steps == twice.steps
     assert once.weights == twice.weights
-    assert len(unrepeated([*sessions, *sessions])) == 4
+    assert len(distinct_segments([*sessions, *sessions])) == 4
 
 
 def test_nothing_is_fitted_for_a_public_tokenizer() -> None:
@@ -144,20 +144,20 @@ def test_nothing_is_fitted_for_a_public_tokenizer() -> None:
         (Fit(**{**{f: getattr(known, f) for f in Fit.__struct_fields__}, "model": "gpt-4o"}),)
     )
     assert forged.of("gpt-4o", "o200k_base") is None
-    how = weighing(forged, "gpt-4o", "o200k_base")
+    how = model_weights(forged, "gpt-4o", "o200k_base")
     assert (how.method, set(how.slopes)) == ("exact:o200k_base", {1.0})
 
 
 def test_too_few_steps_are_refused_with_the_number() -> None:
     found = fitted(MODEL, [[lane(1, LEAST_STEPS)]], "o200k_base")
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedModel)
     assert f"too few steps to fit and to test: {LEAST_STEPS - 1}" in found.why
     assert isinstance(fitted(MODEL, [[lane(1, LEAST_STEPS + 1)]], "o200k_base"), Fit)
 
 
 def test_an_error_that_is_not_bounded_is_refused_and_told() -> None:
     found = fitted(MODEL, [[lane(seed, 30, noise=0.12)] for seed in range(4)], "o200k_base")
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedModel)
     assert "does not explain" in found.why
     assert found.next_size is not None
     assert found.next_size.p95 > 0.05
@@ -168,7 +168,7 @@ def test_a_slope_at_its_bound_is_refused() -> None:
     found = fitted(
         MODEL, [[lane(seed, 40, beyond=900_000, weights=steep)] for seed in range(4)], "o200k_base"
     )
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedModel)
     assert "runs into its bound" in found.why
 
 
@@ -204,7 +204,7 @@ def test_what_is_tested_was_not_fitted() -> None:
     """Sessions under two sets of weights: whichever is left out is predicted by the others' weights."""
     other = (*(0.8,) * len(CLASSES), *TRUE[len(CLASSES) :])
     sessions = [[lane(seed, 30)] for seed in range(4)] + [[lane(50, 30, weights=other)]]
-    found = held_out.tested(unrepeated(sessions))
+    found = held_out.predict_by_methods(distinct_segments(sessions))
     assert found.by == "sessions"
     assert len(found.next_size) == 5 * 29
     errors = sorted(miss.error for miss in found.next_size)
@@ -215,7 +215,7 @@ def test_what_is_tested_was_not_fitted() -> None:
 def test_a_miss_is_told_by_its_numbers() -> None:
     (start, *_), later = lane(1, 2).points, lane(1, 2).points[1]
     sessions = [[lane(seed, 30)] for seed in range(4)]
-    worst = max(held_out.tested(unrepeated(sessions)).next_size)
+    worst = max(held_out.predict_by_methods(distinct_segments(sessions)).next_size)
     assert "billed" in reason(worst)
     assert start.reported < later.reported
     assert summed([]) is None
@@ -237,13 +237,13 @@ def test_weights_stay_within_their_bounds_whatever_was_billed(
 ) -> None:
     points, sizes = [], NOTHING
     for reported, came in bills:
-        sizes = plus(sizes, tuple(came))
+        sizes = vector_sum(sizes, tuple(came))
         points.append(Point(dice.randrange(2), max(1, abs(reported)), sizes))
     weights = fit(rows_of(points))
     assert all(math.isfinite(w) for w in weights)
     assert all(bound.low <= w <= bound.high for w, bound in zip(weights, BOUNDS, strict=True))
     found = fitted(MODEL, [[Lane(MODEL, tuple(points))]], "o200k_base")
-    assert isinstance(found, Fit | Refused)
+    assert isinstance(found, Fit | RefusedModel)
     assert found == fitted(MODEL, [[Lane(MODEL, tuple(points))]], "o200k_base")
 
 

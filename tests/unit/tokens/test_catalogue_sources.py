@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 from ctxctl.report.catalogue import age, aged
-from ctxctl.tokens.catalogue.find import find
-from ctxctl.tokens.catalogue.table import load
+from ctxctl.tokens.catalogue.find import find_model
+from ctxctl.tokens.catalogue.table import load_table
 
 SCRIPT = Path(__file__).parent.parent.parent.parent / "scripts" / "build_models.py"
 
@@ -110,8 +110,8 @@ def test_an_age_in_words(of: str, told: str) -> None:
 
 
 def test_the_packaged_table_says_of_when_it_is() -> None:
-    assert aged(date.fromisoformat(load().date)) == f"of {load().date}, of today"
-    assert max(load().sources)[1]
+    assert aged(date.fromisoformat(load_table().date)) == f"of {load_table().date}, of today"
+    assert max(load_table().sources)[1]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_the_packaged_table_says_of_when_it_is() -> None:
     ["claude-opus-5", "claude-opus-5-5", "claude-sonnet-5", "claude-fable-5", "gpt-5.6-sol", "gpt-6.1-sol"],
 )
 def test_this_months_models_are_known(model: str) -> None:
-    known = find(model)
+    known = find_model(model)
     assert known.provider in ("anthropic", "openai")
     assert (known.window or known.max_input or 0) > 900_000
     assert known.prices.input

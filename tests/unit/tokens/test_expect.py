@@ -13,27 +13,27 @@ from ctxctl.tokens.calibrate.expect import (
     ENOUGH,
     SCALES,
     WIDTHS,
-    Learned,
-    Weighing,
+    BillsLearned,
+    ModelWeights,
     expected,
     half_width,
     method,
+    model_weights,
     refine,
     slopes,
-    weighing,
 )
 from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES
-from ctxctl.tokens.calibrate.relatives import kind, nearest
-from ctxctl.tokens.calibrate.shipped import PATH, shipped
-from ctxctl.tokens.calibrate.spread import Off, Spread, spread_of
+from ctxctl.tokens.calibrate.relatives import nearest_fit, relative_kind
+from ctxctl.tokens.calibrate.shipped import PATH, shipped_calibration
+from ctxctl.tokens.calibrate.spread import ErrorSpread, SizeError, spread_of
 
 ENCODING = "o200k_base"
 NONE = (0,) * len(CLASSES)
 RESULT = CLASSES.index("tool_result")
 
 
-def of(model: str | None) -> Weighing:
-    return weighing(shipped(), model, ENCODING)
+def of(model: str | None) -> ModelWeights:
+    return model_weights(shipped_calibration(), model, ENCODING)
 
 
 def moved(tokens: int) -> tuple[int, ...]:
@@ -41,8 +41,8 @@ def moved(tokens: int) -> tuple[int, ...]:
 
 
 def taught(
-    how: Weighing, true: float, bills: int, *, noise: float = 0.0, learned: Learned | None = None
-) -> Learned:
+    how: ModelWeights, true: float, bills: int, *, noise: float = 0.0, learned: BillsLearned | None = None
+) -> BillsLearned:
     """A thread that gets tool results and is billed `true` tokens for each that its slopes make of them."""
     dice = random.Random(3)
     size = 30_000
@@ -61,8 +61,8 @@ def test_a_public_tokenizer_is_exact_and_never_scaled() -> None:
     assert how.method == "exact:o200k_base"
     assert how.slopes == (1.0,) * len(CLASSES)
     assert slopes(how, taught(how, 1.4, 40)) == how.slopes
-    assert weighing(shipped(), "gpt-4", ENCODING).method == "estimate:o200k_base"
-    assert weighing(shipped(), "gpt-4", "cl100k_base").method == "exact:cl100k_base"
+    assert model_weights(shipped_calibration(), "gpt-4", ENCODING).method == "estimate:o200k_base"
+    assert model_weights(shipped_calibration(), "gpt-4", "cl100k_base").method == "exact:cl100k_base"
 
 
 def test_a_fitted_model_says_whose_numbers_it_has() -> None:
@@ -98,24 +98,27 @@ def test_without_a_reason_nobody_stands_in(model: str | None) -> None:
     how = of(model)
     assert how.method == "estimate:o200k_base"
     assert how.slopes == (1.0,) * len(CLASSES)
-    assert weighing(None, "claude-opus-4-5", ENCODING).basis == expect.ESTIMATED
+    assert model_weights(None, "claude-opus-4-5", ENCODING).basis == expect.ESTIMATED
 
 
 def test_nothing_fitted_with_another_encoding_is_used() -> None:
-    assert weighing(shipped(), "claude-opus-4-5", "cl100k_base").method == "estimate:cl100k_base"
+    assert (
+        model_weights(shipped_calibration(), "claude-opus-4-5", "cl100k_base").method
+        == "estimate:cl100k_base"
+    )
 
 
 def test_the_groups_are_told_by_version() -> None:
-    groups = {name: found.group for name in shipped_names() if (found := kind(name))}
+    groups = {name: found.group for name in shipped_names() if (found := relative_kind(name))}
     assert groups["claude-opus-4-6"] == "claude"
     assert groups["claude-opus-4-8"] == "newer claude"
-    assert kind("claude-3-5-haiku") == ("claude", (3, 5), "haiku")
-    assert nearest("claude-haiku-4-6", shipped().fits).model == "claude-opus-4-6"  # type: ignore[union-attr]
-    assert nearest("llama-3.3-70b", shipped().fits) is None
+    assert relative_kind("claude-3-5-haiku") == ("claude", (3, 5), "haiku")
+    assert nearest_fit("claude-haiku-4-6", shipped_calibration().fits).model == "claude-opus-4-6"  # type: ignore[union-attr]
+    assert nearest_fit("llama-3.3-70b", shipped_calibration().fits) is None
 
 
 def shipped_names() -> list[str]:
-    return [fit.model for fit in shipped().fits]
+    return [fit.model for fit in shipped_calibration().fits]
 
 
 def test_the_next_size_is_the_last_bill_and_what_came() -> None:
@@ -211,7 +214,7 @@ def test_whatever_was_billed_all_stays_within_bounds(
     bills: list[tuple[list[int], list[int], int, int, int, int, bool]], model: str
 ) -> None:
     how = of(model)
-    learned: Learned | None = None
+    learned: BillsLearned | None = None
     low, high = SCALES[how.basis]
     for came, items, change, size, blind, requests, broken in bills:
         learned = refine(
@@ -226,18 +229,18 @@ def test_whatever_was_billed_all_stays_within_bounds(
 
 def test_a_spread_holds_what_it_was_made_of_and_no_more_than_needed() -> None:
     dice = random.Random(5)
-    offs = [Off(dice.gauss(0, 20 + 0.1 * m), m) for m in (dice.randrange(0, 5000) for _ in range(800))]
+    offs = [SizeError(dice.gauss(0, 20 + 0.1 * m), m) for m in (dice.randrange(0, 5000) for _ in range(800))]
     found = spread_of(offs)
     within = sum(abs(off.error) <= found.of(1, off.moved, 0) for off in offs) / len(offs)
     assert 0.9 <= within <= 0.94
     assert 0.12 < found.moved < 0.25
     assert spread_of(offs[::-1]) == found
-    assert spread_of([]) == Spread(0.0, 0.0)
+    assert spread_of([]) == ErrorSpread(0.0, 0.0)
     assert found.of(0, 0, 0) == found.of(1, 0, 0), "the expected request is one"
 
 
 def test_what_is_shipped_holds_names_of_models_and_numbers_and_nothing_else() -> None:
-    made = shipped()
+    made = shipped_calibration()
     assert made.common is not None
     assert len(made.fits) >= 8
     assert PATH.stat().st_size < 64_000

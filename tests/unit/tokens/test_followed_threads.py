@@ -7,17 +7,17 @@ import random
 import pytest
 
 from ctxctl.tokens.calibrate import expect
-from ctxctl.tokens.calibrate.expect import Weighing, weighing
+from ctxctl.tokens.calibrate.expect import ModelWeights, model_weights
 from ctxctl.tokens.calibrate.features import CLASSES
-from ctxctl.tokens.calibrate.following import NOTHING, SWITCHED, Following, foretell
-from ctxctl.tokens.calibrate.shipped import shipped
+from ctxctl.tokens.calibrate.following import NOTHING, SWITCHED, ThreadExpectation, expected_request
+from ctxctl.tokens.calibrate.shipped import shipped_calibration
 
 RESULT = CLASSES.index("tool_result")
 OPUS, NEWER = "claude-opus-4-5", "claude-opus-4-8"
 
 
-def of(model: str) -> Weighing:
-    return weighing(shipped(), model, "o200k_base")
+def of(model: str) -> ModelWeights:
+    return model_weights(shipped_calibration(), model, "o200k_base")
 
 
 def results(tokens: int) -> tuple[int, ...]:
@@ -25,20 +25,20 @@ def results(tokens: int) -> tuple[int, ...]:
 
 
 def test_nothing_is_foretold_before_the_first_bill() -> None:
-    thread = Following().entered(results(5000), NOTHING)
-    assert foretell(thread, OPUS, of(OPUS), 5000) is None
+    thread = ThreadExpectation().entered(results(5000), NOTHING)
+    assert expected_request(thread, OPUS, of(OPUS), 5000) is None
     thread = thread.billed(OPUS, of(OPUS), 30_000, 5000).entered(results(400), NOTHING)
-    told = foretell(thread, OPUS, of(OPUS), 5400)
+    told = expected_request(thread, OPUS, of(OPUS), 5400)
     assert told is not None
     assert told.size == 30_400
 
 
 def test_requests_without_a_bill_add_up_and_make_it_less_sure() -> None:
-    thread = Following().entered(results(5000), NOTHING).billed(OPUS, of(OPUS), 30_000, 5000)
+    thread = ThreadExpectation().entered(results(5000), NOTHING).billed(OPUS, of(OPUS), 30_000, 5000)
     once = thread.entered(results(300), results(1))
     twice = once.entered(results(200), results(1))
     assert (twice.moved[RESULT], twice.items[RESULT], twice.requests) == (500, 2, 2)
-    first, second = (foretell(t, OPUS, of(OPUS), 5500) for t in (once, twice))
+    first, second = (expected_request(t, OPUS, of(OPUS), 5500) for t in (once, twice))
     assert first is not None
     assert second is not None
     assert second.size == 30_500 + round(2 * of(OPUS).per_item[RESULT])
@@ -49,9 +49,9 @@ def test_requests_without_a_bill_add_up_and_make_it_less_sure() -> None:
 
 
 def test_a_newer_models_tokens_are_more_and_the_other_way_round() -> None:
-    thread = Following().entered(results(5000), NOTHING).billed(OPUS, of(OPUS), 30_000, 5000)
+    thread = ThreadExpectation().entered(results(5000), NOTHING).billed(OPUS, of(OPUS), 30_000, 5000)
     thread = thread.entered(results(0), NOTHING)
-    told = foretell(thread, NEWER, of(NEWER), 5000)
+    told = expected_request(thread, NEWER, of(NEWER), 5000)
     assert told is not None
     ratio = of(NEWER).slopes[RESULT] / of(OPUS).slopes[RESULT]
     assert 1.2 < ratio < 1.5
@@ -62,13 +62,13 @@ def test_a_newer_models_tokens_are_more_and_the_other_way_round() -> None:
     assert learned is not None
     assert (learned.bills, learned.informative) == (1, 0), "a change of model says nothing of the scale"
     assert there.of(OPUS) == thread.of(OPUS)
-    back = foretell(there.entered(NOTHING, NOTHING), OPUS, of(OPUS), 5000)
+    back = expected_request(there.entered(NOTHING, NOTHING), OPUS, of(OPUS), 5000)
     assert back is not None
     assert back.size == pytest.approx(39_000 / ratio, rel=0.01)
 
 
 def test_models_of_a_thread_are_forgotten_but_for_the_last() -> None:
-    thread = Following()
+    thread = ThreadExpectation()
     for n in range(30):
         thread = thread.entered(NOTHING, NOTHING).billed(f"claude-opus-4-{n}", of(OPUS), 1000, 10)
     assert len(thread.learned) == 8
@@ -82,13 +82,13 @@ def test_nine_of_ten_bills_of_a_noisy_thread_are_within_the_error(model: str) ->
     dice = random.Random(11)
     how, within, late = of(model), [], []
     for noise in (0.01, 0.05, 0.3, 2.0):
-        thread, size, recorded = Following().entered(NOTHING, NOTHING), 40_000, 0
+        thread, size, recorded = ThreadExpectation().entered(NOTHING, NOTHING), 40_000, 0
         thread = thread.billed(model, how, size, recorded)
         for n in range(120):
             tokens = round(dice.randrange(100, 3000) * expect.slopes(how, thread.of(model))[RESULT])
             recorded += tokens
             thread = thread.entered(results(tokens), NOTHING)
-            told = foretell(thread, model, how, recorded)
+            told = expected_request(thread, model, how, recorded)
             assert told is not None
             size = max(1, size + round(tokens + dice.gauss(0, 1) * noise * 1500))
             within.append(abs(told.size - size) <= told.half)
@@ -101,7 +101,7 @@ def test_nine_of_ten_bills_of_a_noisy_thread_are_within_the_error(model: str) ->
 
 def test_it_is_the_same_from_any_step_on() -> None:
     how = of(OPUS)
-    states = [Following()]
+    states = [ThreadExpectation()]
     for n in range(40):
         after = states[-1].entered(results(100 * n), results(1), blind=n % 3 == 0, broken=n % 11 == 10)
         states.append(after.billed(OPUS, how, 20_000 + 120 * n * n, 50 * n * n) if n % 4 else after)

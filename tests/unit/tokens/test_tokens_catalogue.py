@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.tokens.catalogue.find import find, near
+from ctxctl.tokens.catalogue.find import find_model, near_names
 from ctxctl.tokens.catalogue.names import provider_of, spellings
-from ctxctl.tokens.catalogue.table import Prices, Row, Table, Tier, load
+from ctxctl.tokens.catalogue.table import Prices, Row, Table, Tier, load_table
 
 
 def row(provider: str, model: str, window: int | None = 100, **more: object) -> Row:
@@ -67,37 +67,39 @@ TABLE = Table(
     ],
 )  # fmt: skip
 def test_a_name_and_what_is_known(name: str, provider: str | None, window: int | None, how: str) -> None:
-    known = find(name, provider, table=TABLE)
+    known = find_model(name, provider, table=TABLE)
     assert (known.window, known.how) == (window, how)
     assert known.sure == (how in ("listed", "agreed"))
 
 
 def test_a_provider_that_does_not_list_it_is_said() -> None:
-    assert find("gpt-9", "groq", table=TABLE).note.startswith("groq does not list it. As openai serves it")
+    assert find_model("gpt-9", "groq", table=TABLE).note.startswith(
+        "groq does not list it. As openai serves it"
+    )
 
 
 def test_a_disputed_model_lists_who_says_what_and_claims_nothing() -> None:
-    known = find("llama-z", table=TABLE)
+    known = find_model("llama-z", table=TABLE)
     assert {(other.provider, other.window) for other in known.others} == {("groq", 64), ("cerebras", 32)}
     assert (known.provider, known.max_input, known.prices) == (None, None, Prices())
 
 
 def test_a_fine_tune_has_no_price() -> None:
-    assert find("ft:gpt-9:acme::x1", table=TABLE).prices == Prices()
-    assert find("gpt-9", "openai", table=TABLE).prices == Prices(1.0, 2.0)
+    assert find_model("ft:gpt-9:acme::x1", table=TABLE).prices == Prices()
+    assert find_model("gpt-9", "openai", table=TABLE).prices == Prices(1.0, 2.0)
 
 
 def test_the_address_names_the_provider() -> None:
-    assert find("gpt-9", url="https://acme.openai.azure.com/openai/x", table=TABLE).window == 272
+    assert find_model("gpt-9", url="https://acme.openai.azure.com/openai/x", table=TABLE).window == 272
     assert provider_of(None, "https://api.openai.com.evil.example/v1") is None
     assert provider_of(None, "http://[half") is None
 
 
 def test_the_users_own_goes_first_and_takes_the_rest_from_another() -> None:
     own = {"mine": {"like": "gpt-tiered", "window": 50}, "gpt-9": {"window": 7, "input_price": 0.5}}
-    mine = find("mine", own=own, table=TABLE)
+    mine = find_model("mine", own=own, table=TABLE)
     assert (mine.window, mine.how, mine.prices.output, len(mine.tiers)) == (50, "settings", 2.0, 1)
-    other = find("GPT-9", own=own, table=TABLE)
+    other = find_model("GPT-9", own=own, table=TABLE)
     assert (other.window, other.prices, other.max_input) == (7, Prices(0.5), None)
 
 
@@ -105,11 +107,11 @@ def test_the_users_own_goes_first_and_takes_the_rest_from_another() -> None:
 def test_any_name_is_read_in_bounded_steps(name: str) -> None:
     read = list(spellings(name))
     assert len(read) == len({(s.name, s.provider) for s in read}) <= 48
-    find(name, table=TABLE)
+    find_model(name, table=TABLE)
 
 
 def test_the_packaged_table_is_sound() -> None:
-    table = load()
+    table = load_table()
     assert len(table.rows) > 4000
     assert len(table.date) == 10
     for entry in table.rows:
@@ -123,7 +125,7 @@ def test_the_packaged_table_is_sound() -> None:
 
 def test_known_facts() -> None:
     """Limits that OpenAI and Anthropic publish, as of the table's day."""
-    gpt = find("gpt-5", "openai")
+    gpt = find_model("gpt-5", "openai")
     assert (gpt.window, gpt.max_input, gpt.max_output) == (400_000, 272_000, 128_000)
-    assert find("claude-sonnet-4-5-20250929", "anthropic").window == 200_000
-    assert "gpt-5" in near("gtp-5")
+    assert find_model("claude-sonnet-4-5-20250929", "anthropic").window == 200_000
+    assert "gpt-5" in near_names("gtp-5")

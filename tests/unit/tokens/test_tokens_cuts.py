@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ctxctl.tokens import chunks, cuts
 from ctxctl.tokens.cuts import Cuts
-from ctxctl.tokens.encodings import PATTERNS, get, ranks
+from ctxctl.tokens.encodings import PATTERNS, get_encoding, ranks
 
 BASES: Final = ("o200k_base", "cl100k_base")
 CLASSES: Final = (
@@ -60,7 +60,7 @@ def pieces(base: str, text: str) -> list[str]:
 
 def check(base: str, text: str) -> int:
     """Hold every rule at every place of a text; how many cuts there were."""
-    encoding = get(base)
+    encoding = get_encoding(base)
     whole = encoding.encode_ordinary(text)
     parts = pieces(base, text)
     found = Cuts(base, text)
@@ -143,7 +143,7 @@ def test_classes_are_what_they_are_called() -> None:
     )
 )
 def test_merge_is_what_tiktoken_does(base: str, piece: bytes) -> None:
-    encoding = get(base)
+    encoding = get_encoding(base)
     if piece not in ranks(base):
         tokens = encoding._encode_single_piece(piece)
         assert chunks.merge(piece, ranks(base)) == [

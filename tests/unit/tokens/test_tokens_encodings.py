@@ -54,8 +54,8 @@ def test_get_builds_one_object_without_a_network(name: str, monkeypatch: pytest.
         raise AssertionError("read a file")
 
     monkeypatch.setattr(tiktoken.load, "read_file", fail)
-    encoding = encodings.get(name)
-    assert encoding is encodings.get(name)
+    encoding = encodings.get_encoding(name)
+    assert encoding is encodings.get_encoding(name)
     assert encoding.name == name
     assert (
         encoding.decode(encoding.encode_ordinary("Zwölf Boxkämpfer, 你好 🎉")) == "Zwölf Boxkämpfer, 你好 🎉"
@@ -65,7 +65,7 @@ def test_get_builds_one_object_without_a_network(name: str, monkeypatch: pytest.
 
 def test_unknown_encoding_names_the_known_ones() -> None:
     with pytest.raises(UsageError) as caught:
-        encodings.get("p50k_base")
+        encodings.get_encoding("p50k_base")
     assert caught.value.slug == "unknown-encoding"
     assert "p50k_base" in caught.value.message
     assert all(name in (caught.value.hint or "") for name in encodings.NAMES)
@@ -74,7 +74,7 @@ def test_unknown_encoding_names_the_known_ones() -> None:
 def test_importing_is_cheap() -> None:
     code = (
         "import sys; from ctxctl.tokens import cache, chunks, counter, encodings, models; "
-        "models.resolve('gpt-4o'); counter.Counter('o200k_base', cache.CountCache('nowhere')); "
+        "models.resolve_encoding('gpt-4o'); counter.Counter('o200k_base', cache.CountCache('nowhere')); "
         "print([m for m in ('tiktoken', 'sqlite3', 'platformdirs', 'regex') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,9 +6,9 @@ import pytest
 
 from ctxctl.tokens.catalogue import limits
 from ctxctl.tokens.catalogue.clients import LARGE, SMALL, client_window, numbers
-from ctxctl.tokens.catalogue.find import find
+from ctxctl.tokens.catalogue.find import find_model
 from ctxctl.tokens.catalogue.limits import KnownLimit, LimitBook, contradicted, known_limit
-from ctxctl.tokens.catalogue.table import Prices, Row, Table, load
+from ctxctl.tokens.catalogue.table import Prices, Row, Table, load_table
 
 
 def row(provider: str, model: str, window: int | None, max_input: int | None = None) -> Row:
@@ -161,13 +161,13 @@ def test_versions(text: str | None, found: tuple[int, int, int] | None) -> None:
 
 def test_the_book_looks_a_model_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    real = find
+    real = find_model
 
     def counted(model: str, *rest: object, **more: object) -> object:
         calls.append(model)
         return real(model, *rest, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(limits, "find", counted)
+    monkeypatch.setattr(limits, "find_model", counted)
     book = LimitBook()
     assert book.of("gpt-5", "openai") is book.of("gpt-5", "openai")
     book.of("gpt-5", "openai", "codex", "0.1.2")
@@ -175,8 +175,8 @@ def test_the_book_looks_a_model_up_once(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_packed_table_is_dated_in_the_note() -> None:
-    row = load().row("anthropic", "claude-opus-4-5")
+    row = load_table().row("anthropic", "claude-opus-4-5")
     assert row is not None
-    told = load().source_of(row)
+    told = load_table().source_of(row)
     assert told.startswith("litellm, ")
     assert told in known_limit("claude-opus-4-5", "anthropic").note

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tiktoken.model import MODEL_PREFIX_TO_ENCODING, MODEL_TO_ENCODING
 
 from ctxctl.tokens.encodings import NAMES
-from ctxctl.tokens.models import COMMON, is_known, near, resolve
+from ctxctl.tokens.models import COMMON, is_known, near_models, resolve_encoding
 
 # A prefix that does not end a word gets something after it that does.
 PREFIXED = {
@@ -19,7 +19,7 @@ PREFIXED = {
 
 @pytest.mark.parametrize(("model", "encoding"), [*MODEL_TO_ENCODING.items(), *PREFIXED.items()])
 def test_agrees_with_tiktoken(model: str, encoding: str) -> None:
-    known = resolve(model)
+    known = resolve_encoding(model)
     if encoding in NAMES:
         assert (known.encoding, known.known, known.assumed) == (encoding, True, "")
     else:
@@ -59,7 +59,7 @@ def test_agrees_with_tiktoken(model: str, encoding: str) -> None:
     ],
 )
 def test_families(model: str, encoding: str) -> None:
-    assert resolve(model) == (model, encoding, True, "")
+    assert resolve_encoding(model) == (model, encoding, True, "")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_families(model: str, encoding: str) -> None:
      "somebody/gpt-4o", "o2", "o10", "gpt", "text-davinci-003", "code-davinci-002", "gpt2", "ada"],
 )  # fmt: skip
 def test_others_are_assumed_and_say_so(model: str) -> None:
-    found = resolve(model)
+    found = resolve_encoding(model)
     assert (found.encoding, found.known) == ("o200k_base", False)
     assert found.assumed.startswith(model)
     assert "o200k_base" in found.assumed
@@ -77,14 +77,14 @@ def test_others_are_assumed_and_say_so(model: str) -> None:
 
 @pytest.mark.parametrize("model", [None, "", "  "])
 def test_no_model(model: str | None) -> None:
-    assert resolve(model).encoding == "o200k_base"
-    assert not resolve(model).known
-    assert "names no model" in resolve(model).assumed
+    assert resolve_encoding(model).encoding == "o200k_base"
+    assert not resolve_encoding(model).known
+    assert "names no model" in resolve_encoding(model).assumed
 
 
 @given(st.text(max_size=300))
 def test_any_name_resolves(model: str) -> None:
-    found = resolve(model)
+    found = resolve_encoding(model)
     assert found.encoding in NAMES
     assert found.known == (found.assumed == "")
     assert len(found.assumed) < 250
@@ -104,8 +104,8 @@ def test_models_of_which_nothing_is_known(model: str) -> None:
 
 
 def test_near_names() -> None:
-    assert "gpt-4o" in near("gpt-40")
-    assert near("house-modal", ["house-model"]) == ["house-model"]
-    assert len(near("gpt", ["gpt-a", "gpt-b", "gpt-c", "gpt-d"])) <= 3
-    assert near("\x1b[31m" * 10_000) == []
+    assert "gpt-4o" in near_models("gpt-40")
+    assert near_models("house-modal", ["house-model"]) == ["house-model"]
+    assert len(near_models("gpt", ["gpt-a", "gpt-b", "gpt-c", "gpt-d"])) <= 3
+    assert near_models("\x1b[31m" * 10_000) == []
     assert all(is_known(name) for name in COMMON)

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.trace.encode import InvalidEventError, head_of, inline, line_of, line_of_parts, reference
+from ctxctl.trace.encode import (
+    InvalidEventError,
+    head_of,
+    line_of,
+    line_of_parts,
+    with_content,
+    with_reference,
+)
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 JSON = st.recursive(
@@ -51,9 +58,9 @@ def test_parts_make_the_line_of_the_event(
     data: tuple[bytes, ...] = (orjson.dumps(body),)
     record = dict(body)
     if content is not None and shows:
-        data, record = inline(*data, raw), {**body, "content_mode": "inline", "content": content}
+        data, record = with_content(*data, raw), {**body, "content_mode": "inline", "content": content}
     elif content is not None:
-        data = reference(*data, digest)
+        data = with_reference(*data, digest)
         record = {**body, "content_mode": "ref", "content_ref": f"sha256:{digest}"}
     made = line_of_parts(
         head_of("0.1.1", "w"), number, "context.item.added", orjson.dumps(source), time.encode(),

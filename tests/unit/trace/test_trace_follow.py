@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.trace.follow import Follower, OpenFile, PathFiles, Restart, Span
+from ctxctl.trace.follow import Follower, FollowRestart, OpenFile, PathFiles, Span
 
 
 class Tail:
@@ -28,7 +28,7 @@ class Tail:
         self.state = seen.state
         self.slugs += [problem.slug for problem in seen.problems]
         for found in seen.found:
-            if isinstance(found, Restart):
+            if isinstance(found, FollowRestart):
                 self.why.append(found.problem.slug)
                 self.lines, before = [], 0
                 continue

@@ -32,7 +32,7 @@ from ctxctl.trace.source import Source
     ],
 )
 def test_judge(version: Any, verdict: str) -> None:
-    assert migrate.judge(version) == verdict
+    assert migrate.judge_version(version) == verdict
 
 
 def test_upgrade_writes_the_current_version_and_leaves_its_argument_alone() -> None:
@@ -42,11 +42,11 @@ def test_upgrade_writes_the_current_version_and_leaves_its_argument_alone() -> N
         {"schema_version": "0.1.0", "event_type": "x"},
     ):
         before = copy.deepcopy(event)
-        upgraded = migrate.upgrade(event)
+        upgraded = migrate.upgrade_event(event)
         assert event == before
         assert upgraded["schema_version"] == migrate.CURRENT
         assert upgraded.get("data", {}).get("schema_version", migrate.CURRENT) == migrate.CURRENT
-        assert migrate.upgrade(upgraded) == upgraded
+        assert migrate.upgrade_event(upgraded) == upgraded
 
 
 def test_every_step_leads_to_the_current_version() -> None:

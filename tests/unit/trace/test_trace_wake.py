@@ -6,12 +6,12 @@ import os
 import threading
 from pathlib import Path
 
-from ctxctl.trace.file_events import Waker
+from ctxctl.trace.file_events import FileWaiter
 
 
 def test_what_others_write_beside_it_holds_nobody_up(tmp_path: Path) -> None:
     """A wait ends when its time is over, not when the directory has come to rest."""
-    waker = Waker()
+    waker = FileWaiter()
     waker.at([str(tmp_path)], lambda path: os.path.basename(path) == "mine", deep=False)
     started, over = threading.Event(), threading.Event()
 
@@ -36,7 +36,7 @@ def test_what_others_write_beside_it_holds_nobody_up(tmp_path: Path) -> None:
 
 
 def test_what_is_waited_for_is_told(tmp_path: Path) -> None:
-    waker = Waker()
+    waker = FileWaiter()
     waker.at([str(tmp_path)], lambda path: os.path.basename(path) == "mine", deep=False)
     waker.wait(0.05, lambda: False)  # from here on it listens
     (tmp_path / "mine").write_text("x")

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Meta
 
 from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Moves, Outcome, Room, Seat, Verdict, characters
-from ctxctl.policies.fitting.grouping import Ground, Unit
-from ctxctl.policies.fitting.incremental_eviction import Line
-from ctxctl.policies.fitting.units import HEAD_SEGMENTS, Protection, drops, units
+from ctxctl.policies.fitting.grouping import Unit, UnitTable
+from ctxctl.policies.fitting.incremental_eviction import RankedQueue
+from ctxctl.policies.fitting.units import HEAD_SEGMENTS, Protection, drops_in_order, units_of
 
 _SYSTEM = frozenset({"system_prompt", "developer_instruction"})
 
@@ -47,7 +47,7 @@ class AmplifierContract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         left = {at for at in messages if candidates[at].name not in gone}
         chars = sum(_chars(candidates[at]) for at in left)
         if chars // 4 > room.cap * self.threshold:
-            for unit in units(candidates) if self.pairs else [(at,) for at in messages]:
+            for unit in units_of(candidates) if self.pairs else [(at,) for at in messages]:
                 if not self.literal and chars // 4 <= room.cap * self.target:
                     break
                 if not any(_stays(candidates[at]) for at in unit):
@@ -57,7 +57,11 @@ class AmplifierContract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         verdict: Verdict = "fitted" if away else "fits"
         if chars // 4 > room.cap:
             verdict = "still_over"
-        return Fit(verdict, drops(away, "budget_limit"), state=gone.union(candidates[at].name for at in away))
+        return Fit(
+            verdict,
+            drops_in_order(away, "budget_limit"),
+            state=gone.union(candidates[at].name for at in away),
+        )
 
     def keeper(self) -> Keeper | None:
         """The same from step to step, where units leave one after the other."""
@@ -77,14 +81,14 @@ class _Shedder:
 
     def __init__(self, policy: AmplifierContract) -> None:
         self._policy = policy
-        self._ground = Ground(Protection(protect_recent=0, protect_kinds=tuple(_SYSTEM)))
+        self._ground = UnitTable(Protection(protect_recent=0, protect_kinds=tuple(_SYSTEM)))
         self._names: set[str] = set()
         self._latest: list[str] = []
         """Names that left at the step before: copies of theirs follow."""
         self._away: dict[Seat, None] = {}
         self._chars = 0
         """Of the messages that are left."""
-        self._line = Line()
+        self._line = RankedQueue()
         self._changed: dict[Seat, None] = {}
         self._start: Moves | None = None
 

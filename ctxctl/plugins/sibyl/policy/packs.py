@@ -23,7 +23,7 @@ from ctxctl.plugins.sibyl.policy.markdown import (
     trailer,
 )
 from ctxctl.plugins.sibyl.policy.pieces import HEADER, KIND, SECTION, TRAILER, is_heading, shortened
-from ctxctl.policies.fitting.units import size
+from ctxctl.policies.fitting.units import tokens_of
 
 LAYERS: Final = {"wake": 8, "recall": 24, "deep_search": 50}
 _HINT: Final = "\n_Hint: "
@@ -83,7 +83,7 @@ class Sibyl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             cut = {at: text for at in items if (text := _cut(candidates[at], limit.content)) is not None}
             if cut:
                 return _fit(candidates, set(), cut, room)
-            return Fit("fits" if size(candidates) <= room.cap else "still_over")
+            return Fit("fits" if tokens_of(candidates) <= room.cap else "still_over")
         used = sum(characters(candidates[at]) + 1 for at in _header(candidates))
         kept: list[int] = []
         swaps: dict[int, str] = {}
@@ -269,7 +269,7 @@ def _headings(candidates: Sequence[Candidate]) -> list[int]:
 
 
 def _fit(candidates: Sequence[Candidate], gone: set[int], swaps: Mapping[int, str], room: Room) -> Fit:
-    kept = size(candidates) - size(candidates, gone)
+    kept = tokens_of(candidates) - tokens_of(candidates, gone)
     verdict: Verdict = "fitted" if kept <= room.cap else "still_over"
     drops = tuple(Drop(at, "budget_limit") for at in sorted(gone))
     return Fit(verdict, drops, swaps=tuple(Swap(at, swaps[at]) for at in sorted(swaps)))

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ctxctl.engine.textdiff.line_pairs import Effort, Span, changed_words, pairs
+from ctxctl.engine.textdiff.line_pairs import DiffEffort, Span, changed_words, line_pairs
 from ctxctl.engine.textdiff.line_pairs import Span as Words
 from ctxctl.labels import MINUS
 from ctxctl.text import cells, pad, visible
@@ -98,7 +98,7 @@ class Sheet:
 class _Maker:
     """Collects lines."""
 
-    def __init__(self, split: bool, effort: Effort) -> None:
+    def __init__(self, split: bool, effort: DiffEffort) -> None:
         self.split = split
         self.effort = effort
         self.left: list[str] = []
@@ -132,7 +132,7 @@ class _Maker:
 
     def block(self, minus: list[str], plus: list[str], old: int, new: int) -> None:
         """Lines `minus`, from number `old` on, became lines `plus`, from number `new` on."""
-        found = pairs(minus, plus, self.effort)
+        found = line_pairs(minus, plus, self.effort)
         if not self.split:
             of_old: dict[int, list[Span]] = {}
             of_new: dict[int, list[Span]] = {}
@@ -203,10 +203,10 @@ def _shared_rows(found: Sequence[tuple[int | None, int | None]]) -> Iterator[_Si
 
 
 def make(
-    sections: Iterable[Section], *, split: bool, whole: bool = False, effort: Effort | None = None
+    sections: Iterable[Section], *, split: bool, whole: bool = False, effort: DiffEffort | None = None
 ) -> Sheet:
     """Lay out diffs of texts; with `whole`, a diff is one hunk and needs no head."""
-    maker = _Maker(split, effort or Effort())
+    maker = _Maker(split, effort or DiffEffort())
     for section in sections:
         if section.heading is not None:
             maker.over(HEADING, section.heading)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ctxctl.engine.query import Query, QueryError, parse
+from ctxctl.engine.query import Query, QueryError, parse_query
 from ctxctl.model.hits import Found, Hit
 
 Phase = Literal["idle", "running", "done", "failed"]
@@ -80,7 +80,7 @@ def typed(state: Search, text: str) -> Search:
     if not text.strip():
         return replace(state, typed=text, query=None, fault=None)
     try:
-        return replace(state, typed=text, query=parse(text), fault=None)
+        return replace(state, typed=text, query=parse_query(text), fault=None)
     except QueryError as error:
         fault = Fault(error.column, error.what, error.hint or "")
         return replace(state, typed=text, query=None, fault=fault)

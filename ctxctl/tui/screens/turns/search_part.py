@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ctxctl.engine.query import QueryError, parse
+from ctxctl.engine.query import QueryError, parse_query
 from ctxctl.tui import keys
 from ctxctl.tui.layout import Piece
 from ctxctl.tui.lineedit import History
@@ -89,7 +89,7 @@ class SearchPart:
     def check_filter(self, prompt: Prompt, text: str) -> None:
         """Say what is wrong with what is typed."""
         try:
-            parse(text or "x")
+            parse_query(text or "x")
         except QueryError as error:
             prompt.note = error.what
         else:
@@ -98,7 +98,7 @@ class SearchPart:
     def take_filter(self, prompt: Prompt, text: str) -> None:
         """List these changes; all, where nothing is typed."""
         try:
-            only = parse(text) if text.strip() else None
+            only = parse_query(text) if text.strip() else None
         except QueryError as error:
             prompt.note = error.what
             return

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 
 from ctxctl.model.turnpairs import TurnPair
-from ctxctl.model.turnpairs import begun as begun_pair
+from ctxctl.model.turnpairs import turn_begun as begun_pair
 from ctxctl.model.whatif import Pair, Supposition, Totals
 from ctxctl.tui.screens.whatif.form import Form
 
