@@ -65,7 +65,7 @@ def removals(
 
 
 def explained_changes(found: FrameDiff, known: dict[str, Change]) -> FrameDiff:
-    """The same with the causes that the steps in between recorded, and none where there is none."""
+    """The comparison with the causes of removal that the steps in between recorded, if they recorded any."""
     changes = []
     for change in found.changes:
         if change.status == "removed":

@@ -20,7 +20,7 @@ from ctxctl.tokens.catalogue.rates import Priced, RateBook
 from ctxctl.tokens.counter import Counter
 
 MOST_WORK: Final = 2_500_000
-"""Candidates looked at in sessions under the policy (`fitted_runs.Session.work`): a few seconds."""
+"""Candidates looked at in sessions under the policy (`fitted.Session.work`): a few seconds."""
 KEPT: Final = 0.5
 """How much of a part stays when it is asked what shrinking it would do."""
 
@@ -136,7 +136,7 @@ class Estimate(NamedTuple):
     first_wanted: FirstTurn
     """The first turn that wants more than the cap: the policy has to do something, if it can."""
     first_between: Between
-    """The same as the middle of the runs and where nine of ten lie."""
+    """The turn of `first_wanted` in the middle run, and the turns between which nine of ten runs lie."""
     acted_between: Between
     over_between: Between
     """As `first_acted` and `first_over`."""

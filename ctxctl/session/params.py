@@ -203,7 +203,7 @@ def counting_room(encoding: str) -> CountingRoom:
 
 
 class CountingRoom(NamedTuple):
-    """A counter and the cache behind it."""
+    """A token counter and the cache of counts behind it."""
 
     counter: Counter
     cache: CountCache | None

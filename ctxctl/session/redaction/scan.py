@@ -26,7 +26,7 @@ _SAYS: Final = re.compile(rb'\s*:\s*"(?!(?:none|raw|not_redacted|unredacted)")')
 
 
 def trace_redacts(source: Source) -> bool:
-    """True where a trace does, and where a text of it looks as if."""
+    """Whether a trace records a redaction; also True where one of its texts looks like such a record."""
     if source.size < _LARGE or source.spooled:
         return file_redacts(source)
     known = _known(source)
@@ -38,7 +38,7 @@ def trace_redacts(source: Source) -> bool:
 
 
 def file_redacts(source: Source, at: int = 0) -> bool:
-    """The same of what follows a byte."""
+    """Whether what follows the byte `at` records a redaction; reads on until it finds one."""
     while data := source.read(at, _CHUNK + _OVERLAP):
         if _EVENT in data or _says(data):
             return True

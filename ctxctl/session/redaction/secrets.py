@@ -123,7 +123,7 @@ class _Tier:
         self._find: Any = None
 
     def without(self, secrets: Collection[str]) -> _Tier:
-        """The same without some."""
+        """A tier that lacks these secrets; itself where it holds none of them."""
         if self.secrets.keys().isdisjoint(secrets):
             return self
         gone = set(secrets)
