@@ -109,7 +109,7 @@ def memory_after(before: CacheMemory | None, now: BilledRequest) -> CacheMemory:
 
 
 def memory_unbilled(before: CacheMemory | None, prefix: int | None, time: str | None) -> CacheMemory | None:
-    """What to remember after an unbilled step: the prefix that it no longer shared is not expected of the next."""
+    """What to remember after an unbilled step; what it no longer began with is not expected next."""
     if before is None or prefix is None:
         return before
     return before._replace(prefix=min(before.prefix, prefix), time=time or before.time)
