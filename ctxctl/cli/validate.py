@@ -91,9 +91,9 @@ def _findings(inspector: Inspector) -> list[Problem]:
 
 def _returned(inspector: Inspector) -> Iterator[Problem]:
     """Texts that come back after they were redacted."""
-    if inspector.veil:
+    if inspector.redactor:
         for event in inspector.trace.events():
-            yield from inspector.veil.returns(event)
+            yield from inspector.redactor.returns(event)
 
 
 def _unbalanced(step: Step) -> str | None:
@@ -123,7 +123,9 @@ def _line_faults(inspector: Inspector) -> Iterator[Problem]:
             continue  # repaired and reported by the reader
         if isinstance(value, dict):
             for message in validate_event(value):
-                yield inspector.veil.problem(Problem(event.line, event.offset, "schema-violation", message))
+                yield inspector.redactor.problem(
+                    Problem(event.line, event.offset, "schema-violation", message)
+                )
             if declared := declarations(value):
                 message = f"a context record declares a runtime's outcome: {'; '.join(declared)}"
                 yield Problem(event.line, event.offset, "declares-runtime-status", message)

@@ -22,13 +22,13 @@ class Settling:
 
     Args:
         contents: The trace's.
-        veil: What was redacted anywhere in the trace.
+        redactor: What was redacted anywhere in the trace.
         cite: Contents are named by their digests, for an export as evidence.
     """
 
-    def __init__(self, contents: Contents, veil: Redactor, *, cite: bool) -> None:
+    def __init__(self, contents: Contents, redactor: Redactor, *, cite: bool) -> None:
         self._contents = contents
-        self._veil = veil
+        self._redactor = redactor
         self._cite = cite
 
     def applied(self, event: Event, line: Json, *, whole: bool = False) -> Json:
@@ -45,7 +45,7 @@ class Settling:
                 ]
                 data = {**data, "ordered_blocks": blocks}
             line = {**line, "data": data}
-        masked: Json = self._veil.value(line)
+        masked: Json = self._redactor.value(line)
         return masked
 
     def _settled(self, holder: Json, whole: bool, cite: bool) -> Json:
@@ -62,7 +62,7 @@ class Settling:
         if content is None:
             return holder
         text = content if isinstance(content, str) else canonical(content)
-        if self._veil.holds(text):
+        if self._redactor.holds(text):
             return _withheld(holder)
         if cite:
             return _cited(holder, text, digest)

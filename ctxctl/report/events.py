@@ -78,7 +78,7 @@ def plain(
     inspector: Inspector, report: Report, progress: Callable[[float], None], *, cite: bool
 ) -> Iterator[bytes]:
     """The trace as ctxctl writes it: contents once, windows as differences."""
-    settling = Settling(inspector.trace.contents, inspector.veil, cite=cite)
+    settling = Settling(inspector.trace.contents, inspector.redactor, cite=cite)
     buffer = BytesIO()
     writer = TraceWriter(cast("IO[bytes]", buffer), source="ctxctl", report=report)
     for event, line in _lines(inspector, progress):
@@ -104,7 +104,7 @@ class _Strict:
     """Makes events that say everything by themselves."""
 
     def __init__(self, inspector: Inspector, *, cite: bool) -> None:
-        self._settling = Settling(inspector.trace.contents, inspector.veil, cite=cite)
+        self._settling = Settling(inspector.trace.contents, inspector.redactor, cite=cite)
         self._blocks = Blocks()
         self._time = vocab.NO_TIME
 

@@ -67,7 +67,7 @@ class Inspector:
     def __init__(self, opened: Opened, params: Params, policy: Strategy | None) -> None:
         self._opened = opened
         self.trace = opened.trace
-        self.veil = Redactor(opened.trace)
+        self.redactor = Redactor(opened.trace)
         """What was redacted in the trace: no surface shows it."""
         self.format = opened.format
         self.learned = opened.learned
@@ -173,7 +173,7 @@ class Inspector:
     def problems(self) -> list[Problem]:
         """What was wrong so far, by line and byte; an importer's speak of the foreign file."""
         found = sorted([*self._opened.problems, *self.trace.problems, *self._found.kept])
-        return [self.veil.problem(problem) for problem in found]
+        return [self.redactor.problem(problem) for problem in found]
 
     @property
     def problem_count(self) -> int:
@@ -185,7 +185,8 @@ class Inspector:
         """What the import as a whole did not understand of a capture, a sentence each, by line."""
         found = sorted(problem for problem in self._opened.problems if problem.slug in DOUBTS)
         return tuple(
-            f"line {p.line:,}: {p.message}" if p.line else p.message for p in map(self.veil.problem, found)
+            f"line {p.line:,}: {p.message}" if p.line else p.message
+            for p in map(self.redactor.problem, found)
         )
 
     @property
@@ -262,7 +263,7 @@ class Inspector:
         """Which steps there are, from the index; nothing is replayed."""
         with self._indexing:
             if self._places is None:
-                self._places = step_places(step_index(self.trace, progress), self.veil)
+                self._places = step_places(step_index(self.trace, progress), self.redactor)
             return self._places
 
     def outline(self, progress: Progress | None = None) -> Outline:
@@ -451,7 +452,7 @@ class Inspector:
 
     def text(self, content: Content) -> str:
         """The text of a content, without what was redacted."""
-        return self.veil.text(content)
+        return self.redactor.text(content)
 
     def assembled(self, ordinal: int, *, canonical: bool = False) -> str:
         """The texts of a frame's placements as they were sent, in order, with the separator that the assembly

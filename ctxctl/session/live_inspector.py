@@ -105,7 +105,7 @@ class LiveInspector(Inspector):
         self._low: int | None = None
         """Rows before this one were not touched when the trace was read again."""
         self._veiled = 0
-        """How often the veil had learnt something when rows were published last."""
+        """How often the redactor had learnt something when rows were published last."""
         self.kept = 0
         """Leading rows that were published as they are the time before, too."""
         self.told: list[Problem] = []
@@ -172,8 +172,8 @@ class LiveInspector(Inspector):
         """Hand a result out, unless it was handed out as it is before the trace was read again."""
         if self._take is None:
             return
-        if self.veil:  # what the engine remembers was read before all was redacted
-            result = self.veil.struct(result)
+        if self.redactor:  # what the engine remembers was read before all was redacted
+            result = self.redactor.struct(result)
         if self.rewinds:
             key = (result.session, result.thread, result.turn, result.step if isinstance(result, Step) else 0)
             mark = _hash(result)
@@ -241,9 +241,9 @@ class LiveInspector(Inspector):
         step is over since.
         """
         survey = self._survey_rows
-        if self._veiled != self.veil.news:
-            self._veiled = self.veil.news
-            first = survey.reword(self.veil.words)
+        if self._veiled != self.redactor.news:
+            self._veiled = self.redactor.news
+            first = survey.reword(self.redactor.words)
             if first is not None:
                 self._low = first if self._low is None else min(first, self._low)
         _, tail, shown = self._published
@@ -327,7 +327,7 @@ class LiveInspector(Inspector):
     @property
     def problems(self) -> list[Problem]:
         """What was wrong so far, by line and byte."""
-        return sorted([*super().problems, *map(self.veil.problem, self.told)])
+        return sorted([*super().problems, *map(self.redactor.problem, self.told)])
 
     @property
     def problem_count(self) -> int:
@@ -348,9 +348,9 @@ class LiveInspector(Inspector):
     def at(self, ordinal: int) -> StepAt:
         """A step with its placements, by its ordinal as published last; raises UsageError."""
         at = self._at(ordinal)
-        if not self.veil:
+        if not self.redactor:
             return at
-        struct = self.veil.struct
+        struct = self.redactor.struct
         turn = None if at.turn is None else struct(at.turn)
         return at._replace(step=struct(at.step), placements=[struct(p) for p in at.placements], turn=turn)
 

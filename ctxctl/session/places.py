@@ -76,12 +76,15 @@ def _start(span: Span) -> int:
     return span.start
 
 
-def step_places(index: StepIndex, veil: Redactor | None = None) -> StepPlaces:
+def step_places(index: StepIndex, redactor: Redactor | None = None) -> StepPlaces:
     """The steps of an index, whose rows stand as they begin, under the names that may be shown."""
     spans = tuple(index)
-    if veil:
+    if redactor:
         named = {
-            name: veil.name(name) for row in spans for name in (row.session, row.thread) if name is not None
+            name: redactor.name(name)
+            for row in spans
+            for name in (row.session, row.thread)
+            if name is not None
         }
         spans = tuple(
             row._replace(session=named.get(row.session), thread=named[row.thread])  # type: ignore[arg-type]

@@ -219,7 +219,7 @@ class Reading(TracePass):
         if whole and problems:
             return []
         fresh = [event for event in events if event.event_id is None or key_of(event) not in self.seen()]
-        return fresh if trace.veil is None else trace.veil.events(fresh)
+        return fresh if trace.redactor is None else trace.redactor.events(fresh)
 
 
 def key_of(event: Event) -> int:

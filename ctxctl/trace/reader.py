@@ -43,7 +43,7 @@ class Trace:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.contents = Contents(source)
-        self.veil: EventRedactor | None = None
+        self.redactor: EventRedactor | None = None
         """What every pass goes through; contents are as they stand in the trace."""
         self._memos = Memos()
         self._lock = Lock()
@@ -125,7 +125,7 @@ class Trace:
         from ctxctl.trace.codec import parse_line
 
         line = parse_line(self.line(event.offset, event.length))
-        return line if line is None or self.veil is None else self.veil.value(line)
+        return line if line is None or self.redactor is None else self.redactor.value(line)
 
     def close(self) -> None:
         """Close the source and drop the caches."""
@@ -176,7 +176,7 @@ class TracePass:
             self.at = end
             if events:
                 self.found = True
-                yield events if self.trace.veil is None else self.trace.veil.events(events)
+                yield events if self.trace.redactor is None else self.trace.redactor.events(events)
 
     def blocks(self, stop: int | None) -> Iterator[Block]:
         """What is there from where the last run ended."""

@@ -48,7 +48,7 @@ def left_in_capture(inspector: Inspector, text: str) -> list[Link]:
     """
     if inspector.format == NATIVE:
         return []
-    spot = None if inspector.veil or len(text.strip()) < LEAST else _spot(inspector, text.strip())
+    spot = None if inspector.redactor or len(text.strip()) < LEAST else _spot(inspector, text.strip())
     if spot is not None:
         file = f" of {spot.file}" if spot.file is not None else ""
         under = f", under {spot.key}" if spot.key else ""

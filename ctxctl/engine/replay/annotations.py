@@ -124,7 +124,7 @@ class AnnotationState:
         """Items of which some version is out of view."""
         return frozenset(self._raw)
 
-    def veil(self, frame: list[Placement], veiled: Veiled) -> list[Placement] | None:
+    def hide_redacted(self, frame: list[Placement], veiled: Veiled) -> list[Placement] | None:
         """The frame without the texts that are out of view; None where it shows none of them."""
         if not self._raw:
             return None

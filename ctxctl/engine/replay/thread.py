@@ -292,7 +292,7 @@ class ThreadState(ThreadData):
 
     def _left(self, frame: list[Placement], reading: FactsReading) -> list[Placement] | None:
         """The frame less what was redacted, and with what a budget cut as it left it; None: as it is."""
-        made = self.telling.veil(frame, self.placer.veiled)
+        made = self.telling.hide_redacted(frame, self.placer.veiled)
         left = reading.cut_to()
         if not left:
             return made

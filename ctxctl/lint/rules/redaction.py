@@ -42,12 +42,12 @@ class RedactedReturns(Rule):
 
     def seen(self, seen: SeenRecord) -> Iterator[Hit]:
         """A record that may hold something redacted before."""
-        veil = seen.around.inspector.veil
-        self._veiled = bool(veil)
+        redactor = seen.around.inspector.redactor
+        self._veiled = bool(redactor)
         record = seen.record
         name = seen.thread.book.item_of(record.item_id) if isinstance(record, Item | Redaction) else ""
         found = False
-        for problem in veil.returns(seen.event):
+        for problem in redactor.returns(seen.event):
             found = True
             yield Hit(problem.message, problem.message, seen.place, name or None)
         if not found and isinstance(record, Item) and record.redaction is None:

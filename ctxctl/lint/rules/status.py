@@ -42,6 +42,6 @@ class DeclaresStatus(Rule):
             return
         found = declarations(value)
         if found:
-            found = [seen.around.inspector.veil.words(one) for one in found]
+            found = [seen.around.inspector.redactor.words(one) for one in found]
             message = f"a {event.event_type} declares a runtime's outcome: {'; '.join(found)}"
             yield Hit(f"{event.event_type} {found[0]}", message, seen.place)

@@ -91,7 +91,7 @@ class Texts:
 
     def _add(self, placement: Placement, ordinal: int) -> int:
         assert placement.content is not None
-        if self._inspector.veil.touches(placement.content):
+        if self._inspector.redactor.touches(placement.content):
             self.withheld += 1
             return WITHHELD
         text = self._inspector.text(placement.content)

@@ -52,8 +52,8 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 class Redactor:
     """What was redacted in one trace, and every text and record of it without that.
 
-    A trace on disk is learnt when the veil is made, before anything is shown of it: in one look at its bytes
-    where it has no redaction.  A growing one is learnt as it is read.
+    A trace on disk is learnt when the redactor is made, before anything is shown of it: in one look at its
+    bytes where it has no redaction.  A growing one is learnt as it is read.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -75,7 +75,7 @@ class Redactor:
         if self._live or trace_redacts(trace.source):
             if not self._live:
                 self._learn()
-            trace.veil = self
+            trace.redactor = self
 
     def __bool__(self) -> bool:
         return bool(self._learnt.hidden) or bool(self._learnt.whole)

@@ -134,8 +134,8 @@ def test_nothing_is_veiled_where_nothing_was_redacted(tmp_path: Path) -> None:
         lines([item("a", 'it says "redaction_state" and context.redaction'), assembly("y", ["a"])])
     )
     with Inspector.open(path) as inspector:
-        assert not inspector.veil
-        assert inspector.trace.veil is None
+        assert not inspector.redactor
+        assert inspector.trace.redactor is None
 
 
 @pytest.mark.parametrize(
