@@ -53,7 +53,7 @@ class QueryContexts:
         return window
 
     def alone(self, step: Step, frame: Iterable[Placement]) -> _Window | None:
-        """The same of one step by itself, from its whole frame."""
+        """The query context of one step by itself, from its whole frame; None if it needs none."""
         if not self._query.asks_around:
             return None
         if self._query.asks_cost and self._book is None:

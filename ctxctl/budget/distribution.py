@@ -85,7 +85,7 @@ def constant(value: int) -> Distribution:
 
 
 def measured_spread(values: Sequence[int]) -> dict[str, int] | int:
-    """What `distribution` reads, of values that were seen: their percentiles, or the one value that they all have.
+    """Percentiles of observed values, as `distribution` reads them; the value itself where all are equal.
 
     Needs at least one value.
     """

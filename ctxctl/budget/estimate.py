@@ -136,7 +136,7 @@ class Estimate(NamedTuple):
     first_wanted: FirstTurn
     """The first turn that wants more than the cap: the policy has to do something, if it can."""
     first_between: Between
-    """The same as the middle of the runs and where nine of ten lie."""
+    """The turn of `first_wanted` in the middle run, and the turns between which nine of ten runs lie."""
     acted_between: Between
     over_between: Between
     """As `first_acted` and `first_over`."""

@@ -77,7 +77,7 @@ class Observed:
         self.uncounted = 0
         self.sent = SentBesideRecord()
         self.course = SessionGrowth()
-        """The same by request."""
+        """The growth of the session, request by request."""
         self.over = 0
         """Requests that were over the cap then in force."""
         self.first_over: int | None = None

@@ -21,7 +21,7 @@ class Piece(NamedTuple):
     part: int
     """Index of the part."""
     name: str
-    """The same for the same version."""
+    """Equal for equal versions."""
     tokens: int
     fresh: bool
     """Whether it was not there in the turn before."""

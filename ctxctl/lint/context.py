@@ -36,7 +36,7 @@ class TraceContext:
         self._lines: dict[int, str | None] = {}
 
     def text(self, content: Content) -> str:
-        """The text of a content."""
+        """Read the text of a content, without what was redacted."""
         return self.inspector.text(content)
 
     def named(self, line: int, event_id: str | None) -> None:

@@ -55,7 +55,7 @@ def lint_with_tally(
     own: dict[str, dict[str, Any]] | None = None,
     progress: Progress | None = None,
 ) -> LintResult:
-    """The same with the tally."""
+    """As `lint`, with the tally of what was looked at."""
     run = LintPass(inspector, choice, own)
     for at, engine in inspector.walk(progress, seen=run.seen):
         run.step(at, engine)

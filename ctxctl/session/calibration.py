@@ -28,7 +28,7 @@ class Chosen(NamedTuple):
     calibration: Calibration | None
     """None: there is none, or none yet."""
     origin: str
-    """`none`, `shipped_calibration`, `saved`, `session`, or `named_calibration` (a digest or a file)."""
+    """`none`, `shipped`, `saved`, `session`, or `named` (a digest or a file)."""
     refused: tuple[RefusedModel, ...] = ()
     """Models of the session itself that could not be calibrated, where it was to be fitted to that."""
     own: tuple[str, ...] = ()
@@ -41,8 +41,8 @@ NOTHING: Final = Chosen(None, NONE)
 def chosen(name: str | None) -> Chosen:
     """The calibration that was asked for.
 
-    `saved` (also if None) is what the user saved over what is shipped, or that alone; `shipped_calibration` leaves the
-    saved one out; a digest or a file takes that one's fits over the shipped ones.  `none` is none at all:
+    `saved` (also if None) is what the user saved over what is shipped, or that alone; `shipped` leaves
+    the saved one out; a digest or a file takes that one's fits over the shipped ones.  `none` is none at all:
     counts as they are, and nothing expected.  `session` is nothing yet: it is fitted to the trace once that
     is open.  Raises UsageError("no-calibration") or UnreadableError("bad-calibration").
     """

@@ -1,7 +1,7 @@
 """Watching a session while it is written: look, read on, say what is new.
 
-`LiveSession` belongs to one thread, which calls `poll` again and again; the inspector that it hands out may be asked
-by any.  What is read is fed to one engine, so that a poll costs what is new.
+`LiveSession` belongs to one thread, which calls `poll` again and again; the inspector that it hands out may
+be asked by any.  What is read is fed to one engine, so that a poll costs what is new.
 """
 
 from __future__ import annotations
@@ -132,12 +132,12 @@ class LiveSession:
 
     @property
     def epoch(self) -> int:
-        """Of the inspector there is now."""
+        """The epoch of the current inspector."""
         return self._epoch
 
     @property
     def inspector(self) -> LiveInspector | None:
-        """The one there is now."""
+        """The current inspector."""
         return self._inspector
 
     def poll(self, wait: float = LOOK, stop: Callable[[], bool] | None = None) -> LiveNews:

@@ -57,7 +57,7 @@ class Feed(Protocol):
         ...
 
     def again(self) -> Opened:
-        """The same trace, to be read from its first line."""
+        """Open the same trace again, to be read from its first line."""
         ...
 
     def turn_over(self, now: float) -> bool:

@@ -1,7 +1,7 @@
 """The parameters a replay is made under, resolved once and named first in every output.
 
-Also what finds them where the user names none: a look through the trace (`ModeLookahead`), the model table and
-the runtimes' own rules (`LimitFinder`).
+Also what finds them where the user names none: a look through the trace (`ModeLookahead`), the model table
+and the runtimes' own rules (`LimitFinder`).
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def counting_room(encoding: str) -> CountingRoom:
 
 
 class CountingRoom(NamedTuple):
-    """A counter and the cache behind it."""
+    """A token counter and the cache of counts behind it."""
 
     counter: Counter
     cache: CountCache | None

@@ -23,7 +23,7 @@ class ReportedProblems:
         """Events for a step that was over (`late-event`, `late-usage`)."""
 
     def add(self, problem: Problem) -> None:
-        """Take one in."""
+        """Add a problem."""
         self.count += 1
         if problem.slug in LATE:
             self.late += 1

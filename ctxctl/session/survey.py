@@ -101,7 +101,7 @@ class Survey:
 
 
 def row_of(ordinal: int, step: Step) -> Row:
-    """The row of a step."""
+    """The outline row of a step; `ordinal` is its number in the order of the steps, from 0."""
     window, ledger = step.window, step.ledger
     return Row(
         ordinal=ordinal,

@@ -2,8 +2,8 @@
 
 `data/*.lb.z` holds the ranks of o200k_base and cl100k_base byte for byte (`scripts/build_vocab.py` packs
 them, `data/NOTICE` names their source and licence); o200k_harmony is o200k_base with more special tokens.
-tiktoken is imported by `get_encoding`, not by this module: importing it and building an encoding costs some 150 ms
-and 80 MB.
+tiktoken is imported by `get_encoding`, not by this module: it costs some 150 ms and 80 MB to import it and
+to build an encoding.
 """
 
 from __future__ import annotations

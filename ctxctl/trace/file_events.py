@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LOOK: Final = 1.0
 """Seconds after which to look in any case."""
 _BLIND: Final = 0.2
-"""The same where the system tells nothing at all."""
+"""Seconds between looks where the system tells nothing at all."""
 _STEP: Final = 10
 _DEBOUNCE: Final = 50
 """Milliseconds: changes are told once there was none for a step, or after the second span at the latest."""

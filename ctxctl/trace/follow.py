@@ -6,8 +6,8 @@ asks through `Files` and `Handle`, so that tests drive it over files that exist 
 
 What is told, and in which order: the whole lines of the file, each once.  Where the file is renamed and a new
 one begins under the name, the old one is read on through its open descriptor, the new one behind it.  Where
-the file is cut or written anew, nothing told so far counts any longer: a `FollowRestart`, then the lines that are
-there now.  What was written and cut away between two looks nobody can know; the restart says so.
+the file is cut or written anew, nothing told so far counts any longer: a `FollowRestart`, then the lines that
+are there now.  What was written and cut away between two looks nobody can know; the restart says so.
 """
 
 from __future__ import annotations

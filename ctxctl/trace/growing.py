@@ -110,7 +110,7 @@ class GrowingSource(Source):
         return self.size
 
     def again(self) -> GrowingSource:
-        """The same bytes as a source of its own, which grows by itself."""
+        """A second source over the same bytes, which grows independently."""
         twin = GrowingSource(self.name, self.path)
         mine = {own: file for file, own in self._own.items()}
         for part in self._parts[1]:

@@ -21,14 +21,14 @@ def check_utf8(data: bytes | Raw) -> None:
 
 
 def check_around(line: bytes, data: Raw) -> None:
-    """The same for a line without its `data`, which its decoder checks."""
+    """Check a line as `check_utf8` does, but not its `data`, which its decoder checks."""
     raw = bytes(data)
     at = place(line, raw) if raw else -1
     check_utf8(line if at < 0 else line[:at] + line[at + len(raw) :])
 
 
 def check_around_blocks(raw: bytes, blocks: Sequence[Raw]) -> None:
-    """The same for an assembly without its blocks."""
+    """Check an assembly as `check_utf8` does, but not its blocks, which their decoder checks."""
     if raw.isascii():
         return
     if not blocks:

@@ -40,7 +40,7 @@ class Head(msgspec.Struct, gc=False):
 
 
 class LooseHead(msgspec.Struct, gc=False):
-    """The same with anything in every field."""
+    """An event's envelope with anything in every field, for lines that `Head` refuses."""
 
     event_type: Any = None
     event_id: Any = None

@@ -73,8 +73,8 @@ class SentenceChain:
     """Makes the sentences."""
 
     def __init__(
-        self, inspector: Inspector, chronicle: ItemHistory, reader: StepReader, ordinal: int, entry: ItemEntry,
-        life: list[HistoryRow], state: State,
+        self, inspector: Inspector, chronicle: ItemHistory, reader: StepReader, ordinal: int,
+        entry: ItemEntry, life: list[HistoryRow], state: State,
     ) -> None:  # fmt: skip
         self._chronicle = chronicle
         self._reader = reader

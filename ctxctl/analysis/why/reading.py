@@ -20,7 +20,7 @@ _STRETCHES = 8
 
 
 class Found(NamedTuple):
-    """An event of a step."""
+    """An event, and the step at which it happened."""
 
     event: Event
     moment: Moment
@@ -105,7 +105,7 @@ class StepReader:
         )  # fmt: skip
 
     def rest_at(self, line: int) -> Rest | None:
-        """The same for the event of a line."""
+        """As `rest`, for the event on a line; None where the line holds none."""
         event = self.at_line(line)
         return self.rest(event) if event is not None else None
 

@@ -223,7 +223,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A predicate of a step."""
+    """A word such as `overflow` that a step alone decides; its test is in `facts.PREDICATES`."""
 
     name: str
 
@@ -237,7 +237,7 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite of a term."""
+    """A negated term; where the term is unknown, so is this."""
 
     term: Term
 
@@ -257,7 +257,7 @@ class And:
 
     terms: tuple[Term, ...]
     ordered: tuple[Term, ...] = field(init=False, compare=False, repr=False)
-    """The same, those that read texts last."""
+    """The terms in the order in which they are tested: those that read texts come last."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ordered", tuple(sorted(self.terms, key=_reads)))

@@ -100,7 +100,7 @@ class Query:
         segment: str | None = None,
         around: QueryContext | None = None,
     ) -> Truth:
-        """The same, with None where it is not known."""
+        """As `matches_change`, but None where the trace does not tell."""
         where = segment if segment is not None else segment_of(change.kind)
         return self.term.test(QuerySubject(step, change, where, contains, around))
 

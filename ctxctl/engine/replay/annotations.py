@@ -33,7 +33,7 @@ Veiled = Callable[[Placement, str, str | None], Placement]
 
 
 class AnnotationState:
-    """What the open step of a thread has told so far; of some of it, what earlier steps told."""
+    """The annotations of a thread's open step so far, and what later steps need to know of earlier ones."""
 
     def __init__(self) -> None:
         self.ids = Ids()
@@ -124,7 +124,7 @@ class AnnotationState:
         """Items of which some version is out of view."""
         return frozenset(self._raw)
 
-    def redactor(self, frame: list[Placement], veiled: Veiled) -> list[Placement] | None:
+    def hide_redacted(self, frame: list[Placement], veiled: Veiled) -> list[Placement] | None:
         """The frame without the texts that are out of view; None where it shows none of them."""
         if not self._raw:
             return None
@@ -142,7 +142,7 @@ class AnnotationState:
     def told(
         self, compactions: Iterable[Compaction], book: ItemTable, assembly: Assembly | None
     ) -> Annotations:
-        """All of it as a view reads it."""
+        """The annotations of the step as a value for views."""
         return Annotations(
             ids=self.ids,
             missing=tuple(_missing(m) for m in self.missing.values()),
@@ -165,7 +165,7 @@ def _origin(assembly: Assembly) -> Origin | None:
 
 
 def is_open(missing: MissingContext) -> bool:
-    """Whether a gap is still one."""
+    """Whether a recorded gap is still unresolved."""
     return missing.status not in OVER
 
 

@@ -94,10 +94,10 @@ def changes_of(
 ) -> Changes:
     """Compare a frame with the one before it.
 
-    `was` counts the current copies in `before` of the items that the delta or the step names (`standing_copies`
-    gives it), `after` is the new state and `delta` the middle in which they differ.  Work is proportional
-    to the delta and to what the step names, except for an item with several current copies, and for
-    `list_skipped`, which go through the frame.
+    `was` counts the current copies in `before` of the items that the delta or the step names
+    (`standing_copies` gives it), `after` is the new state and `delta` the middle in which they differ.
+    Work is proportional to the delta and to what the step names, except for an item with several current
+    copies, and for `list_skipped`, which go through the frame.
     """
     flow = flow_of(delta)
     touched = dict.fromkeys(p.item for p in delta.inserted if not p.stale)
@@ -274,7 +274,7 @@ def _with_skipped(frame: list[Placement], present: list[Change], writer: _Writer
 
 
 class _Writer:
-    """Makes `Change` values."""
+    """Makes the `Change` values between two frames of a thread."""
 
     def __init__(
         self, after: FrameState, new: dict[str, int], freed: dict[str, int],

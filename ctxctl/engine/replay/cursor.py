@@ -55,7 +55,7 @@ class Snapshot(NamedTuple):
 
 
 def ignore_problem(_problem: Problem) -> None:
-    """The first pass has reported it."""
+    """Drop a problem: the first pass has reported it already."""
 
 
 def rest_of_trace(engine: Engine) -> Engine:

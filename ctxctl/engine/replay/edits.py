@@ -84,7 +84,7 @@ class ThreadEdits:
         return delta_of(shown, after)
 
     def recount(self, anew: Callable[[list[Placement]], list[Placement]]) -> None:
-        """Sizes are others from here on."""
+        """Count the set texts anew, because sizes differ from here on."""
         self.recorded, self._shown = anew(self.recorded), anew(self._shown)
 
     def named(self, named: Iterable[NamedItem]) -> tuple[NamedItem, ...]:

@@ -111,7 +111,7 @@ def _miss(thread: ThreadState, sealed: SealedStep, usage: Usage | None, window: 
 
 
 def _error(window: Window) -> float:
-    """Of the worst method that a window is counted with."""
+    """The error of the least exact method that a window is counted with."""
     named = {name.partition(":")[0] for name, tokens in window.by_method.items() if tokens}
     return max((_ERRORS.get(name, _FOREIGN) for name in named), default=_FOREIGN)
 

@@ -76,7 +76,7 @@ def delta_of(before: list[Placement], after: list[Placement], head: int = 0, tai
 
 
 def _with_repeats(middle: FrameDelta) -> FrameDelta:
-    """The same for middles in which one placement stands several times."""
+    """The delta of middles in which one placement stands several times."""
     old, new = middle.removed, middle.inserted
     spare = Counter(old)
     kept: list[Placement] = []
@@ -126,7 +126,7 @@ def recorded_sum(placements: Iterable[Placement]) -> int:
 
 
 class FrameState:
-    """A frame and its sums."""
+    """The current frame of a thread, and its sums in tokens."""
 
     __slots__ = (
         "by_method",

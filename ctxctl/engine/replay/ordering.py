@@ -64,7 +64,7 @@ class StepOrder:
 
     @property
     def weight(self) -> int:
-        """Events that wait."""
+        """How many events wait."""
         return sum(map(len, self._waiting.values()))
 
     def holds(self, place: EventPlace) -> bool:
@@ -102,7 +102,7 @@ class StepOrder:
         return found
 
     def begun(self, key: ThreadKey, first_byte: int) -> None:
-        """A step is being taken."""
+        """Note that a step is being taken."""
         until = self.ends(key, first_byte)
         if until is None:
             self.until.pop(key, None)  # nothing waits for a step of which nobody knows when it ends
@@ -123,5 +123,5 @@ class StepOrder:
 
 
 def no_lookahead() -> Ends | None:
-    """Nobody looks ahead: the trace is still being written, or its threads do not matter."""
+    """Answer that nothing lies ahead: the trace is still being written, or its threads do not matter."""
     return None

@@ -79,7 +79,7 @@ class Placer:
         return self.anew
 
     def text(self, content: Content) -> str:
-        """The text of a content."""
+        """Read the text of a content from the trace."""
         return self._store.text(content)
 
     def plain(self, version: ItemVersion) -> Placement:
@@ -98,7 +98,7 @@ class Placer:
         return made
 
     def _plain_anew(self, version: ItemVersion, anew: Reweigher) -> Placement:
-        """The same where sizes were others before."""
+        """As `plain`, once sizes have changed in the middle of the replay."""
         made = self._plain.get(version) or self._made.get(("p", version))
         if made is None and version.placement is not None:
             made = anew.one(version.placement)

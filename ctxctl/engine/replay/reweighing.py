@@ -26,13 +26,13 @@ class Reweigher:
         self._lists: dict[int, tuple[list[Placement], list[Placement]]] = {}
 
     def over(self, weigher: Weigher) -> Reweigher:
-        """The same for a copy of the replay."""
+        """A reweigher for a copy of the replay; it shares what was made so far."""
         twin = Reweigher(weigher)
         twin._made, twin._first, twin._before = self._made, self._first, self._before
         return twin
 
     def all(self, placements: list[Placement]) -> list[Placement]:
-        """A list of them."""
+        """Reweigh a list; the same list gives the same result object."""
         known = self._lists.get(id(placements))
         if known is None:
             # The old list is kept so that its identity stays its own.
@@ -40,7 +40,7 @@ class Reweigher:
         return known[1]
 
     def one(self, placement: Placement) -> Placement:
-        """One of them; what has no text (any more), or a declared size, stays as it is."""
+        """Reweigh one placement; one without a text (any more), or with a declared size, stays as it is."""
         first = self._before.get(placement, placement)
         made = self._made.get(first)
         if made is None:

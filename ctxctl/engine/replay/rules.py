@@ -21,7 +21,7 @@ from ctxctl.model.whatif import AS_RECORDED, Limits
 
 
 class Encodings(NamedTuple):
-    """What models count with."""
+    """Finds the encoding that a model counts with."""
 
     of: Callable[[str], str]
     """The encoding of a model; where nobody publishes it, the one that its estimates are made with."""
@@ -47,14 +47,14 @@ class ThresholdRule(NamedTuple):
 
 
 def uncatalogued(model: str | None, provider: str | None, client: str | None) -> CataloguedModel | None:
-    """No table of models is asked."""
+    """Answer that a model is unknown: no table of models is asked."""
     return None
 
 
 def no_threshold(
     limits: Limits, model: str | None, provider: str | None, client: str | None
 ) -> ThresholdRule | None:
-    """No runtime's rule is known."""
+    """Answer that no runtime's rule is known."""
     return None
 
 

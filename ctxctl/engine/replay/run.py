@@ -129,7 +129,7 @@ class Engine:
             self.seen(event, self)
 
     def _about(self, event: Event) -> Iterable[Step | Turn] | None:
-        """An event that is of no step."""
+        """Take an event that belongs to no step."""
         if isinstance(event.record, Fidelity):
             self.totals.fidelity += (event.record,)
         elif isinstance(event.record, Dropped):
@@ -193,7 +193,7 @@ class Engine:
             yield from self._finish(self.threads[key], until)
 
     def _finish(self, thread: ThreadState, until: Until) -> list[Step | Turn]:
-        """A step has had its last event."""
+        """Finish a step that has had its last event."""
         thread.over = thread.over or until.over
         done = self._close(thread, new_turn=until.turn or until.over)
         thread.ids = None

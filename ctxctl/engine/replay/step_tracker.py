@@ -134,12 +134,12 @@ class CursorPosition(NamedTuple):
 
 
 def position_of(cursor: Cursor | CursorPosition) -> CursorPosition:
-    """Where a cursor stands now."""
+    """The position of a cursor, for an event that is taken later."""
     return CursorPosition(cursor.key, cursor.turn, cursor.step, cursor.turn_id, cursor.step_id)
 
 
 class EventPlace(NamedTuple):
-    """Where an event goes."""
+    """The thread, turn and step that an event belongs to."""
 
     cursor: Cursor | CursorPosition
     opened: bool
@@ -246,7 +246,7 @@ class StepTracker:
         return place
 
     def _place(self, cursor: Cursor, event: Event) -> EventPlace:
-        """By the ids of turn and step alone."""
+        """Place an event by its turn and step ids alone."""
         turn_id, step_id = event.turn_id, event.step_id
         if (
             (turn_id is None or turn_id == cursor.turn_id)

@@ -140,7 +140,7 @@ class ThreadState(ThreadData):
         self.cached: CacheMemory | None = None
         """The last request with a bill, as far as a prompt cache remembers it."""
         self.last_bill: BillBefore | None = None
-        """The same bill in full, for the doubts of the next one."""
+        """The last bill in full; the next one is doubted against it."""
         self.ahead: list[Placement] = []
         """As `assembled`, of an assembly that came after the seal."""
         self.simulation: Simulation | None = None
@@ -292,7 +292,7 @@ class ThreadState(ThreadData):
 
     def _left(self, frame: list[Placement], reading: FactsReading) -> list[Placement] | None:
         """The frame less what was redacted, and with what a budget cut as it left it; None: as it is."""
-        made = self.telling.redactor(frame, self.placer.veiled)
+        made = self.telling.hide_redacted(frame, self.placer.veiled)
         left = reading.cut_to()
         if not left:
             return made

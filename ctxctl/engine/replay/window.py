@@ -122,7 +122,7 @@ class WindowResolver:
         self._placer = placer
         self._resolved: OrderedDict[str, Resolved] = OrderedDict()
         self._parked: tuple[Resolved, ...] = ()
-        """The same while this is parked."""
+        """What `_resolved` holds, while this is parked."""
         self._open: deque[Resolved] = deque()
         self._cells = 0
         self._raw: list[Placement] = []

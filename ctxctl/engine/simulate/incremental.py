@@ -24,7 +24,7 @@ class Edit(NamedTuple):
 
 
 class CarriedOutStep(NamedTuple):
-    """A step of a keeper, carried out."""
+    """What a keeper decided for one step, as it was carried out."""
 
     outcome: Outcome
     frame: list[Placement]

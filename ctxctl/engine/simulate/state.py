@@ -15,7 +15,8 @@ Make = Callable[[Placement], Candidate]
 _BEHIND: Final = 1 << 40
 """Between the places of two seats that came one behind the other at the end."""
 _BETWEEN: Final = 1 << 20
-"""The same in between, as far as there is room: what comes in front of a seat that stays may come again."""
+"""Between the places of seats put in among others, as far as there is room: more may come in front of a seat
+that stays."""
 _LEAST: Final = 4
 """Places are multiples of it, so that a note has one beside each."""
 by_place = attrgetter("place")

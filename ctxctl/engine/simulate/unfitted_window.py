@@ -25,7 +25,7 @@ _CONVERSATION = rank_of("history")
 """Rank of the segments behind tools and system prompt, wherever in a body these are written: a message that
 speaks as the system is no part of the conversation, though it stands among the messages."""
 ROOM_REASONS = frozenset({"budget_limit", "too_large", "superseded_by_summary"})
-"""Reasons of an omission that are."""
+"""Reasons of an omission that mean a want of room."""
 
 
 class State(IntEnum):

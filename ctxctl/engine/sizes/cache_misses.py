@@ -99,7 +99,7 @@ def cache_miss(
 
 
 def memory_after(before: CacheMemory | None, now: BilledRequest) -> CacheMemory:
-    """What is to be remembered of a billed request; `before`: what was until then."""
+    """What to remember after a billed request; `before` is what was remembered until then."""
     kept = lifetime(now)
     if before is not None and not now.written and on_request(now):
         kept = (
@@ -109,7 +109,7 @@ def memory_after(before: CacheMemory | None, now: BilledRequest) -> CacheMemory:
 
 
 def memory_unbilled(before: CacheMemory | None, prefix: int | None, time: str | None) -> CacheMemory | None:
-    """The same after a step that was not billed: what it no longer began with is not expected of the next."""
+    """What to remember after an unbilled step; what it no longer began with is not expected next."""
     if before is None or prefix is None:
         return before
     return before._replace(prefix=min(before.prefix, prefix), time=time or before.time)

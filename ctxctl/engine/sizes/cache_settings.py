@@ -41,7 +41,7 @@ _DATED: Final = re.compile(r"[-@]\d{4}-?\d{2}-?\d{2}")
 
 
 class RequestSettings(NamedTuple):
-    """A request less its window."""
+    """The parameters of a request: all of it but its window."""
 
     model: str | None = None
     """That was asked for; None: not known."""
@@ -52,7 +52,7 @@ class RequestSettings(NamedTuple):
 
 
 class BrokenSetting(NamedTuple):
-    """A parameter that has changed."""
+    """A request parameter that has changed since the last request."""
 
     name: str
     rank: int

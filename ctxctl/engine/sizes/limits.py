@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class InForce(NamedTuple):
-    """Limits, and who says so."""
+    """The limits in force in tokens, and who says so."""
 
     limits: Limits
     source: LimitSource | None = None

@@ -37,7 +37,7 @@ NEW = SentMemory()
 
 
 class ObservedStep(NamedTuple):
-    """One step, as far as its size hangs on it."""
+    """What the size of one step depends on."""
 
     model: str | None
     recorded: int

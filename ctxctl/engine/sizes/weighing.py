@@ -30,13 +30,13 @@ class Weigher:
         self.scale = RAW
         """What texts that enter now are counted at."""
         self.keeps = False
-        """The scale may change: what a text came to is kept, also where that was no scale at all."""
+        """Whether the scale may change: then every text's size is kept, also where no scale was applied."""
         self.aside = False
-        """It weighs for a look at what may still change."""
+        """Whether it weighs only for a look at what may still change."""
         self._sizes: MutableMapping[int, tuple[int, str]] = {}
         """By key, what a text was counted at when it first entered."""
         self._others: dict[str | None, MutableMapping[int, tuple[int, str]]] = {}
-        """The same by encoding, for those that are not in use."""
+        """Such sizes by encoding, for encodings that are not in use."""
         self.encoding: str | None = None
         """What is counted with; None: whatever the replay counts with, and always that."""
 

@@ -38,7 +38,7 @@ class Sketch(NamedTuple):
     """The smallest hashes of a text's features."""
 
     least: tuple[int, ...]
-    """Ascending."""
+    """In ascending order."""
     all: frozenset[int]
 
 

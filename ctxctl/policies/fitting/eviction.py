@@ -49,7 +49,7 @@ class Fifo(Leaving, frozen=True, kw_only=True):
         return leave(self, candidates, room, state, lambda _, unit: unit[0])
 
     def keeper(self) -> Keeper:
-        """The same from step to step."""
+        """Make a keeper that applies this policy incrementally from step to step."""
         return _leaver(self, lambda unit: (unit.first,))
 
 
@@ -67,7 +67,7 @@ class Priority(Leaving, frozen=True, kw_only=True):
         return leave(self, candidates, room, state, self._rank)
 
     def keeper(self) -> Keeper:
-        """The same from step to step."""
+        """Make a keeper that applies this policy incrementally from step to step."""
         return _leaver(self, lambda unit: (*self._worth([s.candidate for s in unit.seats]), unit.first))
 
     def _rank(self, candidates: Sequence[Candidate], unit: tuple[int, ...]) -> tuple[float, float, int]:

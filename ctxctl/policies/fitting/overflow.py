@@ -34,7 +34,7 @@ class Reject(Protection, frozen=True, kw_only=True):
         return Fit("fits" if tokens_of(candidates) <= room.cap else "rejected")
 
     def keeper(self) -> Keeper:
-        """The same from step to step."""
+        """Make a keeper that applies this policy incrementally from step to step."""
         return SendsAll("rejected")
 
 
@@ -48,7 +48,7 @@ class AskForChoice(Protection, frozen=True, kw_only=True):
         return Fit("fits" if tokens_of(candidates) <= room.cap else "asks")
 
     def keeper(self) -> Keeper:
-        """The same from step to step."""
+        """Make a keeper that applies this policy incrementally from step to step."""
         return SendsAll("asks")
 
 
@@ -62,7 +62,7 @@ class PolicyBlock(Protection, frozen=True, kw_only=True):
         return Fit("fits" if tokens_of(candidates) <= room.cap else "blocked")
 
     def keeper(self) -> Keeper:
-        """The same from step to step."""
+        """Make a keeper that applies this policy incrementally from step to step."""
         return SendsAll("blocked")
 
 
@@ -85,7 +85,7 @@ class TruncateTail(Protection, frozen=True, kw_only=True):
         return _without(candidates, loose[front.whole :], front.cut, (), space, room)
 
     def keeper(self) -> Keeper:
-        """The same from step to step."""
+        """Make a keeper that applies this policy incrementally from step to step."""
         return Truncator(self, middle=False)
 
 
@@ -114,7 +114,7 @@ class TruncateMiddle(Protection, frozen=True, kw_only=True):
         )
 
     def keeper(self) -> Keeper:
-        """The same from step to step."""
+        """Make a keeper that applies this policy incrementally from step to step."""
         return Truncator(self, middle=True)
 
 
@@ -173,7 +173,7 @@ class SummarizeOldest(Summarizing, frozen=True, kw_only=True):
         return _summarized(self, candidates, room, state, lambda unit: unit[0])
 
     def keeper(self) -> Keeper:
-        """The same from step to step."""
+        """Make a keeper that applies this policy incrementally from step to step."""
         return _summarizer(self, lambda unit: (unit.first,))
 
 
@@ -190,7 +190,7 @@ class SummarizeLowPriority(Summarizing, frozen=True, kw_only=True):
         )  # fmt: skip
 
     def keeper(self) -> Keeper:
-        """The same from step to step."""
+        """Make a keeper that applies this policy incrementally from step to step."""
         return _summarizer(
             self, lambda unit: (max(seat.candidate.priority or 0.0 for seat in unit.seats), unit.first)
         )
@@ -270,7 +270,7 @@ class DeferToRetrieval(Protection, frozen=True, kw_only=True):
         return Fit(verdict, swaps=tuple(sorted(swaps)), state=left)
 
     def keeper(self) -> Keeper:
-        """The same from step to step."""
+        """Make a keeper that applies this policy incrementally from step to step."""
         return IncrementalDeferral(self, self.kinds, _gain)
 
 

@@ -74,7 +74,7 @@ def units_of(candidates: Sequence[Candidate]) -> list[tuple[int, ...]]:
 
 
 def _linked(candidates: Sequence[Candidate]) -> list[tuple[int, ...]]:
-    """The same where one candidate may link others."""
+    """Units as indexes, where one candidate may link several others."""
     parent = list(range(len(candidates)))
 
     def root(at: int) -> int:

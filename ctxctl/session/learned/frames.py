@@ -12,7 +12,7 @@ from ctxctl.session.learned.book import MAIN
 
 
 class HeldPlacement(NamedTuple):
-    """One placement."""
+    """A placement of a captured request: what the set is learned from."""
 
     kind: str
     role: str
@@ -24,7 +24,7 @@ class HeldPlacement(NamedTuple):
 
 
 class CarriedRequest(NamedTuple):
-    """One request."""
+    """A captured request with its placements, in order."""
 
     session: str | None
     kind: str | None

@@ -17,7 +17,7 @@ _LEAST_SEGMENT: Final = 4
 
 
 Group = list[tuple[Point, ...]]
-"""Segments."""
+"""Segments, each the points of one lane between two breaks."""
 Sessions = list[list[Group]]
 """Segments by thread by session."""
 
@@ -56,7 +56,7 @@ class ErrorsByMethod(NamedTuple):
     alternate: Errors | None
     """A constant and a scale for each segment, and the weights, from every other step; the steps between."""
     halves: Errors | None
-    """The same from the first half of each segment; its second half."""
+    """As `alternate`, but fitted to the first half of each segment and tested on its second half."""
     first: Errors | None
     """From the first billed size of a segment; the weights are from other sessions."""
 

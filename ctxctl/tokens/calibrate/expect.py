@@ -1,8 +1,8 @@
 """How large the next request of a thread will be billed, and how sure that is.
 
-Pure functions over plain values, one `BillsLearned` for each thread.  It knows only bills that came before, so a
-session that is watched and one that is replayed say the same.  The numbers in it are fitted and measured on
-captures: docs/calibration.md.
+Pure functions over plain values, one `BillsLearned` for each thread.  It knows only bills that came before,
+so a session that is watched and one that is replayed say the same.  The numbers in it are fitted and
+measured on captures: docs/calibration.md.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def movement(step: Step) -> Vector:
 
 
 def movement_of(changes: Iterable[Change], mode: Mode) -> Vector:
-    """The same for a step's changes, under its thread's mode."""
+    """As `movement`, from a step's changes and its thread's mode."""
     moved = [0] * WIDTH
     for change in changes:
         at = class_of(change.kind)

@@ -53,8 +53,8 @@ class Common(msgspec.Struct, frozen=True):
 
 
 COMMON: Final = Common(
-    exact=ErrorSpread(50.0, 0.05, 500.0), exact_blind=80.0, estimate=ErrorSpread(100.0, 0.6, 1500.0), item=8.0, kin=3.0,
-    broken=0.75,
+    exact=ErrorSpread(50.0, 0.05, 500.0), exact_blind=80.0, estimate=ErrorSpread(100.0, 0.6, 1500.0),
+    item=8.0, kin=3.0, broken=0.75,
 )  # fmt: skip
 """For a calibration that does not say; on the wide side of what was measured (docs/calibration.md)."""
 

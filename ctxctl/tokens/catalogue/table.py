@@ -1,8 +1,8 @@
 """The packed table of models: windows, limits and prices by provider, known without a network.
 
 The table is of models.dev, litellm and genai-prices (MIT; `data/NOTICE`), packed by
-``scripts/build_models.py``; `load_table().date` says how new it is, `Table.source_of` whose a row is and of when.
-The same model has other limits and prices with another provider, so a row is of both.
+``scripts/build_models.py``; `load_table().date` says how new it is, `Table.source_of` whose a row
+is and of when.  The same model has other limits and prices with another provider, so a row is of both.
 """
 
 from __future__ import annotations
