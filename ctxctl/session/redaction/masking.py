@@ -58,8 +58,8 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 class RedactionFilter:
     """What was redacted in one trace, and every text and record of it without that.
 
-    A trace on disk is learnt when the redactor is made, before anything is shown of it: in one look at its bytes
-    where it has no redaction.  A growing one is learnt as it is read.
+    A trace on disk is learnt when the redactor is made, before anything is shown of it: in one look at its
+    bytes where it has no redaction.  A growing one is learnt as it is read.
     """
 
     def __init__(self, trace: Trace) -> None:

@@ -11,6 +11,7 @@ import pytest
 from budget_help import HAND
 
 from ctxctl.cli.main import run
+from ctxctl.labels import MINUS
 
 PLAN = HAND.replace("POLICY", "fifo")
 LIMITS = """
@@ -41,7 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_report(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     code, out, err = said(capsys, "plan.toml")
     assert (code, err) == (0, "")
-    assert "cap           1,000 tokens: window 1,000 - reserve 0. The plan says so." in out
+    assert f"cap           1,000 tokens: window 1,000 {MINUS} reserve 0. The plan says so." in out
     assert "first turn    fits, 700 tokens free at p95" in out
     assert "overflow      p50 turn 4, p95 turn 4, p99 turn 4" in out
     assert "leaves first  user messages (200 tokens)" in out
@@ -70,7 +71,7 @@ def test_a_gate_without_limits_holds_the_first_request(
 def test_each_limit_says_what_is_wrong_and_what_to_do(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     code, out, _ = said(capsys, "strict.toml", "--check")
     assert code == 1
-    assert "total-limit: all parts have 100 tokens at p95, 50 over the limit of 50 (5 % of the cap)" in out
+    assert "total-limit: all parts have 100 tokens at p95, 50 over the limit of 50 (5% of the cap)" in out
     assert "part-limit: part 'rules' has 100 tokens at p95, 60 over the limit of 40" in out
     assert "headroom-limit: at turn 3 100 tokens are free at p95, not 200" in out
     assert "overflow-limit: turn 4 overflows at p95, turn 5 may be the first" in out

@@ -18,7 +18,8 @@ def test_a_turn_that_one_side_has_more_has_no_partner() -> None:
 
 def test_between_equal_prompts_turns_are_paired_in_order() -> None:
     assert align_turns(["a", "x", "y", "c"], ["a", "z", "c"])[0] == [
-        AlignedTurns(0, 0, True), AlignedTurns(1, 1, False), AlignedTurns(2, None, False), AlignedTurns(3, 2, True),
+        AlignedTurns(0, 0, True), AlignedTurns(1, 1, False),
+        AlignedTurns(2, None, False), AlignedTurns(3, 2, True),
     ]  # fmt: skip
 
 

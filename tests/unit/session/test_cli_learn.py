@@ -68,7 +68,7 @@ def test_the_header_names_it_and_how_well_it_fits(capsys: Out) -> None:
     out = " ".join(capsys.readouterr().out.split())
     assert f"learned claude-code 2.1.330, 7 items, digest {told['digest']}" in out
     # The fixture's texts are cut, so most of what was billed cannot be explained by them.
-    assert "WARNING: more than 2 %" in out
+    assert "WARNING: more than 2%" in out
 
 
 @pytest.mark.parametrize("form", ["html", "markdown"])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.cli.main import run
+from ctxctl.labels import signed
 from ctxctl.model.results import Step, Turn
 from ctxctl.report.step import window_text
 from ctxctl.session import Inspector
@@ -69,7 +70,7 @@ def test_each_step_is_counted_by_its_own_models_encoding(pairs: Path) -> None:
     assert again[1] == counted("gpt-4o", SENT[0]) - counted("gpt-4", SENT[0]) < 0
     assert again[2] == counted("gpt-4", SENT[1]) - counted("gpt-4o", SENT[1]) > 0
     assert [turn.ledger.reweighed for turn in turns] == again
-    assert f"before {again[1]:+,} weighed anew + " in window_text(steps[1])
+    assert f"before {signed(again[1])} weighed anew + " in window_text(steps[1])
     assert window_text(steps[1]).endswith(f"(exact:o200k_base {counted('gpt-4o', SENT[1])})")
 
 
@@ -90,9 +91,9 @@ def test_what_an_item_holds_and_has_cost_is_told_in_each_models_tokens(
     assert run(["why", f"{pairs}@2", "user_message-1", "--no-what-if"]) == 0
     words = " ".join(capfdbinary.readouterr().out.decode().split())
     whole = sent("gpt-4o", SENT[1])
-    assert f"hold {here} of about {whole} expected (±{BY_RULE}), {100 * here / whole:.1f} %" in words
+    assert f"hold {here} of about {whole} expected (±{BY_RULE}), {100 * here / whole:.1f}%" in words
     cost, of = here + before, sent("gpt-4", SENT[0]) + whole
-    assert f"has cost {cost} tokens in 2 requests up to here, {100 * cost / of:.1f} % of" in words
+    assert f"has cost {cost} tokens in 2 requests up to here, {100 * cost / of:.1f}% of" in words
 
 
 def test_the_json_says_it_only_where_it_is_so(pairs: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
