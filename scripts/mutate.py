@@ -371,6 +371,7 @@ def put_in(one: Mutant, source: str) -> bool:
         ),
         None,
     )
+    gc.unfreeze()  # commands freeze what is there when they start, and frozen objects are not listed
     live = [
         each
         for each in gc.get_objects()

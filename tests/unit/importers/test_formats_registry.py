@@ -137,17 +137,19 @@ def test_a_broken_plug_in_is_left_out_and_told_to_who_asks_for_it(
 def test_a_bundled_plug_in_that_breaks_is_treated_as_anybodys(
     install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(entry_points.BUNDLED[entry_points.FORMATS], "sibyl", "ctxctl.plugins.sibyl:GONE")
-    monkeypatch.setitem(entry_points.BUNDLED[entry_points.POLICIES], "sibyl", "ctxctl.policies.gone:Sibyl")
+    monkeypatch.delattr("ctxctl.plugins.sibyl.FORMAT")
+    monkeypatch.setitem(sys.modules, "ctxctl.plugins.sibyl.policy.packs", None)
     install({}, "")
     assert "sibyl" not in {one.name for one in registry.available()}
     with pytest.raises(UsageError) as caught:
         registry.by_name("sibyl")
-    assert "ctxctl.plugins.sibyl:GONE did not load: AttributeError" in (caught.value.hint or "")
+    assert "ctxctl.plugins.sibyl:FORMAT did not load: AttributeError" in (caught.value.hint or "")
     with pytest.raises(UsageError) as caught:
         policies.policy_by_name("sibyl")
     assert caught.value.slug == "unknown-policy"
-    assert "ctxctl.policies.gone:Sibyl did not load: ModuleNotFoundError" in (caught.value.hint or "")
+    assert "ctxctl.plugins.sibyl.policy.packs:Sibyl did not load: ModuleNotFoundError" in (
+        caught.value.hint or ""
+    )
     assert "sibyl" not in {about.name for about in policies.described_policies()}
 
 

@@ -167,7 +167,7 @@ def test_the_book_looks_a_model_up_once(monkeypatch: pytest.MonkeyPatch) -> None
         calls.append(model)
         return real(model, *rest, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(limits, "find", counted)
+    monkeypatch.setattr(limits, "find_model", counted)
     book = LimitBook()
     assert book.of("gpt-5", "openai") is book.of("gpt-5", "openai")
     book.of("gpt-5", "openai", "codex", "0.1.2")

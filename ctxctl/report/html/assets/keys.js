@@ -24,8 +24,13 @@ function back() {
 }
 
 function listenToKeys() {
+  const meanings = [
+    `${SIGNS.added} added`, `${SIGNS.updated} updated`, `${SIGNS.removed} removed`, `${SIGNS.skipped} unchanged`,
+    `${SIGNS.omitted} left out`, `${LABELS.compaction} compaction`, `${LABELS.cacheBreak} cache break or miss`,
+    `${LABELS.warning} warning`,
+  ];
   clear($('keys'), el('h2', {}, 'Keys'), facts(KEYS.map(([key, does]) => [el('kbd', {}, key), does])),
-    el('p', { class: 'quiet' }, `Signs: ${SIGNS.added} added, ${SIGNS.updated} updated, ${SIGNS.removed} removed, ${SIGNS.skipped} unchanged, ${SIGNS.omitted} left out, ${LABELS.compaction} compaction, ${LABELS.cacheBreak} cache break or miss, ${LABELS.warning} warning.`),
+    el('p', { class: 'quiet' }, `Signs: ${meanings.join(', ')}.`),
     el('form', { method: 'dialog' }, el('button', {}, 'Close')));
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || $('keys').open) return;
