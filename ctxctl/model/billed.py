@@ -115,8 +115,8 @@ def _modalities(usage: Mapping[str, Any]) -> dict[str, int]:
         if not isinstance(details, Mapping):
             continue
         for kind in ("audio", "image"):
-            told = count(details.get(f"{kind}_tokens")) or count(details.get(kind))
-            _more(found, f"{kind}_{side}", told)
+            value = count(details.get(f"{kind}_tokens")) or count(details.get(kind))
+            _more(found, f"{kind}_{side}", value)
         cached = details.get("cached_tokens_details")
         if isinstance(cached, Mapping):
             _more(found, "audio_cached", count(cached.get("audio_tokens")))
@@ -124,25 +124,25 @@ def _modalities(usage: Mapping[str, Any]) -> dict[str, int]:
         listed = usage.get(name)
         for one in listed if isinstance(listed, list) else ():
             if isinstance(one, Mapping) and (modality := short_word(one.get("modality"))) is not None:
-                told = count(one.get("tokenCount")) or count(one.get("token_count"))
-                _more(found, f"{modality.lower()}_{side}", told)
+                value = count(one.get("tokenCount")) or count(one.get("token_count"))
+                _more(found, f"{modality.lower()}_{side}", value)
     for name, part in _FLAT:
         _more(found, part, count(usage.get(name)))
     return found
 
 
-def _more(found: dict[str, int], part: str, told: int | None) -> None:
-    if told and part in PARTS:
-        found[part] = found.get(part, 0) + told
+def _more(found: dict[str, int], part: str, tokens: int | None) -> None:
+    if tokens and part in PARTS:
+        found[part] = found.get(part, 0) + tokens
 
 
 def _units(usage: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, int]:
     """Calls of the provider's own tools."""
     found: dict[str, int] = {}
     tools = usage.get("server_tool_use")
-    for name, told in tools.items() if isinstance(tools, Mapping) else ():
-        if isinstance(name, str) and name.endswith("_requests") and count(told):
-            found[name.removesuffix("_requests")] = count(told) or 0
+    for name, value in tools.items() if isinstance(tools, Mapping) else ():
+        if isinstance(name, str) and name.endswith("_requests") and count(value):
+            found[name.removesuffix("_requests")] = count(value) or 0
     searched = count(usage.get("num_search_queries"))
     if searched:
         found.setdefault("web_search", searched)
@@ -167,10 +167,10 @@ def _items(response: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _grounded(candidate: Mapping[str, Any]) -> int:
-    told = candidate.get("groundingMetadata") or candidate.get("grounding_metadata")
+    value = candidate.get("groundingMetadata") or candidate.get("grounding_metadata")
     queries = (
-        (told.get("webSearchQueries") or told.get("web_search_queries"))
-        if isinstance(told, Mapping)
+        (value.get("webSearchQueries") or value.get("web_search_queries"))
+        if isinstance(value, Mapping)
         else None
     )
     return len(queries) if isinstance(queries, list) else 0
@@ -183,10 +183,10 @@ def _list(value: Any) -> list[Mapping[str, Any]]:
 def _further(usage: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Samplings that the totals leave out: compactions and advisors, as Anthropic documents."""
     made: list[dict[str, Any]] = []
-    told = _list(usage.get("iterations"))
-    if _billed(usage) == tuple(map(sum, zip(*map(_billed, told), strict=True))):
+    iterations = _list(usage.get("iterations"))
+    if _billed(usage) == tuple(map(sum, zip(*map(_billed, iterations), strict=True))):
         return made
-    for one in told:
+    for one in iterations:
         kind = short_word(one.get("type"))
         if kind is not None and kind not in _SAMPLED and any(_billed(one)):
             writes = one.get("cache_creation")

@@ -241,10 +241,10 @@ class Follower(Fitter, Protocol):
         """
         ...
 
-    def between(self, told: Fitter) -> Fitter:
-        """The strategy for steps of which nothing is recorded, after one with the parameters of `told`."""
+    def between(self, recorded: Fitter) -> Fitter:
+        """The strategy for steps without a record, after one with the parameters of `recorded`."""
         ...
 
-    def differing(self, told: Mapping[str, int], native: Mapping[str, Any]) -> list[str]:
+    def differing(self, recorded: Mapping[str, int], native: Mapping[str, Any]) -> list[str]:
         """Names of what a record says otherwise than `Fit.told`."""
         ...

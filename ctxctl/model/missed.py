@@ -20,11 +20,11 @@ _SAID: Final = 40
 
 def miss_reason(miss: Miss) -> str:
     """The cause, and the times that it rests on or that at least are known; safe for a terminal."""
-    told = []
+    details = []
     if miss.idle is not None and miss.idle >= 1:
-        told.append(f"idle {duration(miss.idle)}")
+        details.append(f"idle {duration(miss.idle)}")
     if miss.cause == "expired" and miss.lifetime is not None:
-        told.append(f"kept for {duration(miss.lifetime)}")
+        details.append(f"kept for {duration(miss.lifetime)}")
     if miss.recorded_cause is not None:
-        told.append(f"said to be {visible(miss.recorded_cause[:_SAID])}")
-    return _WORDS[miss.cause] + (f": {', '.join(told)}" if told else "")
+        details.append(f"said to be {visible(miss.recorded_cause[:_SAID])}")
+    return _WORDS[miss.cause] + (f": {', '.join(details)}" if details else "")

@@ -116,20 +116,20 @@ _WITHIN: Final = {
 
 
 def without_separate_parts(
-    tokens: Tokens, told: Mapping[str, int], rates: Rates
+    tokens: Tokens, parts: Mapping[str, int], rates: Rates
 ) -> tuple[Tokens, dict[str, int]]:
     """A bill with what has a price apart taken out of what it is counted among; and audio that has none.
 
     Args:
         tokens: Input, cache and output alone.
-        told: Tokens by modality and of reasoning (`model.terms.PARTS`; `audio_input` with the cached ones).
+        parts: Tokens by modality and of reasoning (`model.terms.PARTS`; `audio_input` with the cached ones).
         rates: Those of the request.
     """
     made, unpriced = tokens._asdict(), {}
-    told = dict(told)
-    told["audio_input"] = max(0, told.get("audio_input", 0) - told.get("audio_cached", 0))
+    parts = dict(parts)
+    parts["audio_input"] = max(0, parts.get("audio_input", 0) - parts.get("audio_cached", 0))
     for name, within in _WITHIN.items():
-        count = min(told.get(name, 0), made[within])
+        count = min(parts.get(name, 0), made[within])
         if not count:
             continue
         if getattr(rates, _RATE_OF[name]) is not None:

@@ -50,8 +50,10 @@ PLAIN: Final = Terms()
 
 def terms_of(fields: Mapping[str, Any]) -> Terms:
     """The terms of a record of a trace; what is not of the form of `fields_of` is left out."""
-    told = fields.get("further")
-    further = [_iteration(one) for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
+    value = fields.get("further")
+    further = (
+        [_iteration(one) for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    )
     found = Terms(
         short_word(fields.get("service_tier")),
         short_word(fields.get("speed")),
@@ -67,9 +69,11 @@ def terms_of(fields: Mapping[str, Any]) -> Terms:
 
 def _counts(value: Any) -> dict[str, int]:
     pairs = value.items() if isinstance(value, Mapping) else ()
-    return {name: held for name, told in pairs if (held := count(told))}
+    return {name: held for name, given in pairs if (held := count(given))}
 
 
-def _iteration(told: Mapping[str, Any]) -> Further:
-    numbers = {n: count(told.get(n)) or 0 for n in Further.__struct_fields__ if n.endswith("_tokens")}
-    return Further(short_word(told.get("type")) or "unnamed", short_word(told.get("model")), **numbers)
+def _iteration(iteration: Mapping[str, Any]) -> Further:
+    numbers = {n: count(iteration.get(n)) or 0 for n in Further.__struct_fields__ if n.endswith("_tokens")}
+    return Further(
+        short_word(iteration.get("type")) or "unnamed", short_word(iteration.get("model")), **numbers
+    )

@@ -110,13 +110,13 @@ def _with(policy: Any, given: str) -> Any:
         key, equals, text = (piece.strip() for piece in part.partition("="))
         parameter = known.get(key)
         if parameter is None or not equals:
-            told = ", ".join(f"{p.name}={parameter_text(p.default)}" for p in known.values()) or "none"
+            defaults = ", ".join(f"{p.name}={parameter_text(p.default)}" for p in known.values()) or "none"
             raise UsageError(
                 "bad-policy-parameter",
                 f"policy {policy.name} has no parameter {key!r}"
                 if parameter is None
                 else f"{key} has no value",
-                hint=f"parameters and their defaults: {told}",
+                hint=f"parameters and their defaults: {defaults}",
             )
         values[key] = text.split("+") if parameter.kind == "list" else text
     try:

@@ -104,10 +104,10 @@ class CountCache:
             self._absent = set()
             for at in range(0, len(asked), _ASK_AT_ONCE):
                 part = asked[at : at + _ASK_AT_ONCE]
-                told = self._read_all(part)
-                if told is not None:
-                    found.update(told)
-                    self._absent.update(key for key in part if key not in told)
+                counts = self._read_all(part)
+                if counts is not None:
+                    found.update(counts)
+                    self._absent.update(key for key in part if key not in counts)
         return {key: _count(stored) for key, stored in found.items()}
 
     def put(self, key: bytes, tokens: int, exact: bool = True) -> None:

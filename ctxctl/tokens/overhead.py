@@ -145,22 +145,24 @@ def _parameters(function: dict[str, Any]) -> dict[str, Any] | None:
 def _fields(schema: dict[str, Any], depth: int) -> list[str]:
     properties, required = schema.get("properties"), schema.get("required")
     lines: list[str] = []
-    for name, told in properties.items() if isinstance(properties, dict) else ():
-        if isinstance(told, dict):
-            lines += [f"// {told['description']}"] if isinstance(told.get("description"), str) else []
+    for name, property_ in properties.items() if isinstance(properties, dict) else ():
+        if isinstance(property_, dict):
+            lines += (
+                [f"// {property_['description']}"] if isinstance(property_.get("description"), str) else []
+            )
             mark = "" if isinstance(required, list) and name in required else "?"
-            lines.append(f"{name}{mark}: {_type(told, depth)},")
+            lines.append(f"{name}{mark}: {_type(property_, depth)},")
     return lines
 
 
-def _type(told: dict[str, Any], depth: int) -> str:
-    choices, kind = told.get("enum"), told.get("type")
+def _type(schema: dict[str, Any], depth: int) -> str:
+    choices, kind = schema.get("enum"), schema.get("type")
     if isinstance(choices, list) and choices:
         return " | ".join(json.dumps(choice, default=str) for choice in choices)
-    if depth and kind == "array" and isinstance(told.get("items"), dict):
-        return f"{_type(told['items'], depth - 1)}[]"
-    if depth and kind == "object" and isinstance(told.get("properties"), dict):
-        return "\n".join(["{", *_fields(told, depth - 1), "}"])
+    if depth and kind == "array" and isinstance(schema.get("items"), dict):
+        return f"{_type(schema['items'], depth - 1)}[]"
+    if depth and kind == "object" and isinstance(schema.get("properties"), dict):
+        return "\n".join(["{", *_fields(schema, depth - 1), "}"])
     names = {"integer": "number", "array": "any[]"}
     return names.get(kind, kind) if isinstance(kind, str) else "any"
 
@@ -180,15 +182,17 @@ def _properties(schema: dict[str, Any], count: Count, depth: int) -> int:
     if not isinstance(properties, dict) or not properties or depth == 0:
         return 0
     total = _PROPERTIES
-    for name, told in properties.items():
-        if not isinstance(told, dict):
+    for name, property_ in properties.items():
+        if not isinstance(property_, dict):
             continue
         total += _PROPERTY
-        choices = told.get("enum")
+        choices = property_.get("enum")
         if isinstance(choices, list) and choices:
             total += _ENUM + sum(_ENUM_ITEM + count(_text(choice)) for choice in choices)
-        total += count(f"{name}:{_text(told.get('type'))}:{_text(told.get('description')).rstrip('.')}")
-        inner = told.get("items") if told.get("type") == "array" else told
+        total += count(
+            f"{name}:{_text(property_.get('type'))}:{_text(property_.get('description')).rstrip('.')}"
+        )
+        inner = property_.get("items") if property_.get("type") == "array" else property_
         total += _properties(inner, count, depth - 1) if isinstance(inner, dict) else 0
     return total
 

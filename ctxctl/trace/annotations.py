@@ -24,8 +24,8 @@ def compaction(fields: Fields) -> Compaction:
     """`context_compaction`."""
     validation = fields.get("validation")
     if isinstance(validation, dict):
-        told = Fields(validation, fields.report, f"{fields.where}.validation")
-        said = [told.text("status"), told.text("reviewer", "by")]
+        validated = Fields(validation, fields.report, f"{fields.where}.validation")
+        said = [validated.text("status"), validated.text("reviewer", "by")]
         validation = " by ".join(word for word in said if word) or None
     return Compaction(
         fields.ident("compaction_id"),

@@ -148,9 +148,9 @@ def _truncation(row: Any, fields: Fields) -> Truncation | None:
 
 
 def _was_dropped(record: Fields, left: int | None) -> bool:
-    told = record.flag("dropped")
-    if told is not None:
-        return told
+    flag = record.flag("dropped")
+    if flag is not None:
+        return flag
     action = record.text("action", "method", "strategy", "operation")
     if action is not None and _DROPPED.match(action):
         return True

@@ -85,7 +85,7 @@ class FileWaiter:
 
     def close(self) -> None:
         """Watch nothing."""
-        told, self._told = self._told, None
+        watching, self._told = self._told, None
         self._places = ((), False)
-        if told is not None:
-            told.close()  # type: ignore[attr-defined]
+        if watching is not None:
+            watching.close()  # type: ignore[attr-defined]

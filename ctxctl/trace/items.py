@@ -166,8 +166,8 @@ class ItemBuilder:
 
     def _redaction(self, wire: ItemWire) -> Redaction | None:
         names = ("redaction_state", "redaction_method", "redaction_reason", "redacted_by", "policy_refs")
-        told = {name: getattr(wire, name) for name in (*names, "metadata")}
-        return of_item(wire.item_id, Fields(told, self._report))
+        problem = {name: getattr(wire, name) for name in (*names, "metadata")}
+        return of_item(wire.item_id, Fields(problem, self._report))
 
     def _coerced(
         self, raw: bytes, line: bytes, offset: int, *, kind: str = "custom"
@@ -240,13 +240,13 @@ class ItemBuilder:
             self._report("bad-field", "ordered_blocks", "a block is not an object; ignored")
             return None
         problems: list[tuple[str, str, str]] = []
-        fields = Fields(data, lambda *told: problems.append(told), "data.ordered_blocks")
+        fields = Fields(data, lambda *problem: problems.append(problem), "data.ordered_blocks")
         body = decode_body(raw) if raw[:1] == b"{" else decode_body(b"{}")
         inline = body.content if _present(body.content) else body.text
         content, _, by_ref = self._content(inline, data.get("content_ref"), line, offset)
         block = _made_block(fields, content)
-        for told in problems:
-            self._report(*told)
+        for problem in problems:
+            self._report(*problem)
         if by_ref or problems:
             return block
         return self.memos.blocks.put(key, block)

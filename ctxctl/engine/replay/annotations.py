@@ -124,20 +124,20 @@ class AnnotationState:
         """Items of which some version is out of view."""
         return frozenset(self._raw)
 
-    def hide_redacted(self, frame: list[Placement], veiled: Veiled) -> list[Placement] | None:
+    def hide_redacted(self, frame: list[Placement], redacted: Veiled) -> list[Placement] | None:
         """The frame without the texts that are out of view; None where it shows none of them."""
         if not self._raw:
             return None
-        made = [self._veiled(p, veiled) for p in frame]
+        made = [self._veiled(p, redacted) for p in frame]
         return made if any(a is not b for a, b in zip(made, frame, strict=True)) else None
 
-    def _veiled(self, p: Placement, veiled: Veiled) -> Placement:
+    def _veiled(self, p: Placement, redacted: Veiled) -> Placement:
         if p.content is None:
             return p
         state = self._digests.get(p.content.digest)
         if state is None and not p.own and p.version in self._raw.get(p.item, ()):
             state = "unknown"  # a wrapper stands around the text
-        return p if state is None else veiled(p, state, self._instead.get(p.item))
+        return p if state is None else redacted(p, state, self._instead.get(p.item))
 
     def told(
         self, compactions: Iterable[Compaction], book: ItemTable, assembly: Assembly | None
@@ -160,8 +160,8 @@ def _origin(assembly: Assembly) -> Origin | None:
     if not isinstance(marks, dict):
         return None
     names = ("parent_thread", "parent_tool_call", "agent_type")
-    told = [value if isinstance(value := marks.get(name), str) else None for name in names]
-    return Origin(*told) if told[0] is not None or told[1] is not None else None
+    texts = [value if isinstance(value := marks.get(name), str) else None for name in names]
+    return Origin(*texts) if texts[0] is not None or texts[1] is not None else None
 
 
 def is_open(missing: MissingContext) -> bool:

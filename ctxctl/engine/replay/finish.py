@@ -203,8 +203,8 @@ def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
     found = _limits(thread, sealed, model, rules)
     window = _window(thread, sealed, size, by_method, found, rules)
     ids = sealed.ids if thread.ids is None else thread.ids
-    told = thread.telling.told(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
-    flags = _flags(thread, sealed, window, billed, model, told, supposed=rules.supposed)
+    annotations = thread.telling.told(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
+    flags = _flags(thread, sealed, window, billed, model, annotations, supposed=rules.supposed)
     thread.placer.weigher.scale = rules.scales.scale(model or rules.first_model, thread.running.thread)
     return Step(
         session=thread.key.session,
@@ -240,7 +240,7 @@ def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
         segments=segments_of(frame, window),
         first_line=ids.first_line,
         first_byte=ids.first_byte,
-        told=told,
+        told=annotations,
         scores=sealed.reading.scores(),
     )
 
@@ -395,7 +395,7 @@ def _flags(
     window: Window,
     usage: UsageView | None,
     model: str | None,
-    told: Annotations,
+    annotations: Annotations,
     *,
     supposed: bool,
 ) -> tuple[str, ...]:
@@ -422,9 +422,9 @@ def _flags(
         flags.append("still_over_budget")
     elif is_over(thread, sealed, window):
         flags.append("over_budget")
-    if any(is_open(gap) for gap in told.missing):
+    if any(is_open(gap) for gap in annotations.missing):
         flags.append("missing_context")
-    if told.redactions:
+    if annotations.redactions:
         flags.append("redacted")
     if thread.failures:
         flags.append("failed")

@@ -495,9 +495,9 @@ def _names(event: Event) -> str | None:
 def _lost(record: Dropped) -> str:
     """How many events are missing here, and why; the commonest reasons first."""
     counts = {why: n for why, n in record.reasons.items() if isinstance(n, int)}
-    told = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    more = f", {len(told) - _REASONS} more" if len(told) > _REASONS else ""
-    why = ", ".join(f"{reason[:80]} {n:,}" for reason, n in told[:_REASONS])
+    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    more = f", {len(ranked) - _REASONS} more" if len(ranked) > _REASONS else ""
+    why = ", ".join(f"{reason[:80]} {n:,}" for reason, n in ranked[:_REASONS])
     number = record.count if record.count is not None else sum(counts.values())
     what = "event was" if number == 1 else "events were"
     return f"{number:,} {what} not recorded before this one{f' ({why}{more})' if why else ''}"

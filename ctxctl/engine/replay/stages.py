@@ -111,8 +111,8 @@ def _refs(refs: tuple[Ref, ...], sealed: SealedStep) -> list[dict[str, Any]] | N
     """What the selection says of single items: reason, rank, score; nothing of those merely unchanged."""
     found: list[dict[str, Any]] = []
     for ref in refs:
-        told = ((name, getattr(ref, name)) for name in ("reason", "native_reason", "rank", "score"))
-        said = {name: value for name, value in told if value is not None}
+        given = ((name, getattr(ref, name)) for name in ("reason", "native_reason", "rank", "score"))
+        said = {name: value for name, value in given if value is not None}
         if said and ref.reason != UNCHANGED and len(found) < LISTED:
             found.append({"item": sealed.reading.item_of(ref.ref), **said})
     return found or None
@@ -164,8 +164,8 @@ def supposed_budget(view: StageView, window: Window, limits: Limits) -> StageVie
         "over": window.over,
         "provenance": "simulated",
     }
-    told = {name: value for name, value in supposed.items() if value is not None}
-    return StageView(view.verdict, {**view.facts, "supposed": told})
+    given = {name: value for name, value in supposed.items() if value is not None}
+    return StageView(view.verdict, {**view.facts, "supposed": given})
 
 
 def fitted_budget(view: StageView, fitted: Fitted) -> StageView:
@@ -180,19 +180,19 @@ def fitted_budget(view: StageView, fitted: Fitted) -> StageView:
         "restored": fitted.restored or None,
         "provenance": "simulated",
     }
-    told = {name: value for name, value in simulated.items() if value is not None}
-    return StageView(view.verdict, {**view.facts, "simulated": told})
+    given = {name: value for name, value in simulated.items() if value is not None}
+    return StageView(view.verdict, {**view.facts, "simulated": given})
 
 
 def _truncation(record: Truncation, sealed: SealedStep) -> dict[str, Any]:
     """What the budget did to one item, by its own record."""
-    told = {
+    given = {
         "item": sealed.reading.item_of(record.ref),
         "action": "dropped" if record.dropped else "cut",
         "reason": record.reason,
         "tokens_left": record.tokens,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def segments_of(frame: FrameState, window: Window) -> dict[str, int]:

@@ -135,8 +135,8 @@ class StepFacts:
             return self.budgets[0] if self.budgets else None
         merged = self.budgets[0]
         for later in self.budgets[1:]:
-            told = {name: value for name in _SUMMED if (value := getattr(later, name)) not in (None, {}, ())}
-            merged = msgspec.structs.replace(merged, **told)
+            more = {name: value for name in _SUMMED if (value := getattr(later, name)) not in (None, {}, ())}
+            merged = msgspec.structs.replace(merged, **more)
         return merged
 
 

@@ -382,10 +382,10 @@ class ThreadState(ThreadData):
 
     def _settings(self, facts: StepFacts) -> RequestSettings:
         """The step's request less its window: what is told of it, else as the one before."""
-        told = facts.assembly.request if facts.assembly is not None else None
+        recorded = facts.assembly.request if facts.assembly is not None else None
         return RequestSettings(
             facts.model or self.settings.model,
-            told if told is not None else self.settings.request,
+            recorded if recorded is not None else self.settings.request,
             self.frame.images > 0,
             self.frame.cites > 0,
         )

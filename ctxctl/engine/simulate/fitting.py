@@ -198,10 +198,12 @@ class Fitting:
         if keeping is None:
             assert isinstance(self.policy, Kept)
             keeping = self._keeping = IncrementalWindow(self.policy, self._state, self._gone)
-        told = self._heard(thread)
+        changed_values = self._heard(thread)
         make = partial(self._candidate, thread)
         history = self._history
-        seen = keeping.step(history.visible(), told, make, room, self._made, thread.placer, history.grown)
+        seen = keeping.step(
+            history.visible(), changed_values, make, room, self._made, thread.placer, history.grown
+        )
         outcome = seen.outcome
         fitted = Fitted(
             self.policy.name, outcome.verdict, self._history.tokens + self._beside, cap,
@@ -212,16 +214,16 @@ class Fitting:
 
     def _heard(self, thread: ThreadData) -> dict[str, None]:
         """Items that the trace said something of since the last step that was kept."""
-        told, self._told = self._told, {}
+        changed_values, self._told = self._told, {}
         for facts in (thread.facts, thread.later):
             if facts is not None:
-                told.update(facts.entered)
+                changed_values.update(facts.entered)
         version = newest = thread.book.last
         while version is not None and version is not self._last:
-            told[version.item] = None
+            changed_values[version.item] = None
             version = version.before
         self._last = newest
-        return told
+        return changed_values
 
     def _enter(self, came: Iterable[Placement], turn: int) -> None:
         """When each placement came, and which call each result belongs to."""

@@ -71,21 +71,21 @@ class IncrementalWindow:
         return self._made_of if self._fresh else (self._keeper.state(), frozenset(self._dropped))
 
     def step(
-        self, window: list[Placement], told: Iterable[str], make: Make, room: Room | None,
+        self, window: list[Placement], changed_values: Iterable[str], make: Make, room: Room | None,
         made: PlacementMaker, placer: Placer, grown: tuple[list[Placement], int] = ([], 0),
     ) -> CarriedOutStep:  # fmt: skip
         """Decide one step.
 
         Args:
             window: What would be in it had nothing been left out.
-            told: Items of which the trace may say another priority or score than at the step before.
+            changed_values: Items whose priority or score the trace may state anew since the step before.
             make: The candidate of a placement, as of now.
             room: None: there is room for all.
             made: Makes what stands for others.
             placer: The thread's.
             grown: The window before, and how many that it begins with are surely there still.
         """
-        altered = self._altered(told, make)
+        altered = self._altered(changed_values, make)
         moves = self._scene.move_to(window, make, grown)
         if moves is None and not self._fresh:
             self._made_of = (self._keeper.state(), frozenset(self._dropped))
@@ -99,9 +99,9 @@ class IncrementalWindow:
         outcome = self._keeper.step(moves, room)
         return self._carried_out(moves, outcome, made, placer)
 
-    def _altered(self, told: Iterable[str], make: Make) -> list[Seat]:
+    def _altered(self, items: Iterable[str], make: Make) -> list[Seat]:
         found = []
-        for item in told:
+        for item in items:
             for seat in self._scene.of(item):
                 was, now = seat.candidate, make(seat.placement)
                 if (now.priority, now.score) != (was.priority, was.score):

@@ -32,21 +32,21 @@ def recomputed_stages(
         if found.expected == found.recorded:
             out[stage] = msgspec.structs.replace(view, verdict="matches")
         else:
-            expected, told = _narrowed(found.expected, found.recorded)
-            facts = {"expected": expected, "recorded": told, "inputs": dict(found.inputs)}
+            expected, recorded = _narrowed(found.expected, found.recorded)
+            facts = {"expected": expected, "recorded": recorded, "inputs": dict(found.inputs)}
             out[stage] = StageView("differs", {**view.facts, **facts})
     return out
 
 
-def _narrowed(expected: Any, told: Any) -> tuple[Any, Any]:
+def _narrowed(expected: Any, recorded: Any) -> tuple[Any, Any]:
     """What is not the same: the fields of two records, the places of two lists."""
-    if isinstance(expected, dict) and isinstance(told, dict):
-        names = [name for name in {**expected, **told} if expected.get(name) != told.get(name)]
-        return {n: expected.get(n) for n in names}, {n: told.get(n) for n in names}
-    if isinstance(expected, list) and isinstance(told, list):
-        pairs = [(a, b) for a, b in zip_longest(expected, told) if a != b][:LISTED]
+    if isinstance(expected, dict) and isinstance(recorded, dict):
+        names = [name for name in {**expected, **recorded} if expected.get(name) != recorded.get(name)]
+        return {n: expected.get(n) for n in names}, {n: recorded.get(n) for n in names}
+    if isinstance(expected, list) and isinstance(recorded, list):
+        pairs = [(a, b) for a, b in zip_longest(expected, recorded) if a != b][:LISTED]
         return [a for a, _ in pairs], [b for _, b in pairs]
-    return expected, told
+    return expected, recorded
 
 
 def _recorded(thread: ThreadState, sealed: SealedStep) -> Recorded:

@@ -63,10 +63,10 @@ class RuntimeFollower:
         for one in reversed(compactions):
             native = one.metadata.get("native")
             policy = self._between if isinstance(self._between, Follower) else self._policy
-            told = policy.as_told(native, view()) if isinstance(native, dict) else None
-            if told is not None and native is not None:
-                self._between = self._policy.between(told)
-                return told, native
+            worked_out = policy.as_told(native, view()) if isinstance(native, dict) else None
+            if worked_out is not None and native is not None:
+                self._between = self._policy.between(worked_out)
+                return worked_out, native
         return self._between, {}
 
     def held(
@@ -82,14 +82,16 @@ class RuntimeFollower:
         inputs = {name: getattr(policy, name) for name in getattr(self._policy, "__struct_fields__", ())}
         if any(p.kind == "session_history" and p.content is None for p in theirs):
             return RecordComparison({}, native, ("view",), inputs, None, _NO_VIEW) if native else None
-        told = fit.told or {}
+        worked_out = fit.told or {}
         differing: tuple[str, ...]
-        if bool(told) != bool(native):
+        if bool(worked_out) != bool(native):
             differing = ("acted",)
         else:
-            differing = tuple(self._policy.differing(told, native)) if told else ()
-        recorded = {name: native[name] for name in told if name in native} if told else dict(native)
-        return RecordComparison(told, recorded, differing, inputs, _view(ours, theirs), fit.doubt)
+            differing = tuple(self._policy.differing(worked_out, native)) if worked_out else ()
+        recorded = (
+            {name: native[name] for name in worked_out if name in native} if worked_out else dict(native)
+        )
+        return RecordComparison(worked_out, recorded, differing, inputs, _view(ours, theirs), fit.doubt)
 
 
 def _view(
@@ -130,8 +132,8 @@ def followed_stages(views: dict[str, StageView], held: RecordComparison) -> dict
             }
             out["budget"] = StageView(other, {**budget.facts, **facts})
         else:
-            told = {"expected": dict(held.expected), "recorded": dict(held.recorded)}
-            out["budget"] = StageView("matches", {**budget.facts, **told})
+            worked_out = {"expected": dict(held.expected), "recorded": dict(held.recorded)}
+            out["budget"] = StageView("matches", {**budget.facts, **worked_out})
     if held.view is not None and views["assembly"].verdict != "not_recorded":
         assembly = views["assembly"]
         if held.view:

@@ -139,7 +139,7 @@ class UnfittedWindow:
     def _left(self, delta: FrameDelta, cause_of: Callable[[str], Cause], unsent: UnplacedItem) -> _Left:
         """Which of the removed become ghosts, and what of the inserted is hidden for it."""
         came = {p.item: p for p in delta.inserted if not p.stale}
-        veiled = {row.placement for row in self._rows or () if row.state == State.HIDDEN}
+        concealed = {row.placement for row in self._rows or () if row.state == State.HIDDEN}
         staying: set[str] | None = None
         ghosts: set[Placement] = set()
         hidden = {
@@ -161,7 +161,7 @@ class UnfittedWindow:
                     staying = {p.item for p in delta.after if not p.stale}
                 if item in staying:
                     continue
-                if placement not in veiled:
+                if placement not in concealed:
                     ghosts.add(placement)
                 if cause.into is not None and cause.into in came:
                     hidden.add(came[cause.into])

@@ -236,11 +236,11 @@ def _too_little(rows: Sequence[Row], contradicted: int) -> str:
     """Why there is nothing to fit to; empty if there is."""
     if contradicted > len(rows):
         return f"{contradicted:,} of its bills cannot be the sizes of what was counted"
-    telling = sum(any(row.moved) for row in rows)
-    if telling >= LEAST_STEPS:
+    usable = sum(any(row.moved) for row in rows)
+    if usable >= LEAST_STEPS:
         return ""
-    why = f"too few steps to fit and to test: {telling}, at least {LEAST_STEPS} are needed"
-    return why + (f" ({len(rows) - telling} more recorded nothing new)" if telling < len(rows) else "")
+    why = f"too few steps to fit and to test: {usable}, at least {LEAST_STEPS} are needed"
+    return why + (f" ({len(rows) - usable} more recorded nothing new)" if usable < len(rows) else "")
 
 
 def _rows(sessions: Sessions) -> list[Row]:

@@ -67,10 +67,10 @@ def fit(rows: Sequence[Row], near: Weights | None = None) -> Weights:
     class that the rows say little of is drawn to its weight in `near`, the weights of other models that split
     texts alike; without these to the slope of all rows, and one that no row has gets the slope of the rest.
     """
-    telling = sorted({row for row in rows if any(row.moved)})
+    usable = sorted({row for row in rows if any(row.moved)})
     lines = [
         _Line(tuple((i, v) for i, v in enumerate(row.moved) if v), row.change, row.reported)
-        for row in telling[:: 1 + len(telling) // _MOST_ROWS]
+        for row in usable[:: 1 + len(usable) // _MOST_ROWS]
     ]
     slope = overall(rows)
     centres = (

@@ -144,8 +144,8 @@ def _by_rule(thread: ThreadExpectation, model: str, how: ModelWeights, recorded:
     if how.basis != expect.EXACT or not thread.whole or thread.blind > 0:
         return None
     tools = thread.items[CLASSES.index("tool_definition")]
-    around = sum(w * n for w, n in zip(how.per_item, thread.items, strict=True)) + ANSWER
+    wrapping = sum(w * n for w, n in zip(how.per_item, thread.items, strict=True)) + ANSWER
     older = RANKS_OF.get(how.method.partition(":")[2]) == "cl100k_base"
-    size = round(recorded + around) + ((TOOLS_OLDER if older else TOOLS) if tools > 0 else 0)
+    size = round(recorded + wrapping) + ((TOOLS_OLDER if older else TOOLS) if tools > 0 else 0)
     half = BY_RULE + (OF_TOOLS if tools > 0 and not older else 0)
     return ExpectedBill(size, half + (OF_REASONING if _REASONS.match(model) else 0))

@@ -76,19 +76,19 @@ def numbers(version: str | None) -> tuple[int, int, int] | None:
 
 def client_window(runtime: str | None, version: str | None, model: str) -> ClientWindow | None:
     """The window that a client opens for a model; None: none is known but the provider's."""
-    told = numbers(version)
-    if runtime not in CLAUDE_CODE or told is None or told < _FIRST_READ or large_window(model):
+    release = numbers(version)
+    if runtime not in CLAUDE_CODE or release is None or release < _FIRST_READ or large_window(model):
         return None
     names = [spelling.name for spelling in spellings(model)]
     if not any(name.startswith("claude") for name in names):
         return None
-    shown = f"Claude Code {'.'.join(map(str, told))}"
-    if told >= _LARGE_SINCE and not LARGE.isdisjoint(names):
+    shown = f"Claude Code {'.'.join(map(str, release))}"
+    if release >= _LARGE_SINCE and not LARGE.isdisjoint(names):
         note = (
             f"{_MILLION:,} by {shown}, which opens that for this model unless account or settings forbid it."
         )
         return ClientWindow(_MILLION, note)
-    if told >= _ALL_BEFORE and SMALL.isdisjoint(names):
+    if release >= _ALL_BEFORE and SMALL.isdisjoint(names):
         return None
     return ClientWindow(
         _USUAL,

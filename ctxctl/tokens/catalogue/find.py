@@ -121,11 +121,11 @@ def _carried(asked: str, spelling: Spelling, table: Table) -> KnownModel | None:
         return _known(asked, rows[0], spelling, "reseller", table)
     window, max_input, max_output = (_same(row[field] for row in rows) for field in (3, 4, 5))
     agreed = window is not None
-    told = "agree on its window" if agreed else "disagree on its window: name the provider"
+    agreement = "agree on its window" if agreed else "disagree on its window: name the provider"
     return KnownModel(
         asked[:200], None, rows[0].model, window, max_input if agreed else None, max_output, Prices(), (),
         "agreed" if agreed else "disputed",
-        _sentence(f"{len(rows)} providers list it and {told}", spelling), rows,
+        _sentence(f"{len(rows)} providers list it and {agreement}", spelling), rows,
         source=table.source_of(max(rows, key=lambda row: row.source)),
     )  # fmt: skip
 

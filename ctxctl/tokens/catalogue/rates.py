@@ -191,8 +191,10 @@ def _with_hour(known: KnownModel, rates: Rates) -> Rates:
 def _with_audio(known: KnownModel, rates: Rates) -> Rates:
     """The rates with the table's of audio, where the library has none."""
     listed = {name: getattr(known.prices, name) for name in ("audio_input", "audio_output")}
-    told = {n: Decimal(str(p)) for n, p in listed.items() if p is not None and getattr(rates, n) is None}
-    return rates._replace(**told)
+    listed_prices = {
+        n: Decimal(str(p)) for n, p in listed.items() if p is not None and getattr(rates, n) is None
+    }
+    return rates._replace(**listed_prices)
 
 
 def _look_up(known: KnownModel, day: str) -> _Book:
@@ -204,8 +206,10 @@ def _rates(known: KnownModel, size: int) -> Rates:
     for tier in known.tiers:
         if size > tier.above:
             prices = tier.prices
-    told = {name: None if price is None else Decimal(str(price)) for name, price in prices._asdict().items()}
-    return Rates(**told)
+    listed_prices = {
+        name: None if price is None else Decimal(str(price)) for name, price in prices._asdict().items()
+    }
+    return Rates(**listed_prices)
 
 
 @lru_cache(maxsize=1)

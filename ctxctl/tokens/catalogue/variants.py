@@ -34,7 +34,7 @@ def served(terms: Terms) -> str:
     said = (
         ("service tier", terms.service_tier), ("speed", terms.speed),
     )  # fmt: skip
-    return " and ".join(f"{name} {told!r}" for name, told in said if told is not None)
+    return " and ".join(f"{name} {value!r}" for name, value in said if value is not None)
 
 
 def placed(rates: Rates, provider: str | None, terms: Terms) -> tuple[Rates, tuple[str, ...]]:
