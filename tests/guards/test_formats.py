@@ -68,7 +68,10 @@ def test_declarations_are_whole(importer: Format) -> None:
 @pytest.mark.parametrize("importer", built_in(), ids=lambda f: f.name)
 def test_each_declares_what_it_was_held_against(importer: Format) -> None:
     held = importer.about.held_against
-    assert (held is None) == (importer.name in NEITHER)
+    assert (held is None) == (importer.name in NEITHER), (
+        "say `held_against=` in its declaration, or, where captures have neither versions nor types of "
+        "records, enter it in NEITHER with the reason"
+    )
     if held is not None:
         assert held.newest or held.records
         assert not (held.oldest and held.newest and is_newer(held.oldest, held.newest))

@@ -12,7 +12,17 @@ from ctxctl.importers.claude_code import FORMAT
 from ctxctl.ingest.folder import Folder
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
-from tests.unit.importers.formats_help import call, events, frames, line, of_type, result, said, text, user
+from tests.unit.importers.claude_code_help import (
+    call,
+    events,
+    frames,
+    line,
+    of_type,
+    result,
+    said,
+    text,
+    user,
+)
 
 Json = dict[str, Any]
 AGENTS = Path(__file__).resolve().parents[3] / "fixtures" / "claude_code" / "agents"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.importers.formats_help import call, events, frames, result, said, text, user
+from tests.unit.importers.claude_code_help import call, events, frames, result, said, text, user
 
 Json = dict[str, Any]
 

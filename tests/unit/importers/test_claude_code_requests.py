@@ -23,7 +23,7 @@ from ctxctl.importers.claude_code.requests import RECORDED, is_since
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source, open_source
 from ctxctl.trace.writer import TraceWriter
-from tests.unit.importers.formats_help import (
+from tests.unit.importers.claude_code_help import (
     FIXTURES,
     call,
     events,

@@ -55,8 +55,12 @@ def test_no_format_that_accepts_a_capture_is_passed_over(folder: str) -> None:
             best = max(scores.values())
             asked = registry.of_head(head) if not is_native(head) else None
             expected = next((e.name for e, score in scores.items() if score == best >= SURE), None)
-            assert is_native(head) or (asked.name if asked else None) == expected
-    assert not missed
+            name = asked.name if asked else None
+            if not is_native(head) and name != expected:
+                missed.append(f"{path.name}, {len(head)} bytes: detected as {name}, not as {expected}")
+    assert not missed, (
+        "the hints in ctxctl/importers/table.py pass these over; each must stand in every such file"
+    )
 
 
 def test_names_are_those_of_the_declarations() -> None:

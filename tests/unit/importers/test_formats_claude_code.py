@@ -12,7 +12,7 @@ from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.trace.source import Source, open_source
 from ctxctl.trace.validate import validate_event
-from tests.unit.importers.formats_help import (
+from tests.unit.importers.claude_code_help import (
     FIXTURES,
     call,
     events,

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.unit.importers.formats_help import call, events, frames, line, result, said, text, user
+from tests.unit.importers.claude_code_help import call, events, frames, line, result, said, text, user
 
 Json = dict[str, Any]
 

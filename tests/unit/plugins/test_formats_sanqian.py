@@ -12,7 +12,7 @@ from ctxctl.plugins.sanqian import FORMAT
 from ctxctl.session import Inspector
 from ctxctl.trace.source import Source, open_source
 from ctxctl.trace.validate import validate_event
-from tests.unit.importers.formats_help import FIXTURES, Json, of_type
+from tests.unit.importers.claude_code_help import FIXTURES, Json, of_type
 
 ADDED, UPDATED, REMOVED = "context.item.added", "context.item.updated", "context.item.removed"
 SURFACE, MISSING = "context.surface.created", "context.missing.detected"
