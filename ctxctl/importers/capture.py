@@ -60,11 +60,11 @@ def open_capture(path: str | Path, format_name: str | None = None) -> Capture:
 
 def _folder(path: Path, format_name: str | None) -> Capture:
     """A directory: one capture in several files, several captures, or a single trace."""
-    from ctxctl.importers import folders, registry
+    from ctxctl.importers import registry
     from ctxctl.ingest.folder import Folder
 
     folder = Folder(str(path), path)
-    found = folders.detect(folder) if format_name is None else registry.by_name(format_name)
+    found = registry.detect_folder(folder) if format_name is None else registry.by_name(format_name)
     if isinstance(found, str):
         return Capture(open_source(path / found), None)
     if not found.reads_folders:

@@ -398,7 +398,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events: of the directory that an index stands in, or of an export of log records."""
     head = source.read(0, _HEAD)
     if is_export(head):
-        from ctxctl.importers.claude_bodies import otlp
+        from ctxctl.importers.claude_bodies import otlp_reader
 
-        return otlp.read(source, report)
+        return otlp_reader.read(source, report)
     return read_index(source, report)

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.importers.cursor.transcript import call, content, user_parts
+from ctxctl.importers.cursor.parts import call, content, user_parts
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.database import read_database, value
