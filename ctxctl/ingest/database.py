@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.ingest.build import Json
+from ctxctl.ingest.lines import WHOLE_FILE
 from ctxctl.ingest.run import Run
 from ctxctl.trace.source import Source
 
@@ -45,6 +46,7 @@ def read_database(run: Run, source: Source, reader: Reader, *, steps: int | None
     What a write-ahead log beside the file holds is read with it, so that a database in use is shown as its
     program sees it.  Problems: `document-too-large`, `bad-database`.
     """
+    run.line = WHOLE_FILE
     data = _with_log(source, source.read(0, MAX_DATABASE + 1))
     if len(data) > MAX_DATABASE:
         run.problem("document-too-large", f"a database of more than {MAX_DATABASE >> 20} MiB; not read")

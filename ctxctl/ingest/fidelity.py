@@ -24,7 +24,7 @@ import orjson
 from ctxctl.ingest.about import FACT_NAMES, FACTS, IN_USAGE, About, Level
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.lines import Report, lines
+from ctxctl.ingest.lines import Report, ignore_problem, lines
 from ctxctl.ingest.second_look import SecondLook, Sighting, look_again
 from ctxctl.ingest.understood import Understood
 from ctxctl.model import vocab
@@ -371,7 +371,7 @@ def _records(source: Source) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _objects(source: Source) -> Iterator[dict[str, Any]]:
-    for line in lines(source, _unheard):
+    for line in lines(source, ignore_problem):
         if line.offset > _MOST_BYTES:
             return
         value = _loaded(line.data)
@@ -389,10 +389,6 @@ def _loaded(data: bytes) -> Any:
 def _kind(record: dict[str, Any]) -> str | None:
     found = next((record[key] for key in _KINDS if isinstance(record.get(key), str)), None)
     return found[:_LONGEST] if found is not None else None
-
-
-def _unheard(_problem: Problem) -> None:
-    return None
 
 
 _RESULT: Final = "tool_result"

@@ -6,7 +6,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -41,6 +41,14 @@ class Line(NamedTuple):
     offset: int
     """Byte offset of its first byte in the (decompressed) file."""
     data: bytes
+
+
+WHOLE_FILE: Final = Line(1, 0, b"")
+"""The place of what a file holds as a whole: a document, a database, one body."""
+
+
+def ignore_problem(_problem: Problem) -> None:
+    """A `Report` for a second pass over a file: the first one has told, or will tell, what is wrong in it."""
 
 
 def lines(source: Source, report: Report) -> Iterator[Line]:

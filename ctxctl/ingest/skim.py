@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -98,6 +99,15 @@ _LINES: Final = 20
 def text_of_head(head: bytes) -> bytes:
     """The head without a byte-order mark and blank lines."""
     return head.removeprefix(_BOM).lstrip()
+
+
+def first_lines(head: bytes, most: int) -> Iterator[tuple[bytes, Any]]:
+    """The first lines, each with its JSON value; None for a line that is cut off, damaged or no JSON."""
+    for line in text_of_head(head).split(b"\n")[:most]:
+        try:
+            yield line, orjson.loads(line)
+        except orjson.JSONDecodeError:
+            yield line, None
 
 
 def objects_of_head(head: bytes) -> list[dict[str, Any]]:

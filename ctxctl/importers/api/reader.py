@@ -20,7 +20,7 @@ from ctxctl.importers.api.records import BodyRecord, body_record, requests_of
 from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.document import document
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.lines import Line, Report, lines, values
+from ctxctl.ingest.lines import WHOLE_FILE, Line, Report, ignore_problem, lines, values
 from ctxctl.ingest.run import Run
 from ctxctl.model.problem import Problem
 from ctxctl.providers import dialects
@@ -178,7 +178,7 @@ def take_records(log: Log, source: Source) -> Iterator[Json]:
     head = source.read(0, 1 << 10)
     if encodings.is_stream(head.decode("utf-8", "replace")):
         text = source.read(0, MAX_STREAM).decode("utf-8", "replace").removeprefix("\ufeff")
-        yield from log.take(text, Line(1, 0, b""))
+        yield from log.take(text, WHOLE_FILE)
         return
     run = log.run
     found: list[Problem] = []
@@ -186,7 +186,7 @@ def take_records(log: Log, source: Source) -> Iterator[Json]:
     if answer is not None:
         for problem in found:
             run.report(problem)
-        yield from log.take(answer, Line(1, 0, b""))
+        yield from log.take(answer, WHOLE_FILE)
         return
     for line, value in values(source, run.report):
         run.line = line
@@ -363,8 +363,6 @@ _ANSWERED: Final = re.compile(
 )
 _ENDS: Final = re.compile(r"(?:\.(?:json|jsonl|ndjson|sse|txt|body|gz|zst|event-stream))+\Z")
 _NUMBER: Final = re.compile(r"\d+")
-_WHOLE: Final = Line(1, 0, b"")
-"""The place of what is a file by itself."""
 
 
 class _Name(NamedTuple):
@@ -437,12 +435,12 @@ def _records(folder: Folder, name: _Name, run: Run) -> Iterator[tuple[Any, Line]
     with source:
         head = source.read(0, 1 << 10).decode("utf-8", "replace")
         if encodings.is_stream(head):
-            yield source.read(0, MAX_STREAM).decode("utf-8", "replace").removeprefix("\ufeff"), _WHOLE
+            yield source.read(0, MAX_STREAM).decode("utf-8", "replace").removeprefix("\ufeff"), WHOLE_FILE
             return
         if _is_lines(source):
             answer = framed_events(source, run) if name.answer else None
             if answer is not None:
-                yield answer, _WHOLE
+                yield answer, WHOLE_FILE
             else:
                 yield from ((record, line) for line, record in values(source, run.report))
             return
@@ -450,12 +448,12 @@ def _records(folder: Folder, name: _Name, run: Run) -> Iterator[tuple[Any, Line]
     records = value if isinstance(value, list) and not is_answer(value) else [value]
     for record in records:
         if record is not None and (body_record(record) is not None or name.answer is not None):
-            yield record, _WHOLE
+            yield record, WHOLE_FILE
 
 
 def _is_lines(source: Source) -> bool:
     """Whether a file is JSON lines: more follows what is a whole object already."""
-    first, *more = [*islice(lines(source, lambda _: None), 2)] or [_WHOLE]
+    first, *more = [*islice(lines(source, ignore_problem), 2)] or [WHOLE_FILE]
     try:
         return bool(more) and isinstance(orjson.loads(first.data), dict)
     except orjson.JSONDecodeError:

@@ -13,9 +13,10 @@ import orjson
 
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
-from ctxctl.ingest.lines import Line, Report, values
+from ctxctl.ingest.lines import WHOLE_FILE, Line, Report, values
 from ctxctl.ingest.parts import Part, moment, string
 from ctxctl.ingest.run import Run
+from ctxctl.ingest.skim import text_of_head
 from ctxctl.providers.dialects import by_name
 from ctxctl.providers.dialects.base import CallTitles, Dialect
 from ctxctl.trace.source import Source
@@ -120,7 +121,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 
 def _entries(source: Source, run: Run) -> Iterator[tuple[Line, Any]]:
-    head = source.read(0, 64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    head = text_of_head(source.read(0, 64))
     if not head.startswith(b"["):
         yield from values(source, run.report)
         return
@@ -202,7 +203,7 @@ def _dialect(message: Json) -> Dialect:
 def _tell(run: Run, unread: Counter[str]) -> None:
     if unread:
         names = ", ".join(f"{name} ({count})" for name, count in unread.most_common(_SHOWN))
-        run.problem("unread-fields", f"fields of conversations that are not read: {names}", Line(1, 0, b""))
+        run.problem("unread-fields", f"fields of conversations that are not read: {names}", WHOLE_FILE)
 
 
 _ROLES: Final = {

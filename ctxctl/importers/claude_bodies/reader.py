@@ -17,7 +17,7 @@ from ctxctl.importers.claude_code import detect as is_transcript
 from ctxctl.ingest.build import Json, canonical, digest_of
 from ctxctl.ingest.document import document
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.lines import Line, Report, values
+from ctxctl.ingest.lines import WHOLE_FILE, Report, ignore_problem, values
 from ctxctl.ingest.parts import string
 from ctxctl.ingest.run import Run
 from ctxctl.model.problem import Problem
@@ -27,8 +27,6 @@ from ctxctl.trace.source import Source, open_source
 NAME: Final = "claude-bodies"
 _HEAD: Final = 1 << 16
 _ADDRESS: Final = "/v1/messages"
-_WHOLE: Final = Line(1, 0, b"")
-"""The place of what is a file by itself."""
 
 
 def read_index(source: Source, report: Report) -> Iterator[Json]:
@@ -77,9 +75,9 @@ def _take(folder: Folder, entry: DumpedExchange, calls: Calls, asked: dict[str, 
     request = _body(folder, entry.request, run) if entry.request is not None else None
     if not isinstance(request, dict):
         run.make.file = None
-        run.problem("no-request", f"{entry.request}: no body of a request; skipped", _WHOLE)
+        run.problem("no-request", f"{entry.request}: no body of a request; skipped", WHOLE_FILE)
         return
-    run.line = _WHOLE
+    run.line = WHOLE_FILE
     calls.take(
         Call(
             url=_ADDRESS,
@@ -123,7 +121,7 @@ def _placed(folder: Folder, files: DumpFiles, run: Run) -> list[DumpedExchange]:
     paired, alone = paired_answers(strays, answers)
     if alone:
         message = f"{len(alone)} answers ({alone[0]} …) belong to no request that is known; left out"
-        run.problem("unpaired-answers", message, _WHOLE)
+        run.problem("unpaired-answers", message, WHOLE_FILE)
     made = [_stray(one, paired) for one in ordered_requests(strays)]
     if not files.entries:
         return made
@@ -271,7 +269,7 @@ def _of_file(path: Path) -> dict[str, str]:
     except CtxctlError:
         return found
     with source:
-        for _, value in values(source, lambda _: None):
+        for _, value in values(source, ignore_problem):
             if isinstance(value, dict):
                 _take_beside(value, prompts, found)
     return found

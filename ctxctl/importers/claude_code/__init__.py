@@ -17,6 +17,7 @@ import orjson
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.skim import first_lines, text_of_head
 
 _READ: Final = (
     # Told as items, steps and bills.
@@ -127,16 +128,13 @@ _LOOKED = 3
 def detect(head: bytes) -> int:
     """How sure the first lines look like a transcript's; 0 for other JSON lines."""
     best = 0
-    body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    body = text_of_head(head)
     if body.startswith((b"{\n", b"{\r\n")):
         return _document(body)
-    for line in body.split(b"\n")[:_LINES]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
+    for line, value in first_lines(head, _LINES):
+        if value is None:
             best = max(best, _by_text(line))
-            continue
-        if isinstance(value, dict):
+        elif isinstance(value, dict):
             best = max(best, _by_keys(value))
     return best
 

@@ -17,7 +17,7 @@ import orjson
 from ctxctl.errors import CtxctlError
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.lines import Report, lines
+from ctxctl.ingest.lines import Report, ignore_problem, lines
 from ctxctl.ingest.parts import string
 from ctxctl.model.problem import Problem
 
@@ -108,7 +108,7 @@ def _answers(folder: Folder, name: str) -> Iterator[Json]:
     except CtxctlError:
         return
     with source:
-        for line in lines(source, _unheard):
+        for line in lines(source, ignore_problem):
             if b'"assistant"' not in line.data:
                 continue
             try:
@@ -118,7 +118,3 @@ def _answers(folder: Folder, name: str) -> Iterator[Json]:
             answer = isinstance(value, dict) and value.get("type") == "assistant"
             if answer and isinstance(value.get("message"), dict):
                 yield value
-
-
-def _unheard(_problem: Problem) -> None:
-    """Take a problem silently: the file's own import reports it."""

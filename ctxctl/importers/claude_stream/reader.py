@@ -14,6 +14,7 @@ from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import count, shallow, string
 from ctxctl.ingest.run import Run
+from ctxctl.ingest.skim import text_of_head
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
@@ -42,7 +43,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 
 def _records(source: Source, run: Run, head: bytes) -> Iterator[Json]:
-    if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+    if not text_of_head(head).startswith(b"["):
         yield from run.records(source)
         return
     found = document(source, run.report)

@@ -27,9 +27,8 @@ import orjson
 
 from ctxctl.errors import CtxctlError
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.lines import Line, Report, lines, values
+from ctxctl.ingest.lines import Line, Report, ignore_problem, lines, values
 from ctxctl.ingest.parts import count, string
-from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source, open_source
 
 _UUID7: Final = re.compile(
@@ -222,12 +221,14 @@ def copied_part(source: Source, parent: str | None) -> CopiedPart | None:
 
 def calls_plan_tool(source: Source) -> bool:
     """Whether the model called Codex' tool for plans, which is the only sign in a rollout that it was on."""
-    return any(b'"update_plan"' in line.data and b'_call"' in line.data for line in lines(source, _unheard))
+    return any(
+        b'"update_plan"' in line.data and b'_call"' in line.data for line in lines(source, ignore_problem)
+    )
 
 
 def _marked(source: Source) -> Iterator[tuple[int, list[Any]]]:
     """By line, what tells it from any other line of any session; of lines that have such a thing."""
-    for line in lines(source, _unheard):
+    for line in lines(source, ignore_problem):
         try:
             record = orjson.loads(line.data)
         except orjson.JSONDecodeError:
@@ -303,7 +304,3 @@ def first_record(path: Path) -> Json:
         return {}
     meta = record.get("payload") if isinstance(record, dict) else None
     return meta if isinstance(meta, dict) else {}
-
-
-def _unheard(_problem: Problem) -> None:
-    """The import of either file reports it."""

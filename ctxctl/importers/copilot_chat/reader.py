@@ -16,6 +16,7 @@ from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, call_title, listed, parsed, string
 from ctxctl.ingest.run import Run
+from ctxctl.ingest.skim import text_of_head
 from ctxctl.trace.source import Source
 
 NAME: Final = "copilot-chat"
@@ -31,7 +32,7 @@ class Export(Run):
 
     def events(self, source: Source) -> Iterator[Json]:
         """The chat's events; the file is one document and is held whole."""
-        head = source.read(0, _HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+        head = text_of_head(source.read(0, _HEAD))
         value = final_state(self, source) if is_log(head) else None
         if value is None:
             value = document(source, self.report)

@@ -13,10 +13,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-import orjson
-
 from ctxctl.ingest.about import About, HeldAgainst, absent, native
 from ctxctl.ingest.declaration import Format
+from ctxctl.ingest.skim import first_lines, text_of_head
 
 NEWEST: Final = "1.0.102"
 OLDEST: Final = "0.0.354"
@@ -159,7 +158,6 @@ UNSENT: Final = frozenset(
 ALL: Final = READ | UNSENT
 
 
-_BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = 40
 _SURE: Final = 95
 _LIKELY: Final = 85
@@ -224,14 +222,8 @@ _ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the first lines look like session events."""
-    best = 0
-    body = head.removeprefix(_BOM).lstrip()
-    for line in body.split(b"\n")[:_LINES]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            continue
-        best = max(best, _score(value))
+    best = max((_score(value) for _, value in first_lines(head, _LINES)), default=0)
+    body = text_of_head(head)
     if best or not body.startswith(b"{"):
         return best
     start = body[:200].replace(b" ", b"")

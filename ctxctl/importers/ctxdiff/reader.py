@@ -15,7 +15,7 @@ import orjson
 from ctxctl.ingest.build import VERSION_DIGITS, Json
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.database import read_database, value
-from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
 from ctxctl.listdiff import same_start
@@ -47,9 +47,7 @@ _CACHED: Final = ("cache_control", "cachePoint")
 
 def events(source: Source, report: Report) -> Iterator[Json]:
     """The events of a database."""
-    run = Run(NAME, report)
-    run.line = Line(1, 0, b"")
-    return read_database(run, source, lambda run, database: _Reader(run, database).runs())
+    return read_database(Run(NAME, report), source, lambda run, database: _Reader(run, database).runs())
 
 
 class _Thread:

@@ -10,7 +10,7 @@ from ctxctl.importers.cursor.parts import call, content, user_parts
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.database import read_database, value
-from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers.usage import clock
@@ -23,9 +23,7 @@ _FIRST_FIELD: Final = 0x0A
 
 def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """What a database holds of conversations."""
-    run = Run(name, report)
-    run.line = Line(1, 0, b"")
-    return read_database(run, source, _read)
+    return read_database(Run(name, report), source, _read)
 
 
 def _read(run: Run, database: sqlite3.Connection) -> Iterator[Json]:

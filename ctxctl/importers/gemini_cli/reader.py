@@ -13,7 +13,7 @@ from ctxctl.importers.gemini_cli import is_lines, layout_score
 from ctxctl.importers.gemini_cli.parts import PartCutter, bill, is_billed, is_blob, pieces
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.document import document
-from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.lines import WHOLE_FILE, Line, Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers.usage import usage_record
@@ -243,7 +243,7 @@ _GREETING: Final = "Got it. Thanks for the context!"
 def read_document(name: str, source: Source, report: Report) -> Iterator[Json]:
     """A document: a chat, or a saved history."""
     run = Run(name, report)
-    run.line = Line(1, 0, b"")
+    run.line = WHOLE_FILE
     value = document(source, run.report)
     history = value
     if isinstance(value, dict):

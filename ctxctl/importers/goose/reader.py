@@ -11,7 +11,7 @@ from ctxctl.importers.goose_recordings.reader import parts_of, tool_parts
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.document import document
-from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.lines import WHOLE_FILE, Report
 from ctxctl.ingest.parts import Part, mapping, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.ingest.skim import layout_of_head
@@ -181,7 +181,7 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
 def exported_events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of an exported session: one document."""
     run = Run(name, report)
-    run.line = Line(1, 0, b"")
+    run.line = WHOLE_FILE
     value = document(source, run.report)
     head = value if isinstance(value, dict) else {}
     run.session = string(head.get("id"))
@@ -202,9 +202,7 @@ def exported_events(name: str, source: Source, report: Report) -> Iterator[Json]
 
 def database_events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of a database: every session of it, message by message as they were stored."""
-    run = Run(name, report)
-    run.line = Line(1, 0, b"")
-    return read_database(run, source, _sessions)
+    return read_database(Run(name, report), source, _sessions)
 
 
 def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import orjson
-
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.skim import first_lines
 
 ABOUT: Final = About(
     reads="A session of iFlow CLI: one line is a prompt, a tool's result, or a stretch of an answer.",
@@ -55,15 +54,10 @@ _KEYS: Final = ("uuid", "parentUuid", "userType")
 
 def detect(head: bytes) -> int:
     """How sure the first lines look like such a transcript's; 0 for Claude Code's own."""
-    best = 0
-    for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            best = max(best, _by_text(line))
-            continue
-        best = max(best, _by_keys(value))
-    return best
+    scores = (
+        _by_text(line) if value is None else _by_keys(value) for line, value in first_lines(head, _LINES)
+    )
+    return max(scores, default=0)
 
 
 def detect_folder(folder: Folder) -> int:

@@ -15,12 +15,12 @@ from ctxctl.ingest.about import About, absent, derived, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.outline import OUTLINED, outline
+from ctxctl.ingest.skim import text_of_head
 
 CERTAIN: Final = 97
 SURE: Final = 92
 LIKELY: Final = 70
 _LINES = 60
-_BOM = b"\xef\xbb\xbf"
 _METHODS: Final = re.compile(
     rb'"method"\s*:\s*"(?:initialize|ping|tools/|resources/|prompts/|sampling/|notifications/|completion/|logging/)'
 )
@@ -54,7 +54,7 @@ _LOOKED = 24
 
 def detect_mcp_tools(head: bytes) -> int:
     """How sure a document holds tool definitions and nothing but what comes with them."""
-    body = head.removeprefix(_BOM).lstrip()
+    body = text_of_head(head)
     if body[:1] not in (b"{", b"[") or (b'"jsonrpc"' in body[:2048] and b'"tools"' not in body[:4096]):
         return 0
     if _METHODS.search(body, 0, _HEAD) and b'"jsonrpc"' in body[:_HEAD]:
@@ -125,7 +125,7 @@ def _file_score(folder: Folder, name: str) -> int:
 
 def detect_mcp_session(head: bytes) -> int:
     """How sure the first lines are messages between a client and a server, or saved results of calls."""
-    body = head.removeprefix(_BOM).lstrip()
+    body = text_of_head(head)
     for line in body.split(b"\n", _LINES)[:_LINES]:
         line = line.strip()
         prefix = _PREFIX.match(line)

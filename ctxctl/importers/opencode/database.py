@@ -14,7 +14,7 @@ from ctxctl.importers.opencode.parts import NativePart
 from ctxctl.importers.opencode.session import Session, time_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.database import read_database, value
-from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import count, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
@@ -26,9 +26,7 @@ _PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
 
 def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of a database: one session after the other, child sessions as threads of their parents'."""
-    run = Run(name, report)
-    run.line = Line(1, 0, b"")
-    return read_database(run, source, _sessions)
+    return read_database(Run(name, report), source, _sessions)
 
 
 def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:

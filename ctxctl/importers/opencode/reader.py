@@ -13,7 +13,7 @@ from ctxctl.importers.opencode.parts import NativePart
 from ctxctl.importers.opencode.session import Session, time_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
-from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.lines import WHOLE_FILE, Report
 from ctxctl.ingest.parts import count, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.trace.source import Source
@@ -34,7 +34,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 def export_events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of what `opencode export` wrote."""
     run = Run(name, report)
-    run.line = Line(1, 0, b"")
+    run.line = WHOLE_FILE
     value = document(source, run.report)
     info = value.get("info") if isinstance(value, dict) else None
     info = info if isinstance(info, dict) else {}

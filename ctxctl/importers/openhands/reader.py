@@ -11,7 +11,7 @@ from ctxctl.importers.openhands.stream import Stream, state_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document, document_of_file
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.lines import values
+from ctxctl.ingest.lines import ignore_problem, values
 from ctxctl.ingest.parts import string
 from ctxctl.ingest.run import Run
 from ctxctl.trace.source import Source
@@ -77,13 +77,13 @@ class Capture(Run):
             return None
         try:
             with folder.open(name) as source:
-                return document(source, lambda _: None)
+                return document(source, ignore_problem)
         except CtxctlError:
             return None
 
     def _states(self, source: Source) -> Iterator[Any]:
         """What the events of a file tell of usage: it comes after the responses that it belongs to."""
-        for _, value in values(source, lambda _: None):
+        for _, value in values(source, ignore_problem):
             for one in value if isinstance(value, list) else [value]:
                 state = state_of(one) if isinstance(one, dict) else None
                 if state is not None:

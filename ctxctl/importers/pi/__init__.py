@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-import orjson
-
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import layout_of_head
+from ctxctl.ingest.skim import first_lines, layout_of_head
 
 _LINES: Final = 40
 TRAJECTORY = re.compile(rb'"traceSchema":\s?"openclaw-trajectory"')
@@ -112,10 +110,8 @@ ABOUT: Final = About(
 def detect(head: bytes) -> int:
     """How sure the first lines look like a session's; 0 for the event streams that begin the same way."""
     best = 0
-    for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
+    for line, value in first_lines(head, _LINES):
+        if value is None:
             best = max(best, _torn(line))
             continue
         score = _score(value) if isinstance(value, dict) else 0
