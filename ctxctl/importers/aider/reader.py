@@ -53,7 +53,7 @@ class RequestLog:
         self._turns = 0
 
     def events(self, source: Source) -> Iterator[Json]:
-        """The log's steps, as its lines come."""
+        """Yield the log's steps as its lines are read."""
         self._run.opened()
         for line in lines_of(source, self._run.report):
             self._run.line = line
@@ -91,7 +91,7 @@ class RequestLog:
         self._role, self._text = None, []
 
     def _section(self) -> None:
-        """A request, or an answer, is complete."""
+        """End the request or the answer that the lines so far make."""
         self._message()
         parts, self._parts = self._parts, []
         if self._mark == "TO LLM" and parts:
@@ -120,14 +120,14 @@ _VERSION: Final = re.compile(r"Aider v(\d+(?:\.\d+){1,3})")
 _APPLIED: Final = "Applied edit to "
 _COMMITTED: Final = re.compile(r"Commit ([0-9a-f]{6,40}) (.*)\Z", re.DOTALL)
 _BLANKS: Final = 100
-"""Empty lines in a row that are kept."""
+"""The most empty lines in a row that are kept."""
 _EMPTIED: Final = ("/clear", "/reset")
 _SENT: Final = ("/ask", "/code", "/architect", "/help", "/context", "/undo")
 """Commands whose text goes to the model, if it answers."""
 
 
 class History:
-    """One file; each start of the program is a session."""
+    """Reads one chat history; each start of the program is a session."""
 
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
@@ -136,7 +136,7 @@ class History:
         self._open(None)
 
     def events(self, source: Source) -> Iterator[Json]:
-        """The sessions' steps, as their lines come."""
+        """Yield the sessions' steps as their lines are read."""
         self._run.opened()
         last = 0
         for line in lines_of(source, self._run.report):
@@ -152,7 +152,7 @@ class History:
         yield from self._run.finish()
 
     def _blank(self) -> None:
-        """An empty line: of an answer, if one has begun."""
+        """Take an empty line, which is part of an answer if one has begun."""
         if self._said:
             self._said.append("")
         self._past.take("")
@@ -169,17 +169,17 @@ class History:
         self._turns = 0
         self._files: list[str] = []
         self._done = 0
-        """Messages before the files: what was said up to the last edit."""
+        """How many rows stand before the files: what was said up to the last edit."""
         self._edited = False
         self._commit: tuple[str, str] | None = None
-        """What the program did with the last answer."""
+        """The commit of the last answer's edit: its hash and its message."""
         self._typed: list[str] = []
         self._typing_over = False
-        """Whether the program has printed something since."""
+        """Whether the program has printed something since the prompt was typed."""
         self._said: list[str] = []
         self._at = 0
         self._asked_at = 0
-        """Lines that the answer, and what was typed, began at."""
+        """Line numbers at which the answer, and the prompt, began."""
         self._waits = False
         """Whether what was typed has not been answered."""
 
@@ -233,7 +233,7 @@ class History:
             self._commit = self._commit or (commit.group(1), commit.group(2))
 
     def _add(self, path: str) -> None:
-        """A file is in the chat: in every request from now on, its text not recorded."""
+        """Add a file, which every request carries from now on; its text is not recorded."""
         if path not in self._files:
             self._window.splice(self._done + len(self._files), 0, [self._file(path)])
             self._files.append(path)
@@ -249,13 +249,13 @@ class History:
                 del self._files[at]
 
     def _restore(self) -> None:
-        """The file up to here is the beginning of the chat."""
+        """Begin the chat with the restored messages of the file up to here."""
         parts = self._past.parts(self._run.line.number)
         self._window.splice(0, 0, parts)
         self._done += len(parts)
 
     def _settle(self) -> None:
-        """After an edit, what was said moves before the files, and the program says what it did."""
+        """After an edit, move what was said before the files, and add what the program says of the edit."""
         if not self._edited:
             return
         told = "I updated the files."
@@ -272,7 +272,7 @@ class History:
         self._window.splice(self._done, 0, files)
 
     def _drop(self) -> None:
-        """What was typed was not answered: a command, or a prompt that was given up."""
+        """Settle a prompt that was not answered: a command, or one that was given up."""
         text = "\n".join(self._typed).strip()
         command = text.split(maxsplit=1)[0] if text else ""
         if command in _EMPTIED:
@@ -293,7 +293,7 @@ class History:
         self._window.append(Part("user_message", text, "user", line=self._asked_at))
 
     def _answer(self, tokens: str | None) -> None:
-        """A request and its answer are over; `tokens`: as the program printed its counts."""
+        """Seal a request with its answer; `tokens` is the line of counts that the program printed."""
         said = "\n".join(self._said).strip()
         if said or tokens is not None:
             text = "\n".join(self._typed).strip()
@@ -327,12 +327,12 @@ class History:
 
 
 _VERBATIM: Final = 32 * 1024
-"""Characters that are restored as they are: beyond some 8,000 tokens every model's restored history is
-summarised."""
+"""The most characters that are restored verbatim: a history beyond some 8,000 tokens is summarised for every
+model."""
 
 
 class Restored:
-    """The messages of the file so far, as `split_chat_history_markdown` tells them apart."""
+    """The messages of the file so far, split as aider's `split_chat_history_markdown` splits them."""
 
     def __init__(self) -> None:
         self._messages: list[tuple[str, str]] = []
@@ -341,7 +341,7 @@ class Restored:
         self._size = 0
 
     def take(self, line: str) -> None:
-        """One line of the file, without what ends it."""
+        """Take one line of the file, without its line end."""
         if line.startswith("# "):
             return
         if line.startswith("> "):
@@ -357,7 +357,7 @@ class Restored:
             self._lines.append(text)
 
     def parts(self, line: int) -> list[Part]:
-        """The restored messages; for those of a long file, that a summary stands for them."""
+        """The restored messages; for a long file, one part for the summary that stands for them."""
         if self._size > _VERBATIM:
             title = "restored history, summarised"
             return [Part("thread_summary", None, "user", title=title, version="not-recorded", line=line)]

@@ -32,9 +32,9 @@ from ctxctl.trace.source import Source
 
 NAME: Final = "api"
 MAX_EVENTS: Final = 1_000_000
-"""Events of one answer's stream, one a line, that are put together."""
+"""The most events of one answer's stream, one a line, that are put together."""
 MAX_STREAM: Final = 64 << 20
-"""Bytes of an event stream that is a file by itself."""
+"""The most bytes that are read of an event stream that is a file by itself."""
 
 
 class Log:
@@ -51,7 +51,7 @@ class Log:
         """Answers without a request so far."""
 
     def take(self, record: Any, line: Line) -> Iterator[Json]:
-        """The next record of a log; gives the events of what need not wait any longer."""
+        """Take the next record; yield the events of calls that need not wait any longer."""
         for one in requests_of(record):
             found = body_record(one)
             if found is None:
@@ -84,11 +84,11 @@ class Log:
             self.run.problem("waited-too-long", message)
 
     def flush(self) -> Iterator[Json]:
-        """Hand on the requests that no answer came for."""
+        """Hand on the requests that got no answer."""
         yield from self._hand_on(all_of_them=True)
 
     def _call(self, asked: PendingCall) -> None:
-        """A request with what is known of it."""
+        """Make the call of a request, with what is known of it."""
         found = asked.shape
         self.calls.take(
             Call(
@@ -110,7 +110,7 @@ class Log:
         )
 
     def answer(self, found: BodyRecord, line: int) -> None:
-        """An answer without its request: what was said, outside any window."""
+        """Take an answer without its request: what was said, outside any window."""
         failed = found.failure()
         if failed is not None:
             message = f"a request that has no answer ({failed}); the request is not in the file"
@@ -196,13 +196,13 @@ def take_records(log: Log, source: Source) -> Iterator[Json]:
 
 
 MAX_WAITING: Final = 64 << 20
-"""Bytes of requests (and answers behind them) that wait, as JSON."""
+"""The most bytes of waiting requests (and of answers behind them), as JSON."""
 _ODD: Final = 1 << 16
-"""What a record counts for that cannot be packed."""
+"""The bytes that a record counts for when it cannot be packed."""
 
 
 class PendingCall(NamedTuple):
-    """A request, and its answer where it has come."""
+    """A request, with its answer if that has come."""
 
     shape: BodyRecord
     line: int
@@ -211,7 +211,7 @@ class PendingCall(NamedTuple):
 
 
 class _Held:
-    """An entry; what waits is kept as JSON, which takes a fraction of the room."""
+    """An entry of the queue; what waits is kept as JSON, which takes a fraction of the memory."""
 
     __slots__ = (
         "_answer",
@@ -240,7 +240,7 @@ class _Held:
         return _unpacked(self._request)
 
     def answer(self, shape: BodyRecord, line: int, file: str | None) -> int:
-        """Take the answer; the bytes that it adds."""
+        """Take the answer; return the bytes that it adds."""
         self._answer, self.answered = _packed(shape), True
         self.answer_line, self.answer_file = line, file
         added = _size(self._answer)
@@ -265,14 +265,14 @@ class PendingCalls:
         self._early: OrderedDict[str, _Held] = OrderedDict()
         """Answers of a batch whose requests have not come yet."""
         self._last: int | None = None
-        """The request that an answer without an id is to."""
+        """The request that an answer without an id answers."""
         self._next = 0
         self._size = 0
         self.dropped = 0
         """Requests that were handed on without an answer because too much waited."""
 
     def ask(self, shape: BodyRecord, line: int, file: str | None = None) -> None:
-        """A request; one without an id before it is given up."""
+        """Add a request; an earlier one without an id is given up."""
         key, held = self._put(shape, line, file)
         early = self._early.pop(shape.id or "", None)
         if early is not None:
@@ -283,11 +283,11 @@ class PendingCalls:
             self._named.setdefault(shape.id, deque()).append(key)
 
     def pair(self, shape: BodyRecord, line: int, file: str | None = None) -> None:
-        """A request that has its answer already; its turn comes behind those that wait."""
+        """Add a request that has its answer already, behind those that wait."""
         self._put(shape, line, file)[1].answered = True
 
     def answer(self, shape: BodyRecord, line: int, file: str | None = None) -> bool:
-        """An answer; False if no request waits for it, nor may come yet."""
+        """Take an answer; False if no request waits for it, and none may come yet."""
         key = self._named[shape.id][0] if shape.id in self._named else self._last
         held = self._queue.get(key) if key is not None else None
         if key is not None and held is not None and (None in (held.id, shape.id) or held.id == shape.id):
@@ -310,7 +310,7 @@ class PendingCalls:
         return key, held
 
     def alone(self) -> Iterator[tuple[BodyRecord, int, str | None]]:
-        """The answers of batches whose requests never came, with their lines and files."""
+        """Take out the answers of batches whose requests never came, with their lines and files."""
         while self._early:
             _, early = self._early.popitem(last=False)
             self._size -= early.size
@@ -330,7 +330,7 @@ class PendingCalls:
             yield held.asked(), held.file
 
     def _forget(self, key: int, held: _Held) -> None:
-        """No answer is to go to this entry any more."""
+        """Take care that no answer goes to this entry any more."""
         if key == self._last:
             self._last = None
         keys = self._named.get(held.id) if held.id is not None else None
@@ -342,7 +342,7 @@ class PendingCalls:
 
 def _packed(shape: BodyRecord) -> bytes | BodyRecord:
     try:
-        # A copy: the bytes that it gives have room for many more behind them, which is kept with them.
+        # Copied, because the encoder's bytes keep a larger buffer alive.
         return memoryview(orjson.dumps(shape._asdict())).tobytes()
     except TypeError:
         # Nested too deep, or characters that no UTF-8 has: what was salvaged of a damaged line.
@@ -369,7 +369,7 @@ class _Name(NamedTuple):
     """A file by its name."""
 
     stem: str
-    """The same for a request and its answer."""
+    """What the names of a request and of its answer share."""
     answer: bool | None
     """None: the name does not say."""
     file: str
@@ -386,7 +386,7 @@ def _named(file: str) -> _Name:
         kind = False
         base = _ASKED.sub("", base)
     if kind is None and slash:
-        # One directory of requests and one of answers, with the same names in both.
+        # Requests are in one directory and answers in another, with the same names in both.
         last = folder.rpartition("/")[2].lower()
         if _ANSWERED.fullmatch(last) or _ASKED.fullmatch(last):
             kind = _ANSWERED.fullmatch(last) is not None
@@ -395,7 +395,7 @@ def _named(file: str) -> _Name:
 
 
 def _order(stem: str) -> tuple[tuple[int, Any], ...]:
-    """Sorts names by the numbers in them."""
+    """A sort key that orders names by the numbers in them."""
     made: list[tuple[int, Any]] = []
     at = 0
     for match in _NUMBER.finditer(stem):

@@ -44,15 +44,15 @@ class _Talk:
         self._prompts = 0
         self._position = 0
         self.model: str | None = None
-        """The model that answers, where it is named."""
+        """The name of the model that answers, where it is known."""
 
     def begin(self, parts: list[Part]) -> None:
-        """What stands before the messages."""
+        """Take the parts that stand before the messages."""
         self._put(parts)
         self._position += bool(parts)
 
     def take(self, message: Json) -> None:
-        """The next message; an answer in several messages is one."""
+        """Take the next message; an answer in several messages is one request's."""
         run, window = self._run, self._window
         run.session = self._session
         role = string(message.get("role"))
@@ -70,7 +70,7 @@ class _Talk:
         self._before = role
 
     def end(self) -> None:
-        """A list without an answer is one request."""
+        """End the list; one without an answer is one request."""
         self._run.session = self._session
         if not self._window.steps and len(self._window):
             self._window.request(derived=True, line=self._run.line.number, model=self.model)
@@ -98,7 +98,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
         if not isinstance(entry, dict):
             run.problem("not-a-record", "not a message; skipped")
         elif any(isinstance(entry.get(name), list) for name in _LISTS):
-            # Of one conversation alone the session needs no name.
+            # The only conversation of a file needs no session's name.
             if held is not None:
                 number += 1
                 yield from _session(run, held, _name(held[1], number, named), unread)
@@ -131,7 +131,7 @@ def _entries(source: Source, run: Run) -> Iterator[tuple[Line, Any]]:
 
 
 def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counter[str]) -> Iterator[Json]:
-    """A conversation; `name`: of its session, None if it is the only one."""
+    """Yield a conversation; `name` is its session's, None if it is the only one."""
     line, entry = held
     present, run.line = run.line, line
     talk = _Talk(run, name)
@@ -152,7 +152,7 @@ def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counte
 
 
 def _front(entry: Json, line: int) -> list[Part]:
-    """Tools and system prompt that a conversation has beside its messages."""
+    """The tools and the system prompt that a conversation has beside its messages."""
     dialect = by_name("openai-chat")
     tools = entry.get("tools", entry.get("functions"))
     if isinstance(tools, str) and tools.lstrip().startswith("["):
@@ -170,7 +170,7 @@ def _front(entry: Json, line: int) -> list[Part]:
 
 
 def _name(entry: Json, number: int, named: Counter[str]) -> str:
-    """The session of one of several conversations: its id, told apart from others of that id."""
+    """The session of one of several conversations: its id, with a number where another has the same."""
     found = f"conversation-{number}"
     for name in _IDS:
         value = entry.get(name)
@@ -182,19 +182,19 @@ def _name(entry: Json, number: int, named: Counter[str]) -> str:
 
 
 def _of(message: Json) -> str | None:
-    """The conversation that a message says it is of."""
+    """The id of the conversation that a message names."""
     return string(message.get("session_id")) or string(message.get("conversation_id"))
 
 
 def _is_result(message: Json) -> bool:
-    """Whether a message of the user only gives back what tools did."""
+    """Whether a message of the user only holds results of tools."""
     content = message.get("content")
     blocks = content if isinstance(content, list) and content else [None]
     return all(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks)
 
 
 def _dialect(message: Json) -> Dialect:
-    """Anthropic's where a message has blocks that only its API has."""
+    """The dialect: Anthropic's where a message has blocks that only its API has."""
     content = message.get("content")
     kinds = {b.get("type") for b in content if isinstance(b, dict)} if isinstance(content, list) else set()
     return by_name("openai-chat" if kinds.isdisjoint(_BLOCKS) else "anthropic")
@@ -216,7 +216,7 @@ _CALLS: Final = ("function_call", "tool_call")
 
 
 def as_message(message: Json) -> Json:
-    """The message; one that has a role and content already is given back as it is."""
+    """The ShareGPT message as one with `role` and `content`; one that has these is returned as it is."""
     if "role" in message or "from" not in message:
         return message
     speaker, said = str(message["from"]), message.get("value")
@@ -227,7 +227,7 @@ def as_message(message: Json) -> Json:
 
 
 def _called(said: object) -> Json:
-    """A call written down as JSON; what is none stands as it is."""
+    """A call that was written down as JSON; any other text stays as it is."""
     if isinstance(said, str) and said.lstrip().startswith("{"):
         try:
             value = orjson.loads(said)

@@ -16,7 +16,7 @@ from ctxctl.listdiff import Splice, joined, trimmed
 
 
 class ChainUnit:
-    """What enters and leaves a request together: a message with its results, or a single line."""
+    """What enters and leaves requests together: a message with its results, or a single line."""
 
     __slots__ = ("head", "key", "tail")
 
@@ -25,34 +25,34 @@ class ChainUnit:
         self.head: list[Entry] = []
         """The message's own blocks, in file order."""
         self.tail: list[Entry] = []
-        """Results of its calls, and what came along with them."""
+        """The results of its calls, and what came along with them."""
 
     def entries(self) -> list[Entry]:
-        """What of it is in the request, in order."""
+        """All of its items, in the order of a request."""
         entries = self.head + self.tail if self.tail else self.head
         return [entry for entry in entries if not entry.retracted]
 
     def blocks(self, blanked: set[str]) -> list[Block]:
-        """The placements of the request's items."""
+        """The placements of its items."""
         return [entry.block(blanked) for entry in self.entries()]
 
 
 class Compaction:
-    """A compaction that a path begins with."""
+    """A compaction with which a path begins."""
 
     __slots__ = ("anchor", "line", "meta", "native", "pending", "preserved", "summary")
 
     def __init__(self, native: str, meta: dict[str, object], line: int) -> None:
         self.native = native
-        """Uuid of the boundary, or of the summary where there is no boundary."""
+        """The uuid of the boundary, or of the summary where there is no boundary."""
         self.meta = meta
         """`compactMetadata` as recorded."""
         self.line = line
         self.summary: Entry | None = None
         self.pending: dict[str, str] = {}
-        """Refs by item of what no request had carried yet when it happened."""
+        """By item, the refs of what no request had carried yet when it happened."""
         self.anchor: str | None = None
-        """Uuid of the line that the preserved messages come after."""
+        """The uuid of the line that the preserved messages follow."""
         self.preserved: list[ChainNode] = []
         """Lines from before the boundary that stay in the context."""
 
@@ -67,14 +67,14 @@ class ChainNode:
         self.parent = parent
         self.unit = unit
         self.turn: str | None = parent.turn if parent is not None else None
-        """Id of the turn that a request from here belongs to."""
+        """The id of the turn to which a request from here belongs."""
         self.results = False
-        """It holds tool results, or what came along with them."""
+        """Whether it holds tool results, or what came along with them."""
         self.wanted: str | None = None
-        """Uuid of a parent that was not in the file when this line was read."""
+        """The uuid of a parent that was not in the file when this line was read."""
         self.compaction: Compaction | None = None
         self.blanks: tuple[str, ...] = ()
-        """Tool use ids whose results a microcompaction blanks from here on."""
+        """The tool use ids whose results a microcompaction blanks from here on."""
 
 
 class _Placed:
@@ -89,21 +89,21 @@ class _Placed:
 
 
 class RequestChange(NamedTuple):
-    """What a request differs in from the one before in its thread."""
+    """How a request differs from the one before it in its thread."""
 
     edits: list[Splice[Block]]
     removed: list[Block]
-    """Placements of the window before whose items are not in this one."""
+    """Placements of the earlier window whose items are not in this one."""
     fresh: list[Entry]
     """Items that may not have been in this thread before."""
     blanked: list[Entry]
     """Tool results that a microcompaction newly blanked."""
     compaction: Compaction | None
-    """The compaction that the path newly begins with."""
+    """The compaction with which the path begins now, and did not before."""
 
 
 class ChainPath:
-    """The path of a thread's last request, and the window it gave."""
+    """The path of a thread's last request, and the window that it made."""
 
     def __init__(
         self, lookup: Callable[[str], ChainNode | None], holder: Callable[[str], ChainUnit | None]
@@ -113,24 +113,24 @@ class ChainPath:
         self._nodes: list[ChainNode] = []
         self._position: dict[ChainNode, int] = {}
         self._upto: list[int] = []
-        """Units on the path up to and with each node."""
+        """The number of units on the path up to and with each node."""
         self._placed: list[_Placed] = []
         self._index: dict[ChainUnit, int] = {}
         self._size = 0
         self._micro: list[tuple[int, tuple[str, ...]]] = []
-        """Microcompactions on the path: position and the tool use ids they blank."""
+        """The microcompactions on the path: the position of each, and the tool use ids that it blanks."""
         self._blanked: set[str] = set()
         self._announced: set[Entry] = set()
-        """Entries whose blanked version was given out."""
+        """The entries whose blanked version was emitted."""
         self._dirty: set[ChainUnit] = set()
         self._compaction: Compaction | None = None
 
     def blocks(self) -> list[Block]:
-        """Placements of the last request."""
+        """The placements of the last request."""
         return [block for placed in self._placed for block in placed.blocks]
 
     def touch(self, unit: ChainUnit) -> None:
-        """Say that a unit changed since the last request."""
+        """Note that a unit has changed since the last request."""
         if unit in self._index:
             self._dirty.add(unit)
 
@@ -170,7 +170,7 @@ class ChainPath:
         )
 
     def _append(self, nodes: list[ChainNode]) -> RequestChange:
-        """The path goes on from where the last request left it, as it nearly always does."""
+        """Go on from where the last request left the path, which is nearly always the case."""
         start = at = self._size
         blanked, placed = self._blanked, self._placed
         new: list[Block] = []
@@ -226,7 +226,7 @@ class ChainPath:
                 self.touch(unit)
 
     def _extend(self, nodes: list[ChainNode], count: int) -> list[ChainUnit]:
-        """Append nodes; gives the units that come with them."""
+        """Append nodes; return the units that come with them."""
         units: list[ChainUnit] = []
         path, position, index, upto = self._nodes, self._position, self._index, self._upto
         for node in nodes:
@@ -245,7 +245,7 @@ class ChainPath:
         return units
 
     def _respell(self, kept: int) -> tuple[list[Splice[Block]], list[Block], int]:
-        """Edits for the units that stay but are not what they were, and from which unit on starts moved."""
+        """Edits for the units that stay but have changed, and the first unit whose start moved."""
         edits: list[Splice[Block]] = []
         removed: list[Block] = []
         moved = kept
@@ -272,7 +272,7 @@ class ChainPath:
         return new
 
     def _restart(self, first: int) -> None:
-        """Work out again where units start, from the first that may have moved."""
+        """Work out anew where the units start, from the first that may have moved."""
         at = self._placed[first - 1].start + len(self._placed[first - 1].blocks) if first else 0
         for placed in self._placed[first:]:
             placed.start = at
@@ -285,7 +285,7 @@ class ChainPath:
         return sorted(dirty, key=self._index.__getitem__)
 
     def _newly_blank(self, entries: list[Entry]) -> list[Entry]:
-        """Those of the entries that are placed blanked for the first time."""
+        """The entries that are blank in the window for the first time."""
         if not self._blanked:
             return []
         found = [e for e in entries if e.tool in self._blanked and e not in self._announced]

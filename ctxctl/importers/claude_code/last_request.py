@@ -20,7 +20,7 @@ class Message:
         self.entries = entries
         self.blocks = blocks
         self.ends = ends
-        """Placements up to and with each content block."""
+        """The number of placements up to and with each content block."""
 
 
 class RecordedBody:
@@ -31,19 +31,20 @@ class RecordedBody:
     def __init__(self, head: Message, messages: list[Message] | None) -> None:
         self.head = head
         self.messages = messages
-        """None: not all of them could be told."""
+        """None where not all of them could be resolved."""
 
 
 class LastRequest:
-    """The window of a thread, by the records of its requests where there are some, else by its lines."""
+    """The window of a thread's last request: by the records of requests where there are some, else by the
+    thread's lines."""
 
     def __init__(self, path: ChainPath) -> None:
         self._path = path
         self._head: list[Block] = []
         self._messages: list[Message] | None = None
-        """Of the last request; None where the lines told them."""
+        """The messages of the last request; None where the thread's lines told them."""
         self._starts: list[int] = []
-        """Placements in front of each of them, the head's not counted."""
+        """The number of placements in front of each message, without those of the head."""
 
     def advance(
         self, advance: RequestChange, before: list[Block] | None, body: RecordedBody | None
@@ -79,11 +80,13 @@ class LastRequest:
         return advance._replace(edits=joined(edits), removed=removed, fresh=entries, blanked=[])
 
     def blocks(self) -> list[Block] | None:
-        """Placements of the last request's messages by the lines; None where a record told them."""
+        """The placements of the last request's messages by the thread's lines; None where a record told
+        them."""
         return self._path.blocks() if self._messages is None else None
 
     def row(self, message: int, block: int) -> int | None:
-        """Index of the placement that a content block of a message ends with; None where there is none."""
+        """The index of the placement with which a content block of a message ends; None where there is
+        none."""
         if self._messages is None or not 0 <= message < len(self._messages):
             return None
         ends = self._messages[message].ends
@@ -92,7 +95,7 @@ class LastRequest:
         return len(self._head) + self._starts[message] + ends[block] - 1
 
     def _size(self) -> int:
-        """Placements of the last request's messages, where a record told them."""
+        """The number of placements of the last request's messages, where a record told them."""
         if not self._messages:
             return 0
         return self._starts[-1] + len(self._messages[-1].blocks)
@@ -123,7 +126,7 @@ class LastRequest:
         return advance._replace(edits=joined([edit, *edits]))
 
     def _removed(self, edits: list[Splice[Block]], start: int, old: list[Block], at: int) -> list[Block]:
-        """Placements of the messages before whose items are no longer there."""
+        """The placements of the earlier messages whose items are no longer there."""
         inserted = {block.item for edit in edits for block in edit.inserted}
         gone = [
             block

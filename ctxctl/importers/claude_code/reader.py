@@ -37,15 +37,15 @@ _SUMMARY = TextReading("thread_summary", "compact-summary", False)
 
 
 class Session:
-    """One import: the opened file, and the files of the sub-agents that it started."""
+    """Imports one session: the opened file, and the files of the sub-agents that it started."""
 
     def __init__(self, report: Report, carried: SharedCalls = _NOTHING) -> None:
         self._send = report
         self._account = account_of(report)
         self._carried = carried.calls
-        """Ids of messages that another transcript bills: history that this one was given."""
+        """The ids of messages that another transcript bills: they are history that this one was given."""
         self._natives: dict[str, Line] = {}
-        """Sessions that API calls name, by the first line that does."""
+        """The sessions that API calls name, each with the first line that does."""
         self._out: list[Json] = []
         self._make = Maker(NAME, "cc-")
         self._steps = StepWriter(self._make, self._out)
@@ -67,16 +67,16 @@ class Session:
             "api-request": self._request,
         }
         self._client: str | None = None
-        """The version that was looked at last."""
+        """The client's version that was looked at last."""
         self._is_recorded = False
-        """The client writes records of its requests."""
+        """Whether the client writes records of its requests."""
         self._is_worded = False
-        """It records how each attachment was worded, and in which role."""
+        """Whether it records how each attachment was worded, and in which role."""
         self._made: list[list[Entry]] = []
         """The items of each block of the line that is being read."""
 
     def events(self, source: Source) -> Iterator[Json]:
-        """Everything that the opened file, and what belongs to it, says."""
+        """Yield the events of the opened file, and of the files that belong to it."""
         self._agents.around(source)
         yield from self._file(source)
         while (agent := self._agents.leftover(self._routing.session, self._graph.nodes)) is not None:
@@ -99,7 +99,8 @@ class Session:
         self._send(problem)
 
     def _report_natives(self) -> None:
-        """Say that lines carry another session's id than the one that goes on: history carried in."""
+        """Report the lines with another session's id than the one that goes on: history that was carried
+        in."""
         *others, own = self._natives or [""]
         for name in others:
             line = self._natives[name]
@@ -107,7 +108,7 @@ class Session:
             self._report(Problem(line.number, line.offset, "carried-history", message))
 
     def _report_requests(self) -> None:
-        """Say which records of requests the file's lines do not bear out."""
+        """Report the records of requests that the file's lines do not bear out."""
         logs = [thread.requests for thread in self._routing.threads.values() if thread.requests is not None]
         changed, unread = sum(log.changed for log in logs), sum(log.unread for log in logs)
         if changed:
@@ -148,7 +149,7 @@ class Session:
                 out.clear()
 
     def _look(self, source: Source) -> None:
-        """Say that the parents of a file cannot be right, and take its lines in order then."""
+        """Where the parents of a file cannot be right, report that and take its lines in order."""
         number = impossible_parent_line(source)
         self._graph.is_ordered = number > 0
         if number:
@@ -159,7 +160,7 @@ class Session:
             self._report(Problem(number, 0, "impossible-parents", message))
 
     def _agent(self, source: Source, origin: Origin) -> Iterator[Json]:
-        """A sub-agent's file, read in the middle of another one."""
+        """Read a sub-agent's file in the middle of another one."""
         make, routing = self._make, self._routing
         outer = make.file, make.time, routing.file, self._line
         is_ordered = self._graph.is_ordered
@@ -212,7 +213,7 @@ class Session:
         return thread
 
     def _asking(self, value: Json) -> Thread:
-        """The thread of a request's record, which says of a sub-agent's only whose it is."""
+        """The thread of a request's record, which names the sub-agent but no parent."""
         return self._routing.thread({**value, "isSidechain": string(value.get("agentId")) is not None}, "")
 
     def _log(self, value: Json) -> RequestRecords:
@@ -224,17 +225,17 @@ class Session:
         thread.records().request(value, self._line.number, self._make.time, turn)
 
     def _note(self, value: Json, uuid: str) -> None:
-        """Take a message into account that a request may name by its digest."""
+        """Note a message that a request may name by its digest."""
         message: Json = value["message"]
         made = self._made
         count = len(blocks.blocks_of(message.get("content")))
         if len(made) != count:
-            # Told all at once, or carried by no request.
+            # The line's items were not made block by block: all of them stand with its first block.
             made = [[entry for entries in made for entry in entries], *([] for _ in range(count - 1))]
         self._routing.thread(value, uuid).records().runs.note(message, made)
 
     def _pass(self, value: Json, uuid: str) -> None:
-        """A line that no request carries: it only hands on its parent."""
+        """Take a line that no request carries; it only hands on its parent."""
         nodes = self._graph.nodes
         if uuid in nodes:
             return
@@ -247,7 +248,8 @@ class Session:
             nodes[uuid] = self._graph.parent(value, self._routing.thread(value, uuid))
 
     def _fresh(self, uuid: str, entries: list[Entry]) -> str | None:
-        """The uuid to use for a line; None if it only repeats an earlier one.  Both are reported."""
+        """The uuid to use for a line, another one where an earlier line has the same; None if it only repeats
+        that line."""
         if uuid not in self._graph.nodes:
             return uuid
         node = self._graph.nodes[uuid]
@@ -315,7 +317,7 @@ class Session:
     def _results(
         self, value: Json, thread: Thread, node: ChainNode, results: list[Entry], others: list[Entry]
     ) -> None:
-        """Tool results go with the message that made the calls; what came along goes with them."""
+        """Add tool results to the message that made the calls, with what came along."""
         own: ChainUnit | None = None
         for entry in results:
             unit = thread.tools.get(entry.tool) if entry.tool is not None else None
@@ -332,7 +334,7 @@ class Session:
         node.results = True
 
     def _finished(self, value: Json, thread: Thread, tool: str) -> None:
-        """Have a sub-agent's file read where its result comes in."""
+        """Have a sub-agent's file read at the place where its result comes in."""
         task = self._routing.tasks.pop(tool, None)
         native = value.get("toolUseResult")
         agent = string(native.get("agentId")) if isinstance(native, dict) else None
@@ -345,7 +347,7 @@ class Session:
             self._agents.wanted.append((agent, Origin(thread.name, tool, kind)))
 
     def _beside(self, value: Json, thread: Thread, node: ChainNode) -> ChainUnit | None:
-        """The unit that a reminder belongs to which came along with a tool result."""
+        """The unit of a reminder that came along with a tool result."""
         parent = node.parent
         if parent is None or not parent.results or self._graph.owner[parent] is not thread:
             return None
@@ -355,7 +357,7 @@ class Session:
         return parent.unit
 
     def _summary(self, value: Json, uuid: str, content: Any) -> None:
-        """A compaction's summary; without a boundary before it, it is the boundary itself."""
+        """Take a compaction's summary; without a boundary before it, it is the boundary itself."""
         entries = [
             entry
             for index, block in enumerate(blocks.blocks_of(content))
@@ -398,7 +400,8 @@ class Session:
     def _message(
         self, value: Json, message: Json, thread: Thread, uuid: str, parent: ChainNode | None
     ) -> ChainUnit:
-        """The unit of an assistant line; a new one is a new API call, unless it was made up locally."""
+        """The unit of an assistant line; a new unit is a new API call, unless the client made the answer
+        up."""
         key = message.get("id")
         if not isinstance(key, str) or not key:
             key = string(value.get("requestId")) or uuid
@@ -430,7 +433,7 @@ class Session:
             self._beside_messages(value, uuid, entries)
 
     def _beside_messages(self, value: Json, uuid: str, entries: list[Entry]) -> None:
-        """A line that is no message, and what of it requests carry."""
+        """Take a line that is no message, and the items of it that requests carry."""
         thread = self._thread(value, uuid)
         fresh = self._fresh(uuid, entries)
         if fresh is None:
@@ -445,7 +448,7 @@ class Session:
         self._graph.add(value, thread, node)
 
     def _prompted(self, thread: Thread, node: ChainNode, entries: list[Entry]) -> ChainUnit | None:
-        """The unit of the prompt that worded attachments came with."""
+        """The unit of the prompt with which worded attachments came."""
         parent = node.parent
         if parent is None or parent.unit is None or parent.results or not entries[0].is_rendered:
             return None
@@ -455,7 +458,7 @@ class Session:
         return parent.unit if prompts else None
 
     def _failed(self, value: Json, uuid: str) -> None:
-        """A line that tells why a request got no answer; no request carries it."""
+        """Take a line that tells why a request got no answer; no request carries it."""
         if self._is_recorded:
             requests = self._routing.thread(value, uuid).requests
             if requests is not None:
@@ -506,7 +509,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
     """Each session in the order of the files' names; its sub-agents' files are read along with it.
 
-    An API call that stands in several of them is one request, of the file that has it first.
+    An API call that stands in several files is one request, of the file that has it first.
     """
     mains = main_transcripts(folder)
     readers = readers_beside(folder, mains, report)
@@ -514,13 +517,13 @@ def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
 
 
 def readers_beside(folder: Folder, names: list[str], report: Report) -> dict[str, Importer]:
-    """By file, what reads it as one of these: none bills what another one does."""
+    """The reader of each of several files of a directory: none bills what another one does."""
     elsewhere = shared_calls(folder, names, report)
     return {name: _Beside(elsewhere.get(name, _NOTHING)) for name in names}
 
 
 class _Beside:
-    """Reads one of several transcripts, without requests for what another file bills."""
+    """Reads one of several transcripts, without the requests that another file bills."""
 
     def __init__(self, copied: SharedCalls) -> None:
         self._copied = copied

@@ -1,4 +1,4 @@
-"""From what a request carried to the events of its step."""
+"""Turns what a request carried into the events of its step."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ class StepWriter:
         line: int,
         asked: RecordedRequest | None = None,
     ) -> None:
-        """A new API call whose request ended in `parent`: everything but its usage, which is still coming.
+        """Write the step of a new API call whose request ended in `parent`, without its usage, which is still
+        to come.
 
-        `asked`: the request's own record, where there is one: it tells the window, not the lines.
+        `asked` is the request's own record, where there is one: then it tells the window, and not the lines.
         """
         self.usage(thread)
         if asked is not None:
@@ -65,7 +66,8 @@ class StepWriter:
         thread.call = call
 
     def _unanswered(self, thread: Thread, before: RecordedRequest | None = None) -> None:
-        """Steps for the requests that got no answer: those sent before one that did, or all at the end."""
+        """Write the steps of requests that got no answer: those sent before one that did, or all at the
+        end."""
         for asked in thread.requests.unanswered(before) if thread.requests is not None else ():
             if asked.body.messages is None:
                 continue
@@ -82,7 +84,7 @@ class StepWriter:
             self._emit(vocab.STEP_FAILED, failure, place, asked.line, asked.time)
 
     def _announce(self, thread: Thread, place: Place) -> None:
-        """The items that were recorded since the step before."""
+        """Announce the items that were recorded since the step before."""
         for entry in thread.pending:
             self._tell(entry, place)
         thread.pending.clear()
@@ -92,7 +94,7 @@ class StepWriter:
         thread.retracted.clear()
 
     def _tell(self, entry: Entry, place: Place) -> None:
-        """An item that no step has told yet."""
+        """Announce an item that no step has told yet."""
         if entry.record is not None:
             event_type = vocab.ITEM_UPDATED if entry.updates else vocab.ITEM_ADDED
             made = self._make.event(event_type, entry.record, place, entry.line, time=entry.time)
@@ -103,7 +105,7 @@ class StepWriter:
         self._out.append(self._make.event(event_type, data, place, line, time=time))
 
     def _cause(self, advance: RequestChange, retracted: Container[str], place: Place) -> str | None:
-        """Why the window shrank: tells of a new compaction, or gives the assembly's cause."""
+        """Tell a new compaction; otherwise return why the window shrank, and None if it did not."""
         compaction = advance.compaction
         if compaction is not None and compaction not in self._reported:
             self._reported.add(compaction)
@@ -178,8 +180,8 @@ class StepWriter:
         self._answered(thread, call.unit)
 
     def _answered(self, thread: Thread, unit: ChainUnit) -> None:
-        """What a call answered stands behind its bill, so that the two can be held against each other; it
-        enters the next request's window."""
+        """Announce a call's answer behind its bill, so that the two can be compared; it enters the next
+        request's window."""
         own = {id(entry) for entry in unit.head if entry.kind in vocab.ANSWERS}
         if not own:
             return
@@ -192,12 +194,12 @@ class StepWriter:
         thread.pending[:] = rest
 
     def over(self, thread: Thread) -> None:
-        """Nothing more of a sub-agent comes: a watch need not wait for another step of it."""
+        """End a sub-agent's thread, so that a watch need not wait for another step of it."""
         if thread.started:
             self._emit(vocab.SESSION_ENDED, {}, thread.place(), 0)
 
     def finish(self, thread: Thread) -> None:
-        """The thread's end: what its last call answered, and what no request has carried yet."""
+        """End a thread: announce what its last call answered, and what no request has carried yet."""
         self.usage(thread)
         self._unanswered(thread)
         if thread.carried and not thread.started:

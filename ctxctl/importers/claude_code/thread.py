@@ -1,4 +1,4 @@
-"""One conversation of a session: main, or a sub-agent's."""
+"""One conversation of a session: the main one, or a sub-agent's."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Call:
         self.output: int | None = None
         self.tier: str | None = None
         self.terms: Json = {}
-        """How it was served and what is billed apart, of the last line that says so."""
+        """How it was served and what is billed apart, as the last line that tells says."""
         self.cause: str | None = None
         """Why the cache was not read, as the API told the client."""
 
@@ -135,22 +135,22 @@ class Thread:
         self.requests: RequestRecords | None = None
         """The records of its requests, in versions that write such."""
         self.messages: dict[str, ChainUnit] = {}
-        """Units by message id."""
+        """The units by message id."""
         self.tools: dict[str, ChainUnit] = {}
-        """Units by the tool use ids they hold."""
+        """The units by the tool use ids that they hold."""
         self.titles: dict[str, str | None] = {}
-        """Title of each tool call, which its result shares."""
+        """The title of each tool call, which its result shares."""
         self.pending: list[Entry] = []
-        """Items that no step has announced yet."""
+        """The items that no step has announced yet."""
         self.retracted: list[Entry] = []
         self.foreign: set[Entry] = set()
-        """Items of other threads that this one has announced as well."""
+        """The items of other threads that this one has announced as well."""
         self.last: ChainNode | None = None
         """The line read last."""
         self.call: Call | None = None
         self.started = False
         self.carried = False
-        """Some of its API calls are another transcript's."""
+        """Whether some of its API calls are billed in another transcript."""
         self._turn: str | None = None
         self._native_turn: str | None = None
         self._turns: dict[str, int] = {}
@@ -162,7 +162,7 @@ class Thread:
         return self.requests
 
     def place(self, step: str | None = None) -> Place:
-        """Where an event of this thread belongs now."""
+        """The turn, step and thread of an event of this thread now."""
         return Place(self.session, self.name, self._turn if step is not None else None, step)
 
     def turn_to(self, turn: str | None) -> None:
@@ -211,4 +211,4 @@ def _repeats(entry: Entry, known: Entry) -> bool:
 
 
 _WITHOUT_ID = frozenset({"assistant_message", "reasoning"})
-"""Kinds of blocks that have no id of their own, so that a repeat is told by its text."""
+"""Kinds of blocks without an id of their own: a repeat is recognised by its text."""

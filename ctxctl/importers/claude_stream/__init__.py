@@ -34,7 +34,7 @@ HELD: Final = HeldAgainst(
     ),
     key="",
 )  # fmt: skip
-"""Of what a run prints, and of what the SDK exchanges with it."""
+"""The types of lines that a run prints, and of those that the SDK exchanges with it."""
 
 
 ABOUT: Final = About(

@@ -1,4 +1,4 @@
-"""The lines of a stream as steps: one for each id of the model's messages."""
+"""Reads the lines of a stream as steps, one for each id of the model's messages."""
 
 from __future__ import annotations
 
@@ -66,21 +66,21 @@ class Stream:
         self._run = run
         self._repeats = repeats
         self.windows: dict[str, int] = {}
-        """Size of the context window, by model."""
+        """The size of the context window in tokens, by model."""
         self._lanes: dict[tuple[str | None, str | None], StreamThread] = {}
         self._kinds: dict[str, str | None] = {}
-        """Type of the sub-agent that a call began."""
+        """By call, the type of the sub-agent that it began."""
         self._seen: dict[str, list[str | None]] = {}
-        """Uuids of lines, and the versions of what a user line held beside results."""
+        """The uuids of lines, and the versions of what a user line held beside results."""
         self._turns = 0
         self._fresh = False
-        """The present turn has had no request yet."""
+        """Whether the present turn has had no request yet."""
         self._turn: str | None = None
         self._error: str | None = None
         self._asked = False
 
     def look_ahead(self, source: Source) -> None:
-        """Take over the sizes of the models' windows, which are told when a run is over."""
+        """Take over the sizes of the models' windows, which the stream tells only when a run is over."""
         tail = source.read(max(0, source.size - _TAIL), _TAIL)
         at = tail.rfind(b'"modelUsage"')
         for name, size in _WINDOW.findall(tail, at) if at >= 0 else ():
@@ -117,7 +117,8 @@ class Stream:
         yield from self._run.finish()
 
     def turn(self, uuid: str | None) -> None:
-        """A prompt, or a run, sets off a turn; what comes before its first request belongs to the same."""
+        """Begin a turn with a prompt or a run; what comes before its first request belongs to the same
+        turn."""
         if self._fresh and self._turn is not None:
             return
         self._turns += 1
@@ -125,7 +126,7 @@ class Stream:
         self._turn = uuid or f"turn-{self._turns}"
 
     def user(self, value: Json, message: Json) -> None:
-        """A user message: results of calls, a prompt, or what Claude Code puts in."""
+        """Take a user message: results of calls, a prompt, or what Claude Code puts in."""
         run, lane = self._run, self._lane(value)
         line = run.line.number
         native = string(value.get("uuid"))
@@ -151,7 +152,7 @@ class Stream:
         lane.told(results + others, uuid)
 
     def _once(self, uuid: str | None) -> str | None:
-        """The id to use for a line; one that was used before is reported, and becomes another."""
+        """The id to use for a line; where it was used before, another one, and a problem."""
         if uuid is None or uuid not in self._seen:
             if uuid is not None:
                 self._seen[uuid] = []
@@ -162,7 +163,7 @@ class Stream:
 
     def _assistant(self, value: Json, message: Json) -> None:
         if value.get("is_api_error_message") is True or value.get("isApiErrorMessage") is True:
-            # Shown to the person; the next request leaves it out.
+            # This is shown to the person; the next request leaves it out.
             self._error = _said(message) or string(value.get("error"))
             return
         base, line = self._once(string(value.get("uuid"))), self._run.line.number
@@ -209,7 +210,7 @@ class Stream:
             self._lane(value).retract(uuids)
 
     def _result(self, value: Json) -> None:
-        """The end of a run.  Its totals are of calls that were billed above: they are not added to them."""
+        """Take the end of a run. Its totals are of calls that were billed above, so they are not added."""
         totals = value.get("usage")
         for (_, call), lane in self._lanes.items():
             if call is None:
@@ -226,7 +227,7 @@ class Stream:
         self._turn, self._fresh = None, False
 
     def _lane(self, value: Json) -> StreamThread:
-        """The main thread, or that of the sub-agent which a call began."""
+        """The main thread, or the thread of the sub-agent that a call began."""
         call = string(value.get("parent_tool_use_id"))
         key = self._run.session, call
         lane = self._lanes.get(key)

@@ -101,7 +101,7 @@ def detect_copilot_chatreplay(head: bytes) -> int:
 
 
 def is_log(body: bytes) -> bool:
-    """Whether a file begins like such a store."""
+    """Whether a file begins like a stored chat, a log of changes."""
     return _ENTRY.match(body) is not None
 
 

@@ -197,7 +197,7 @@ _INITIAL, _SET, _PUSH, _DELETE = range(4)
 
 
 def final_state(run: Run, source: Source) -> Any:
-    """What the store holds in the end; changes of what is not there are passed over."""
+    """What the store holds after all changes; changes of what is not there are passed over."""
     state: Any = {}
     for record in run.records(source):
         kind = record.get("kind")

@@ -1,4 +1,4 @@
-"""The texts of VS Code chat prompts: elements that the extension puts around a request, and trees."""
+"""Reads the texts of VS Code chat prompts: elements that the extension puts around a request, and trees."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from ctxctl.trace.source import Source
 NAME: Final = "copilot-cli"
 _MAX_ID: Final = 80
 _TOTALS: Final = "copilot.session.shutdown"
-"""Event type that keeps a session's own totals; the engine takes no notice of it."""
+"""The event type that keeps a session's own totals; the engine ignores it."""
 _TOTAL_FIELDS: Final = (
     "modelMetrics", "tokenDetails", "currentTokens", "systemTokens", "conversationTokens",
     "toolDefinitionsTokens", "currentModel",
@@ -36,14 +36,14 @@ _SHORT_ERRORS: Final = (1, 0, 100)
 """Versions since log a short message of a call that failed and send another; of older ones that is not known.
 Found in runs of 1.0.102 beside what they sent."""
 _KEPT: Final = frozenset({"assistant.usage", "session.usage_info", "session.snapshot_rewind"})
-"""Events that tell of requests although the runtime does not keep them."""
+"""Types of events that tell of requests although the runtime does not keep them."""
 
 
 _TRANSIENT: Final = re.compile(
     rb'\{"type":"(?:hook\.(?:start|end)|tool\.execution_partial_result|assistant\.[a-z_]*_delta|'
     rb'session\.background_tasks_changed|permission\.[a-z]+)"'
 )
-"""Events that no request carries; hooks repeat whole tool results."""
+"""Types of events that no request carries; hooks repeat whole tool results."""
 
 
 class Session(Run):
@@ -53,29 +53,30 @@ class Session(Run):
         super().__init__(name, report)
         self._lanes: dict[str | None, SessionThread] = {}
         self._agents: dict[str, Json] = {}
-        """What `subagent.started` told, by the tool call that started it."""
+        """What `subagent.started` told, by the tool call that started the sub-agent."""
         self._titles: dict[str, str] = {}
-        """Of calls that have no result yet."""
+        """The titles of calls that have no result yet."""
         self._prompts: dict[str, str] = {}
         """The prompts that calls gave to sub-agents."""
         self._calls: dict[str, str] = {}
         """The call that started a sub-agent, by the agent's id: events name either."""
         self._owed: dict[SessionThread, Part] = {}
-        """Prompts of sub-agents that no event of theirs has told so far."""
+        """The prompts of sub-agents that none of their own events has told so far."""
         self._failed: dict[str, Part] = {}
-        """Results of calls that failed, as a client sends them that goes on from the log; by item."""
+        """By item, the results of failed calls as a client sends them that goes on from the log."""
         self._compacting: dict[SessionThread, set[str]] = {}
-        """Items that a summary which is being written will stand for."""
+        """The items for which the summary that is being written will stand."""
         self._behind: set[str] = set()
-        """Reasoning that such a client does not send."""
+        """The reasoning that a client does not send when it goes on from the log."""
         self._model: str | None = None
         self._version: tuple[int, ...] = ()
         self._named = False
-        """An answer was told whose request or model is named: one that names neither is the client's own."""
+        """Whether an answer came that names its request or model: from then on one that names neither is the
+        client's own."""
         self._keys = UniqueKeys()
         self._ordinal: dict[str, int] = {}
         self._made_at: dict[str, int] = {}
-        """By item: how many events had been read when it came."""
+        """By item, how many events had been read when it came."""
         self._handlers: dict[str, Callable[[Json, Json], None]] = {
             "session.start": self._start,
             "session.resume": self._resume,
@@ -144,7 +145,7 @@ class Session(Run):
         return lane
 
     def _pay(self, lane: SessionThread) -> None:
-        """A sub-agent's first request begins: its prompt is the call's, where no event told it."""
+        """Give a sub-agent's first request the prompt of its call, where no event told one."""
         prompt = self._owed.pop(lane, None)
         if prompt is not None:
             lane.take([prompt])
@@ -176,8 +177,8 @@ class Session(Run):
         self._model = string(data.get("selectedModel")) or self._model
 
     def _resume(self, data: Json, record: Json) -> None:
-        """The client goes on from its log: of calls that failed, the short message is what it sends now, and
-        some reasoning it sends no more."""
+        """Go on from the log as the client does: it sends the short message of failed calls now, and leaves
+        some reasoning out."""
         self._start(data, record)
         for lane in self._lanes.values():
             if self._behind:
@@ -228,7 +229,8 @@ class Session(Run):
             self._lane(data, record).conversation.tell(vocab.BUDGET_APPLIED, budget, line=self.line.number)
 
     def _usage_record(self, data: Json, record: Json) -> None:
-        """The bill of a request, in front of its answer, and the longest prompt that its model takes."""
+        """Take the bill of a request, which comes in front of its answer, and the longest prompt that its
+        model takes."""
         usage = data.get("usage")
         if not isinstance(usage, dict):
             return
@@ -241,7 +243,7 @@ class Session(Run):
         lane.billed(usage_of(usage, string(usage.get("model"))))
 
     def _compaction_start(self, data: Json, record: Json) -> None:
-        """The summary will stand for what is there now; the session goes on while it is written."""
+        """Begin a compaction: its summary will stand for what is there now, while the session goes on."""
         lane = self._lane(data, record)
         self._compacting[lane] = {row[0].item for row in lane.conversation.rows[lane.start :]}
 
@@ -270,7 +272,7 @@ class Session(Run):
         )  # fmt: skip
 
     def _cleared(self, data: Json, record: Json) -> None:
-        """The history is emptied, and may begin with a message of the client's."""
+        """Empty the history, which may begin with a message of the client's."""
         lane = self._lane(data, record)
         lane.conversation.splice(lane.start, len(lane.conversation.rows) - lane.start, cause="cleared")
         text = string(data.get("initialMessage"))
@@ -282,7 +284,7 @@ class Session(Run):
         at = self._ordinal.get(string(data.get("upToEventId")) or "")
         if at is None:
             return
-        # Versions differ on whether the event itself goes; the number of events that went tells.
+        # Versions differ on whether the named event itself is removed; the number of removed events tells.
         stays = count(data.get("eventsRemoved")) == len(self._ordinal) - at - 1
         lane = self._lane(data, record)
         rows = lane.conversation.rows
@@ -383,7 +385,7 @@ class Session(Run):
     # -- tools ----------------------------------------------------------------------------------------------
 
     def _tool_start(self, data: Json, record: Json) -> None:
-        """A call that no message lists (its list was blanked): the start is all there is of it."""
+        """Take a call that no message lists (its list was blanked): the start is all there is of it."""
         call = string(data.get("toolCallId"))
         lane = self._lane(data, record)
         if call is None or call in self._titles or not lane.answering:
@@ -409,7 +411,7 @@ class Session(Run):
 
 
 def _calls(data: Json) -> list[str]:
-    """Ids of the calls of a message."""
+    """The ids of the calls of a message."""
     requests = data.get("toolRequests")
     found = (
         [string(one.get("toolCallId")) for one in requests if isinstance(one, dict)]

@@ -18,11 +18,11 @@ from ctxctl.trace.source import Source
 
 _ID: Final = 32
 _FIRST_FIELD: Final = 0x0A
-"""Protocol buffers' tag of field 1, a string of bytes."""
+"""The tag of field 1 in protocol buffers, a string of bytes."""
 
 
 def events(name: str, source: Source, report: Report) -> Iterator[Json]:
-    """What a database holds of conversations."""
+    """The events of the conversations in a database."""
     return read_database(Run(name, report), source, _read)
 
 
@@ -150,7 +150,7 @@ class _Bubbles:
         self._missing = 0
 
     def read(self, bubbles: Iterator[Any]) -> None:
-        """All of them in order."""
+        """Read all bubbles in order."""
         for bubble in bubbles:
             if isinstance(bubble, dict):
                 self._bubble(bubble)

@@ -20,7 +20,7 @@ _FILES: Final = ("image_files", "attached_files", "open_and_recently_viewed_file
 
 
 def user_parts(text: str, line: int = 0) -> list[Part]:
-    """A message of the user: the blocks in front of what the person typed are items of their own.
+    """The parts of a user message: the blocks in front of what the person typed are parts of their own.
 
     Where `<user_query>` says what was typed, lines between those blocks (`[Image]`, which stands for an
     attached image) are the editor's as well; without it the first line that is no block is the person's.
@@ -45,7 +45,7 @@ def user_parts(text: str, line: int = 0) -> list[Part]:
 
 
 def _block_end(text: str, at: int) -> int | None:
-    """Where the block ends that begins here, with the space behind it; None if none of the editor's does."""
+    """Where the editor's block ends that begins here, with the space behind it; None if none begins."""
     opened = _OPEN.match(text, at)
     if opened is None or opened.group(1) == "user_query":
         return None

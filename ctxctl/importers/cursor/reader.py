@@ -37,7 +37,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 
 def _transcript_events(source: Source, report: Report) -> Iterator[Json]:
-    """One transcript by itself."""
+    """Read one transcript by itself."""
     run = Run(NAME, report)
     run.opened()
     yield from _transcript(run, run.thread(), source)
@@ -45,7 +45,7 @@ def _transcript_events(source: Source, report: Report) -> Iterator[Json]:
 
 
 def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
-    """Every transcript below a directory; those in `subagents/` are threads of the agent above."""
+    """Read every transcript below a directory; those in `subagents/` are threads of the agent above."""
     run = Run(NAME, report)
     paths = [path for path in folder.files if path.endswith(".jsonl")]
     for path in sorted(paths, key=lambda p: (_owner(p, folder), "subagents" in p.split("/"), p)):
@@ -94,7 +94,7 @@ def _transcript(run: Run, window: Conversation, source: Source) -> Iterator[Json
 
 
 class _Started(NamedTuple):
-    """A sub-agent that was started, and of which nothing was heard yet."""
+    """A sub-agent that was started and has not been heard of yet."""
 
     session: str | None
     origin: Json
@@ -103,20 +103,20 @@ class _Started(NamedTuple):
 
 
 class HookLog:
-    """One log; it may tell of several conversations."""
+    """Reads one log of hooks, which may tell of several conversations."""
 
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
         self._places: dict[str, tuple[str | None, str | None, Json]] = {}
-        """Session, thread and origin, by conversation."""
+        """The session, the thread and the origin of each conversation."""
         self._asked: dict[str, str] = {}
-        """The generation that a conversation's last step was."""
+        """By conversation, the generation of its last step."""
         self._steps: dict[str, Place] = {}
         self._billed: set[str] = set()
         self._started: list[_Started] = []
 
     def events(self, source: Source) -> Iterator[Json]:
-        """The log's steps, as its lines come."""
+        """Yield the log's steps as its lines are read."""
         self._run.opened()
         for record in self._run.records(source):
             payload = record.get("payload")
@@ -156,7 +156,7 @@ class HookLog:
         return self._run.thread(thread, origin=origin)
 
     def _begin(self, conversation: str, begun: _Started) -> None:
-        """The first that is heard of a sub-agent: its window begins with its task."""
+        """Begin the window of a sub-agent with its task, when it is first heard of."""
         self._places[conversation] = begun.session, conversation, begun.origin
         self._run.session = begun.session
         if begun.task is not None:
@@ -187,14 +187,14 @@ class HookLog:
         for one in attached if isinstance(attached, list) else []:
             path = string(one.get("file_path") or one.get("filePath")) if isinstance(one, dict) else None
             if path is not None:
-                # Which file it was is told; its text is not.
+                # The log tells which file it was, but not its text.
                 parts.append(
                     Part("external_resource", None, "user", source=path, title=path, line=self._line)
                 )
         window.append(*parts)
 
     def _generation(self, conversation: str, payload: Json) -> Conversation:
-        """The conversation, its step sealed at the first sign that the model was asked."""
+        """The conversation of an event, its step sealed at the first sign that the model was asked."""
         window = self._window(conversation)
         generation = string(payload.get("generation_id")) or conversation
         if self._asked.get(conversation) != generation:
@@ -209,7 +209,8 @@ class HookLog:
         return window
 
     def _answer(self, event: str, payload: Json) -> list[Part] | None:
-        """What a hook says of an answer or of a tool; None for hooks that say nothing of the context."""
+        """The part that a hook tells of an answer or of a tool; None for hooks that tell nothing of the
+        context."""
         text = string(payload.get("text"))
         if event == "afterAgentResponse":
             return [] if text is None else [Part("assistant_message", text, "assistant", line=self._line)]
@@ -224,7 +225,7 @@ class HookLog:
             output = payload.get("tool_output", payload.get("error_message"))
             shown = output if isinstance(output, str) else build.canonical(output)
             key = f"{made.item}/result" if made.item else None
-            # The runtime's own summary of the result, not the result.
+            # This is the runtime's own summary of the result, and not the result.
             return [
                 Part("tool_result", shown, "tool", key=key, title=made.title, line=self._line, derived=True)
             ]
@@ -236,7 +237,7 @@ class HookLog:
         return None
 
     def _bill(self, conversation: str, payload: Json) -> None:
-        """What a generation cost in all: said with its answer, and again when it stops."""
+        """Take what a whole generation was billed: it is told with its answer, and again when it stops."""
         name = f"{conversation}/{string(payload.get('generation_id')) or conversation}"
         place = self._steps.get(name)
         if place is None or name in self._billed:

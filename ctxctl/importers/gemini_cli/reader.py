@@ -21,7 +21,7 @@ from ctxctl.trace.source import Source
 
 
 class Chat:
-    """Takes the messages of one chat when they are whole."""
+    """Makes steps of the messages of one chat, in order, each when it is whole."""
 
     def __init__(self, run: Run, *, kind: str | None = None) -> None:
         self._run = run
@@ -33,12 +33,12 @@ class Chat:
         self._waiting = False
         """Whether the last answer had no calls yet."""
         self._results: list[Part] = []
-        """Results that were kept with the last answer's calls."""
+        """The results that were kept with the last answer's calls."""
         self._told: set[str] = set()
-        """Ids of calls in the window, and `id/result` of those that have results."""
+        """The ids of calls in the window, and `id/result` of those with results."""
 
     def message(self, message: Json) -> None:
-        """One message; what the CLI told the person (`info`, `error`, `warning`) is passed over."""
+        """Take one message; what the CLI told the person (`info`, `error`, `warning`) is passed over."""
         self._run.make.at(message.get("timestamp"))
         kind = message.get("type")
         if kind == "user":
@@ -54,13 +54,13 @@ class Chat:
             self._enter(native, self._cutter.user(message.get("content"), native))
 
     def again(self, message: Json) -> None:
-        """A message that was taken already: calls and results that are new."""
+        """Take the new calls and results of a message that was taken already."""
         parts = self._called(message)
         if parts:
             self._enter(None, parts)
 
     def rewind(self, native: str) -> bool:
-        """Take a message out, and all that follow it; whether it was there."""
+        """Take out a message and all that follow it; return whether it was there."""
         at = next((at for at, one in enumerate(self._messages) if one[0] == native), None)
         if at is None:
             return False
@@ -71,7 +71,7 @@ class Chat:
         return True
 
     def restart(self, messages: list[Any]) -> None:
-        """The history was replaced by another one: nothing of it is asked again.
+        """Replace the history by another one, none of whose answers is a new request.
 
         The CLI does so when it compressed the history, when it masked results, and when it took an
         unanswered prompt back.
@@ -101,7 +101,7 @@ class Chat:
         self._window.replace(made, cause="branched" if taken_back else "unrecorded")
 
     def _of(self, message: Json) -> list[Part]:
-        """What of a message is sent."""
+        """The parts of a message that are sent."""
         if message.get("type") == "user":
             return self._asked(message)
         if message.get("type") == "gemini":
@@ -110,7 +110,8 @@ class Chat:
         return self._cutter.user(content, string(message.get("id"))) if is_sent(message) else []
 
     def _asked(self, message: Json) -> list[Part]:
-        """A user's message; of one that answers calls, what was not kept with the calls already."""
+        """The parts of a user's message; of one that answers calls, those that were not kept with the calls
+        already."""
         native, content = string(message.get("id")), message.get("content")
         if not _answers_calls(message):
             return self._cutter.user(content, native)
@@ -132,7 +133,7 @@ class Chat:
         return made + [part for part in self._cutter.user(beside, native) if part.mark not in known]
 
     def _set_result(self, part: Part) -> None:
-        """What was sent as a result, where it is another text than was kept with the call."""
+        """Set a result to what was sent, where that is another text than was kept with the call."""
         rows = self._window.rows
         at = next((at for at in range(len(rows) - 1, -1, -1) if rows[at][0].item == part.item), None)
         if at is not None and rows[at][0].ref != part.block().ref:
@@ -163,7 +164,7 @@ class Chat:
         )
 
     def _parts(self, message: Json) -> list[Part]:
-        """A model's message: its text, its calls, and the results that are kept with them."""
+        """The parts of a model's message: its text, its calls, and the results that are kept with them."""
         found = message.get("toolCalls")
         called = {
             value
@@ -183,7 +184,7 @@ class Chat:
         return self._cutter.model(said, string(message.get("id"))) + self._called(message)
 
     def _called(self, message: Json) -> list[Part]:
-        """The calls of a message, then their results, but for those that were told of before."""
+        """The calls of a message, then their results, without those that were told before."""
         found = message.get("toolCalls")
         calls = [call for call in found if isinstance(call, dict)] if isinstance(found, list) else []
         made: list[Part] = []
@@ -214,7 +215,7 @@ class Chat:
 
 
 def is_sent(message: Json) -> bool:
-    """Whether a notice is none, but the files that came with a tool's result: the CLI keeps them so."""
+    """Whether a notice holds files that came with a tool's result, which the CLI keeps as one."""
     content = message.get("content")
     return message.get("type") == "info" and isinstance(content, list) and any(map(is_blob, pieces(content)))
 
@@ -237,11 +238,11 @@ def _is_made_up(message: Json) -> bool:
 _NAME: Final = "gemini-cli"
 _HEAD: Final = 64 * 1024
 _GREETING: Final = "Got it. Thanks for the context!"
-"""What the CLI lets the model say to the set-up; nobody was asked."""
+"""What the CLI has the model answer to the set-up, without a request."""
 
 
 def read_document(name: str, source: Source, report: Report) -> Iterator[Json]:
-    """A document: a chat, or a saved history."""
+    """Read a document: a chat, or a saved history."""
     run = Run(name, report)
     run.line = WHOLE_FILE
     value = document(source, run.report)
@@ -280,7 +281,7 @@ def _begin(run: Run, head: Json) -> Chat:
 
 
 def _saved(run: Run, history: list[Any]) -> None:
-    """A history as it would be sent again: each answer in it is one request's."""
+    """Take a saved history as it would be sent again: each answer in it is one request's."""
     window, cutter = run.thread(), PartCutter()
     turns = 0
     for content in history:
@@ -305,13 +306,13 @@ def _is_greeting(made: list[Part]) -> bool:
 
 
 class LineReader(Run):
-    """JSON lines: a chat of newer versions, recorded replies, or what was printed."""
+    """Reads JSON lines: a chat of newer versions, recorded replies, or what was printed."""
 
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
         self._chat: Chat | None = None
         self._held: tuple[Json, Line] | None = None
-        """The last message, which may come again with more in it, and its line."""
+        """The last message, which may come again with more in it, with its line."""
         self._done: set[str] = set()
         self._replies: RecordedReplies | None = None
         self._printed: PrintedStream | None = None
@@ -334,7 +335,8 @@ class LineReader(Run):
         yield from self.finish()
 
     def _recorded(self, record: Json) -> None:
-        """A line of a chat: its head, a message (again, if it changed), a change of the head, a rewind."""
+        """Take a line of a chat: its head, a message (again, if it changed), a change of the head, a
+        rewind."""
         if isinstance(record.get("type"), str):
             self._message(record)
         elif isinstance(record.get("$rewindTo"), str):
@@ -388,14 +390,14 @@ _ASKED: Final = ("generateContent", "generateContentStream")
 
 
 class RecordedReplies:
-    """A line for each call: one request, of which nothing is known but the bill and the answer."""
+    """Reads a line for each call: of its request, only the bill and the answer are known."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._window = run.thread()
 
     def take(self, record: Json) -> None:
-        """One call and its reply, whole or as it was streamed."""
+        """Take one call and its reply, whole or as it was streamed."""
         if record["method"] not in _ASKED:
             return
         response = record["response"]
@@ -443,7 +445,7 @@ def _pieces(chunk: Json) -> list[Json]:
 
 
 def _bill(chunks: list[Json], model: str | None) -> Json | None:
-    """The last bill of a stream: each one is of the whole request so far."""
+    """The last bill of a stream; each one is of the whole request so far."""
     for chunk in reversed(chunks):
         usage = chunk.get("usageMetadata")
         if isinstance(usage, dict) and count(usage.get("promptTokenCount")) is not None:
@@ -472,7 +474,7 @@ class PrintedStream:
         self._turns = 0
         self._text: list[str] = []
         self._at = 0
-        """Line of the last piece."""
+        """The line of the last piece."""
         self._calls: list[Part] = []
 
     def take(self, record: Json) -> None:
@@ -528,7 +530,7 @@ class PrintedStream:
         self._run.thread().append(*parts)
 
     def _answer(self) -> None:
-        """The model speaks: the window as it is was its request."""
+        """Seal the window as it is: the model speaks now."""
         if not self._answering:
             self._answering = True
             self._run.thread().request(line=self._run.line.number, model=self._model, derived=True)

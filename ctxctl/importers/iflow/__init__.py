@@ -47,7 +47,7 @@ _LINES: Final = 20
 _HEAD: Final = 64 * 1024
 _LOOKED: Final = 3
 _SURE: Final = 98
-"""More than Claude Code's own importer is sure of such lines."""
+"""A higher score than Claude Code's own importer gives such lines."""
 _PREFIX: Final = "session-"
 _KEYS: Final = ("uuid", "parentUuid", "userType")
 
@@ -93,7 +93,7 @@ def _is_result(value: Json) -> bool:
 
 
 def _by_text(head: bytes) -> int:
-    """For a line that is longer than the head, or damaged."""
+    """The score of a line that is longer than the head, or damaged."""
     marks = b'"parentUuid"' in head and b'"userType"' in head
     return _SURE - 1 if marks and b'"sessionId":"session-' in head.replace(b'": "', b'":"') else 0
 
