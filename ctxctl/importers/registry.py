@@ -32,11 +32,13 @@ HEAD: Final = 64 * 1024
 """Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""
 _THRESHOLD = 50
 _BEGINNINGS: Final = frozenset({"mcp-tools"})
-"""Formats that other documents begin as: a request may have its tools first, and more than `HEAD` of them."""
+"""Formats as which other documents begin: a request may have its tools first, and more than `HEAD` bytes of
+them."""
 
 
 def _load(entry: Entry) -> Plugin:
-    """What an entry of the table declares; a format of our own that does not load is a bug and raises."""
+    """Load what an entry of the table declares; a format of our own that does not load is a bug and
+    raises."""
     if entry.bundled:
         return bundled(GROUP, entry.name, _as_format)
     return Plugin(entry.name, entry.value, _as_format(loaded(entry.value)))
@@ -76,7 +78,7 @@ def available() -> tuple[Format, ...]:
 
 
 def broken_plugins() -> tuple[Plugin, ...]:
-    """The plug-ins that did not load, each with its error; ours among anybody's."""
+    """The plug-ins that did not load, each with its error, those that come with this package included."""
     ours = (_loaded(entry) for entry in TABLE if entry.bundled)
     return tuple(plugin for plugin in (*ours, *_plugins()) if plugin.error is not None)
 
@@ -95,7 +97,7 @@ def detect(source: Source) -> Format | None:
 def of_file(path: Path | None, head: bytes, source: Source | None = None) -> Format | None:
     """The format of a foreign file by its first bytes, and where they do not tell, by what lies further on.
 
-    A database is told by the tables that it defines; a request's messages may come behind longer tools.
+    A database is recognised by the tables that it defines; a request's messages may come behind longer tools.
 
     Args:
         path: The file, if there is one of these very bytes.
@@ -120,7 +122,7 @@ def of_file(path: Path | None, head: bytes, source: Source | None = None) -> For
 
 
 def _more(path: Path | None, head: bytes, source: Source | None, size: int) -> bytes:
-    """As many of a file's first bytes as asked for; its head where there is no more to be had."""
+    """The first `size` bytes of a file; its head where no more can be read."""
     if source is not None:
         return source.read(0, size)
     try:
@@ -136,7 +138,8 @@ def of_head(head: bytes) -> Format | None:
 
 
 def _built_in_for(head: bytes) -> Format | None:
-    """The surest of our own formats, of equals the first of the table; loads those that the head admits."""
+    """The surest of our own formats, of equals the first in the table; loads only those that the head
+    admits."""
     words = HeadWords(head)
     best: Format | None = None
     top = _THRESHOLD - 1
@@ -156,7 +159,7 @@ def _surest(formats: Sequence[Format], head: bytes) -> Format | None:
 
 
 def capture_events(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
-    """A capture's events; the first one names the format, and the policy that the format is replayed under.
+    """A capture's events; the first one names the format, and the policy under which the format is replayed.
 
     So an imported trace replays as the capture itself does.  The last one says what the capture held of each
     fact (`ctxctl.fidelity.measured`); a capture without any event gives one that says so.

@@ -1,4 +1,4 @@
-"""Whether a runtime's log says, where it ends now, that the turn is over: for watching it being written.
+"""Tells, for a log that is watched while it is written, whether its end says that the turn is over.
 
 A turn that is over is told by the record that the runtime itself ends it with, or by an answer that calls no
 tool where the record says why the model stopped.  Formats that have neither are not here: a turn of theirs is
@@ -18,15 +18,16 @@ from ctxctl.ingest.parts import listed
 from ctxctl.trace.source import Source
 
 _TAIL: Final = 1 << 20
-"""Bytes at the end that are looked at."""
+"""The bytes at the end of a log that are looked at."""
 _RECORDS: Final = 1000
 Verdict = bool | None
-"""The turn is over; it goes on; the record says nothing of it."""
+"""What a record says of its turn: that it is over, that it goes on, or nothing."""
 
 _STOPPED: Final = frozenset(
     ("end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded")
 )
-"""Why Anthropic's models stop where they wait for no tool (https://docs.anthropic.com, stop reasons)."""
+"""The reasons for which Anthropic's models stop without waiting for a tool (https://docs.anthropic.com, stop
+reasons)."""
 _INTERRUPTED: Final = "[Request interrupted by user"
 _THOUGHTS: Final = frozenset(("thinking", "redacted_thinking"))
 _CODEX: Final = {

@@ -1,14 +1,16 @@
 """Measures, on each import, how often a capture told each fact of context assembly, and at which level.
 
 What a format can tell at best is declared (`about.About`); the measurement counts what one capture told.
-Where the capture has something that looks like the fact, and the importer did not take it, the fact is
-`not understood`: only a measurement says so.
+Where the capture has something that looks like the fact, and the importer did not take it, the fact is `not
+understood`: only the measurement can say so.
 
-Ends an import: looks in the file for facts that the import lacks, and tells what was not understood.
+At the end of an import, `measure` looks in the file for facts that the import lacks, and reports what was not
+understood.
 
-Tells when no request of an import differs from the first, though tools were called in between.
+`UnchangedWindows` reports an import in which no request differs from the first, though tools were called in
+between.
 
-Bounds what an import says of a file that is wrong on every line.
+`ProblemLimit` bounds what an import says of a file that is wrong on every line.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ _STANDING: Final = ("system_prompt", "tool_definitions")
 SOUGHT: Final = ("system_prompt", "tool_definitions", "model", *IN_USAGE)
 """Facts that the file is looked through for, before it is said that they are not recorded."""
 _OF_THE_FORMAT: Final = ("threads", "wrapper")
-"""Facts that every request of a format tells or none does."""
+"""Facts that either every request of a format tells, or none."""
 
 
 class Meter:
@@ -66,10 +68,10 @@ class Meter:
         )
         self._counts: dict[str, dict[str, int]] = {}
         self._billed_model = False
-        """Whether a bill names its model: then that was taken, be it of no request."""
+        """Whether a bill names its model: then the model was taken, even if no request has it."""
         self._standing: dict[tuple[str | None, str | None], dict[str, Level]] = {}
         self._unsent: dict[str, dict[tuple[bool, bool], int]] = {}
-        """By event type, what was put together or offered: whether it names its turn, and its time."""
+        """By event type, how many assemblies or surfaces name their turn, and have a time."""
         self._handlers: dict[str, Callable[[Json, Json], None]] = {
             vocab.ITEM_ADDED: self._item,
             vocab.ITEM_UPDATED: self._item,
@@ -127,7 +129,7 @@ class Meter:
         Of a capture without requests, those that its format can tell, the messages among them.
         """
         told = {fact for fact, levels in self._counts.items() if set(levels) - {Level.NOT_RECORDED.value}}
-        # What was announced anywhere was taken, be it of no request.
+        # What was announced anywhere was taken, even if no request has it.
         told |= {fact for known in self._standing.values() for fact in known}
         told |= {"model"} if self._billed_model else set()
         if self.requests:
@@ -211,7 +213,7 @@ class Meter:
             self._add(fact, known.get(fact, Level.NOT_RECORDED))
 
     def _note_place(self, event: Json) -> None:
-        """Remember a place for the case that nothing tells of requests."""
+        """Remember a place, in case nothing tells of requests."""
         if not self.requests:
             found = self._unsent.setdefault(event["event_type"], {})
             place = _told_place(event)
@@ -261,7 +263,8 @@ _ASKS: Final = {fact.name: fact.name.replace("_", " ") for fact in FACTS}
 def measure(
     source: Source | Folder, meter: Meter, account: Understood, found: list[Problem], report: ProblemLimit
 ) -> Json:
-    """Report what was not understood; the fields of the event that says what the capture held of each fact.
+    """Report what was not understood; return the fields of the event that says what the capture held of each
+    fact.
 
     Where nothing was made of the capture, and the importer said why, that is enough.
 
@@ -303,7 +306,8 @@ def _account(
 
 
 def _together(seen: SecondLook) -> list[list[Sighting]]:
-    """The hits by place: a bill that was not taken is one problem, and not one for each of its counts."""
+    """Group the hits by place: a bill that was not taken is one problem, and not one for each of its
+    counts."""
     by: dict[tuple[str | None, str], list[Sighting]] = {}
     for hit in sorted(seen.hits.values(), key=lambda hit: (hit.file or "", hit.line)):
         object_of = hit.key.rpartition(".")[0] if hit.fact in IN_USAGE else hit.key
@@ -324,7 +328,7 @@ def _named(hit: Sighting) -> str:
 
 
 def _size(source: Source | Folder) -> int:
-    """Bytes of the capture; of a directory, of all its files."""
+    """The bytes of the capture; of a directory, those of all its files."""
     if isinstance(source, Source):
         return source.size
     total = 0
@@ -346,7 +350,7 @@ _KINDS: Final = ("type", "kind", "event", "event_type", "role")
 def inventory(source: Source | Folder) -> str:
     """What was looked at, such as `3 records (system 1, result 2; keys type, usage)`.
 
-    Of a long file that is its beginning, and is called so.
+    Of a long file only the beginning is counted, and the words say so.
     """
     if isinstance(source, Folder):
         return f"{len(source.files):,} files"
@@ -404,12 +408,12 @@ class UnchangedWindows:
         self.moved = False
         """Whether a request differed from the first of all; nothing more needs to be seen then."""
         self._again = 0
-        """Requests of a thread that had one before."""
+        """The number of requests that are not the first of their thread."""
         self._calls = self._results = 0
         self._first: dict[str, list[Any]] = {}
         """By thread, the window of its first request."""
         self._told = False
-        """Whether a result stands in a window."""
+        """Whether a result of a tool stands in a window."""
         self._items: set[str] = set()
 
     def see(self, event: Json) -> None:
@@ -448,7 +452,7 @@ class UnchangedWindows:
         self.moved = bool(marks.get("splices")) if "base" in marks else refs != first
 
     def problems(self) -> list[Problem]:
-        """One where the whole import is of one window, and results of tools are in no window."""
+        """One problem where all requests have one window, and results of tools are in none."""
         if self.moved or self._told or not (self._again and self._calls and self._results):
             return []
         message = (
@@ -460,9 +464,9 @@ class UnchangedWindows:
 
 
 EMPTY: Final = "no-model-calls"
-"""The problem that is kept back until all was looked at."""
+"""The problem that is held back until the whole file was looked at."""
 KEPT: Final = 10_000
-"""Problems of one kind that are told one by one."""
+"""The most problems of one kind that are reported one by one."""
 
 
 class ProblemLimit:
@@ -492,16 +496,17 @@ class ProblemLimit:
 
     @property
     def said_any(self) -> bool:
-        """Whether any problem was told."""
+        """Whether any problem was taken."""
         return bool(self._seen or self._held or self._releasing)
 
     def held(self) -> list[Problem]:
-        """The problems that say that there is nothing to replay: told at the end, with what was looked at."""
+        """Take out the problems that say that there is nothing to replay, which are reported at the end with
+        what was looked at."""
         held, self._held, self._releasing = self._held[:KEPT], [], True
         return held
 
     def finish(self) -> None:
-        """Tell, at the place of the last one of each kind, how many were passed over."""
+        """Report, at the place of the last one of each kind, how many were left out."""
         for slug, last in self._last.items():
             more = self._seen[slug] - KEPT
             self._report(Problem(last.line, last.byte, slug, f"{more} more of this kind up to here"))

@@ -37,7 +37,7 @@ class Line(NamedTuple):
     """One line without its line end."""
 
     number: int
-    """1-based."""
+    """The number of the line, from 1 on."""
     offset: int
     """Byte offset of its first byte in the (decompressed) file."""
     data: bytes
@@ -110,7 +110,7 @@ def values(
             if not found:
                 account_of(report).lost(len(data))
             if len(found) > 1:
-                # Each value would be looked for in the whole line again.
+                # Without the check, each value would be looked for in the whole line again.
                 line = line._replace(data=b"")
             for value in found:
                 yield line, value
@@ -119,7 +119,7 @@ def values(
 
 
 class _Ahead:
-    """Lines, of which some may be looked at before their turn."""
+    """Lines with a look-ahead."""
 
     def __init__(self, first: Line, lines: Iterator[Line]) -> None:
         self._waiting = deque([first])
@@ -136,9 +136,11 @@ class _Ahead:
             yield line
 
     def join(self, line: Line) -> Any:
-        """The array or object that a line begins and later ones end; None where they do not, and stay.
+        """Take the array or object that a line begins and later lines end; None, and nothing taken, where
+        they do not.
 
-        No line of one ends within a string.  Looks no further than `MAX_JOINED` bytes, or a whole record.
+        No line of such a value ends within a string.  Looks no further than `MAX_JOINED` bytes, or a whole
+        record.
         """
         depth = nesting_balance(line.data)
         parts, size, at = [line.data], len(line.data), 0
@@ -192,7 +194,7 @@ def values_of_line(line: Line, report: Report) -> list[Any]:
 
 
 def salvage(line: Line, report: Report) -> list[Any]:
-    """What can be read of a line that is not one valid JSON document; says at which byte it went wrong.
+    """What can be read of a line that is not one valid JSON document; reports at which byte it went wrong.
 
     Beside the repairs of `trace.salvage`, several records glued on one line are taken apart, and a record
     that is cut short by the next one is skipped.

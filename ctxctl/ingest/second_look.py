@@ -24,19 +24,19 @@ from ctxctl.trace.source import Source
 
 HEAD: Final = 3 << 20
 TAIL: Final = 1 << 20
-"""Bytes of JSON lines that are looked through at the beginning of a file, and at its end."""
+"""The most bytes of JSON lines that are looked through at the beginning of a file, and at its end."""
 OPENED: Final = 1 << 20
-"""Bytes of such lines that are parsed; a quarter of them is kept for the end."""
+"""The most bytes of such lines that are parsed; a quarter of these is kept for the end."""
 DOCUMENT: Final = 4 << 20
 """Bytes of the largest JSON document, and of the largest database, that is opened."""
 TEXT: Final = 1 << 20
-"""Bytes of other text that are looked through."""
+"""The most bytes of other text that are looked through."""
 FAR: Final = 16 << 20
-"""Bytes of all files of a directory."""
+"""The most bytes that are looked through of all files of a directory."""
 _SNIFF: Final = 1 << 16
 _MOST_FILES: Final = 64
 _ROWS: Final = 256
-"""Rows of each table of a database."""
+"""The most rows that are looked through of each table of a database."""
 _NEEDLES: Final = {
     "system_prompt": (b"system", b"instruction", b"developer"),
     "tool_definitions": (b"schema", b"parameters"),
@@ -82,7 +82,7 @@ class Sighting(NamedTuple):
 
 
 class SecondLook(NamedTuple):
-    """What was looked at, and found."""
+    """What a look through a capture found."""
 
     hits: dict[str, Sighting]
     """By fact, the first place."""
@@ -97,7 +97,7 @@ def look_again(
 ) -> SecondLook:
     """Look for facts in a capture; nothing in it raises, and a bounded part of it is read.
 
-    `beside`: by fact, keys that are known to be something else (`fidelity.Claim`).
+    `beside`: by fact, keys that are known to be something else (`about.Claim`).
     """
     search = _Search(facts, beside)
     if isinstance(source, Source):

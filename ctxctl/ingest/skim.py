@@ -15,7 +15,8 @@ _TOKEN = re.compile(rb'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"[ \t]*(:)?|([{}\[\]])|("
 _DEPTH: Final = 6
 _VALUE: Final = 80
 _MOST: Final = 2500
-"""Tokens looked at: a layout shows itself within the first records, and each token costs a microsecond."""
+"""The most tokens that are looked at: a layout shows within the first records, and each token costs a
+microsecond."""
 _BOM: Final = b"\xef\xbb\xbf"
 _BLANK: Final = b"\0 \t\r\n"
 
@@ -75,7 +76,7 @@ def layout_of_head(head: bytes) -> Layout:
             is_array = mark == b"["
             if is_array:
                 here = f"{here.removesuffix('.')}[]."
-            # What lies deeper is not told of, and its path would cost with each level.
+            # What lies deeper is left out, as its path would cost with each level.
             stack.append(here if len(stack) < _DEPTH else "")
             arrays.append(is_array)
         elif stack:

@@ -29,7 +29,7 @@ TIMES: Final = (
 )  # fmt: skip
 STATUS: Final = ("status", "status_code", "statusCode", "response_status")
 IDS: Final = ("custom_id", "customId", "recordId", "request_id", "requestId", "id", "call_id")
-"""Fields of a record's id. The first ones are a batch's: they tell which answer belongs to which request,
+"""Fields of a record's id.  The first ones are a batch's: they tell which answer belongs to which request,
 whatever the order."""
 OF_BATCHES: Final = ("custom_id", "customId", "recordId")
 KEYED: Final = frozenset({"key", "request", "response", "status", "error", "metadata", "processed_time"})

@@ -15,7 +15,7 @@ _TITLE = 80
 
 
 class Entry:
-    """One item as it stands in a request. Each native block has one object, and objects compare by
+    """One item as it stands in a request.  Each native block has one object, and objects compare by
     identity."""
 
     __slots__ = (
@@ -97,7 +97,7 @@ class Entry:
 
 
 BLANK: Final = "[Tool result cleared by microcompact]"
-"""The version of a blanked tool result. It is ours: what Claude Code sends in its stead is not recorded."""
+"""The version of a blanked tool result.  It is ours: what Claude Code sends in its stead is not recorded."""
 BLANK_VERSION: Final = build.digest_of(BLANK)[: build.VERSION_DIGITS]
 
 

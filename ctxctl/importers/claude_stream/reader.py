@@ -210,7 +210,7 @@ class Stream:
             self._lane(value).retract(uuids)
 
     def _result(self, value: Json) -> None:
-        """Take the end of a run. Its totals are of calls that were billed above, so they are not added."""
+        """Take the end of a run.  Its totals are of calls that were billed above, so they are not added."""
         totals = value.get("usage")
         for (_, call), lane in self._lanes.items():
             if call is None:

@@ -88,7 +88,7 @@ class Rollout(Run):
         self._logged = False
         """Whether the rollout holds response items, so that its display events tell nothing new."""
         self._shown: list[tuple[Part, str]] = []
-        """Prompts that were displayed before any item: they wait for the item that may be the same. Each has
+        """Prompts that were displayed before any item: they wait for the item that may be the same.  Each has
         the time at which it was written."""
         self._types = {
             "session_meta": self._session_meta,

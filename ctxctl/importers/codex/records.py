@@ -32,7 +32,7 @@ ITEMS: Final = frozenset(
      "mcp_tool_call_output", "tool_call", "tool_result", "compaction", "context_compaction",
      "compaction_summary", "compaction_trigger", "configuration_update", "additional_tools", "ghost_snapshot"}
 )  # fmt: skip
-"""Types of items of a history. An item of another type is shown as it stands, and reported as not
+"""Types of items of a history.  An item of another type is shown as it stands, and reported as not
 understood."""
 BARE: Final = frozenset(
     {"", "message", "reasoning", "function_call", "function_call_output", "custom_tool_call",

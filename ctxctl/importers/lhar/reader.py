@@ -1,4 +1,4 @@
-"""The entries of an LLM HTTP archive: bodies where it holds them, else what its collector counted."""
+"""Reads the entries of an LLM HTTP archive: bodies where it holds them, else what its collector counted."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ def _call(record: Json, bodies: Json, run: Run) -> Call:
 
 
 def _counted(record: Json, run: Run) -> None:
-    """A request of which the archive holds sizes only: one item a category, with the collector's count."""
+    """Tell a request of which the archive holds only sizes: one item for each category, with the collector's
+    count."""
     run.session = string(record.get("trace_id"))
     run.make.at(record.get("timestamp"))
     source = mapping(record.get("source"))
@@ -158,13 +159,13 @@ def _composition(lens: Json) -> list[Part]:
 
 
 def _rank(row: Json) -> int:
-    """Tools and system prompt stand first, as providers order them."""
+    """A sort key that puts tools and the system prompt first, as providers order them."""
     category = row.get("category")
     return _FIRST.index(category) if category in _FIRST else len(_FIRST)
 
 
 def _named_tools(lens: Json) -> list[Part]:
-    """Tools by name and description, as far as the archive tells them."""
+    """The tools by name and description, as far as the archive tells them."""
     found = lens.get("tool_definitions")
     made: list[Part] = []
     for tool in found if isinstance(found, list) else []:

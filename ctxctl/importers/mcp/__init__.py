@@ -38,7 +38,7 @@ _WRAPPED: Final = re.compile(
     rb'(?:event: message\\n)?(?:data: ?)?\{\\"'
     rb'(?:jsonrpc\\"\s*:\s*\\"2\.0|(?:id|result|method)\\"[^\n]{0,400}\\"jsonrpc)\\"'
 )
-"""A record that has a message as a text."""
+"""A record that holds a message as a string."""
 _RESULT: Final = re.compile(
     rb'\[\s*\{\s*"(?:content|isError|structuredContent)"\s*:\s*(?:true|false|\{|\[\s*(?:\]|\{\s*"(?:type|text|annotations)"\s*:))'
 )
@@ -85,7 +85,7 @@ def _asks(value: Any, depth: int = 4) -> bool:
 
 
 def _one(body: bytes) -> bool:
-    """Whether a text that may be cut anywhere holds a name and an input schema."""
+    """Whether a text, which may be cut anywhere, holds a name and an input schema."""
     return _SCHEMA.search(body, 0, _HEAD) is not None and _NAME.search(body, 0, _HEAD) is not None
 
 

@@ -23,14 +23,14 @@ from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 
 _AS_TEXT: Final = (1, 14)
-"""From this version on, another model's reasoning goes to a model as text."""
+"""The version from which on another model's reasoning goes to a model as text."""
 _RENDERED: Final = (1, 18, 15)
-"""From this version on, a summary is asked for in one message that renders the history."""
+"""The version from which on a summary is asked for in one message that renders the history."""
 _VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
 
 
 class Session:
-    """Takes the messages of one session when they are whole.
+    """Takes the messages of one session, each when it is whole.
 
     Args:
         run: The import.
@@ -48,15 +48,15 @@ class Session:
         self._version = _numbers(version)
         self._began = began
         self._by_hand = False
-        """The last message of the user's runs a tool without a model."""
+        """Whether the user's last message runs a tool without a model."""
         self._asked: Json | None = None
-        """The compaction that was asked for."""
+        """The compaction that was requested."""
         self._told: list[ToldMessage] = []
-        """What the messages say where a summary is asked for, from `_RENDERED` on."""
+        """What the messages say in a request for a summary, from `_RENDERED` on."""
         self._summed: str | None = None
-        """The last summary."""
+        """The text of the last summary."""
         self._cleared: list[tuple[int, int, Part]] = []
-        """A heap: when a result was pruned, and what it is then."""
+        """A heap of the pruned results, each with the time from which on it is blank."""
 
     def standing(self, parts: list[Part]) -> None:
         """The tools and the system prompt of the next request."""
@@ -68,7 +68,7 @@ class Session:
         self._window.tell(vocab.BUDGET_APPLIED, budget, line=self._run.line.number)
 
     def message(self, info: Json, parts: list[cut.NativePart]) -> None:
-        """One message with its parts."""
+        """Take one message with its parts."""
         self._run.make.at(moment(time_of(info, "created")))
         for part, _ in parts:
             self._run.met(part.get("type"))
@@ -78,7 +78,7 @@ class Session:
             self._assistant(info, parts)
 
     def remove(self, native: str) -> None:
-        """A message was taken out: the person went back to before it."""
+        """Take out a message: the person went back to before it."""
         self._told = [one for one in self._told if one.native != native]
         self._history.remove(native)
 
@@ -147,7 +147,8 @@ class Session:
         self._window.usage(cut.bill(tokens, info), line=self._run.line.number)
 
     def _is_copied(self, info: Json) -> bool:
-        """Whether a message came with a session's branching off: its request was another session's."""
+        """Whether a message was copied when the session branched off, so that its request was another
+        session's."""
         made = count(time_of(info, "created"))
         return made is not None and self._began is not None and made < self._began
 
@@ -217,7 +218,7 @@ def _numbers(version: Any) -> tuple[int, ...]:
 
 
 _RESULT: Final = 2000
-"""UTF-16 units of a tool's result that are kept."""
+"""The most UTF-16 units of a tool's result that are kept."""
 
 
 class Line(NamedTuple):
@@ -229,17 +230,17 @@ class Line(NamedTuple):
 
 
 class ToldMessage(NamedTuple):
-    """A message as the history has it."""
+    """A message as the rendered history has it."""
 
     native: str | None
     role: str
     compaction: bool
-    """It asked for a summary."""
+    """Whether it asked for a summary."""
     lines: list[Line]
 
 
 def told_message(info: Json, parts: list[NativePart]) -> ToldMessage:
-    """What a message says in the history."""
+    """What a message says in the rendered history."""
     compaction = any(part.get("type") == "compaction" for part, _ in parts)
     role = str(info.get("role"))
     own = [part for part, _ in parts]
@@ -366,17 +367,17 @@ class Message:
         self.native = native
         self.role = role
         self.parts = parts
-        """As its own model gets it; texts are given up once they were announced."""
+        """Its parts as its own model gets them; texts are dropped once they were announced."""
         self.shown = parts
-        """As the window has it."""
+        """Its parts as the window has them."""
         self.agent = agent
         self.model = model
         self.reminded = False
-        """It holds a reminder of the agent's mode as a part of its own."""
+        """Whether it holds a reminder of the agent's mode as a part of its own."""
         self._thoughts: dict[str, Part | None] = {}
 
     def keep_thoughts(self) -> None:
-        """Keep what another model gets of its reasoning: the text, as if it had been said."""
+        """Keep what another model gets of its reasoning: the text, as if it had been the answer."""
         for part in self.parts:
             if part.kind == "reasoning":
                 said = None
@@ -388,7 +389,7 @@ class Message:
                 self._thoughts[part.item] = said
 
     def read_by(self, model: str) -> list[Part]:
-        """What a model gets of it."""
+        """The parts that a model gets of it."""
         if model == self.model or not self._thoughts:
             return self.parts
         made = [self._thoughts.get(part.item, part) for part in self.parts]
@@ -405,7 +406,7 @@ class History:
         self._reader: str | None = None
         self._reminded: Message | None = None
         self._planned = 0
-        """Answers in the window that were given in plan mode."""
+        """The number of answers in the window that were given in plan mode."""
 
     def standing(self, parts: list[Part]) -> None:
         """The tools and the system prompt of the next request."""
@@ -421,7 +422,7 @@ class History:
         self._planned += _is_planned(message)
 
     def remove(self, native: str) -> None:
-        """A message leaves: the person went back to before it."""
+        """Remove a message: the person went back to before it."""
         gone = {part.item for one in self._messages if one.native == native for part in one.shown}
         self._messages = [one for one in self._messages if one.native != native]
         self._planned = sum(map(_is_planned, self._messages))
@@ -440,7 +441,7 @@ class History:
                 self._window.splice(at, 1, [due[row[0].item]], cause="truncated")
 
     def read_by(self, model: str) -> None:
-        """The next request goes to this model: it gets what others reasoned as text."""
+        """Make the window what a model gets: others' reasoning as text."""
         if model == self._reader:
             return
         self._reader = model
@@ -452,7 +453,7 @@ class History:
             at += len(message.shown)
 
     def remind(self, agent: str | None) -> None:
-        """The reminder of the agent's mode, which stands in the last user's message of each request.
+        """Put the reminder of the agent's mode into the last user message of the request.
 
         opencode writes it anew each time and keeps it nowhere: that it is there is known, its text is not.
         """
@@ -494,7 +495,7 @@ class History:
     def compact(
         self, summary: Message, text: Part, tail: str | None, *, line: int, tell: bool
     ) -> set[str | None]:
-        """A summary: from here on the history is what asked for it, the summary, and what was kept.
+        """Compact the history to what asked for the summary, the summary, and what was kept.
 
         Returns the messages that were kept (their ids).  `tell`: whether it happened in this session.
         """

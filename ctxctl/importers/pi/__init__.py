@@ -38,7 +38,7 @@ HELD_AGAINST: Final = HeldAgainst(
             "custom_message",
             "context_edit",
             "leaf",
-            # Settings, names and bills of nothing that the model gets.
+            # Settings, names and bills, of which the model gets nothing.
             "model_change",
             "thinking_level_change",
             "session_info",
@@ -57,7 +57,7 @@ HELD_AGAINST: Final = HeldAgainst(
         }
     ),
 )
-"""Types of entries; roles of messages are told of by themselves."""
+"""The types of entries; roles of messages are reported by themselves."""
 
 ABOUT: Final = About(
     reads="Session files of pi (versions 1 to 3) and of OpenClaw, which keeps its own in the same shape; "
@@ -139,7 +139,7 @@ def _score(value: dict[str, Any]) -> int:
 
 
 def _torn(line: bytes) -> int:
-    """For a line that is longer than the head, or damaged."""
+    """The score of a line that is longer than the head, or damaged."""
     if not line.startswith((b'{"type":"message"', b'{"type": "message"')):
         return 0
     marks = (b'"role":"toolResult"', b'"toolCallId":', b'"stopReason":', b'"cacheWrite":', b'"parentId":')
@@ -147,7 +147,7 @@ def _torn(line: bytes) -> int:
 
 
 def _message(head: bytes) -> int:
-    """For one message by itself, however it is laid out."""
+    """The score of one message by itself, however it is laid out."""
     layout = layout_of_head(head)
     return 85 if layout.has("role", "content", "api", "provider", "usage", "stopReason") else 0
 
