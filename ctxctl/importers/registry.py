@@ -107,21 +107,23 @@ def of_file(path: Path | None, head: bytes, source: Source | None = None) -> For
     if head.startswith(b"SQLite format 3\0"):
         from ctxctl.ingest import database  # slow to import
 
-        told = False
-        for defined in database.schemas(path, lambda: _more(path, head, source, database.MAX_DATABASE + 1)):
-            told = True
+        is_database = False
+        for defined in database.schemas(
+            path, lambda: _first_bytes(path, head, source, database.MAX_DATABASE + 1)
+        ):
+            is_database = True
             if (found := of_head(defined)) is not None:
                 return found
-        return None if told else of_head(head)
+        return None if is_database else of_head(head)
     found = of_head(head)
     if found is not None and (found.name not in _BEGINNINGS or len(head) < HEAD):
         return found
-    layout = outline(head if len(head) < HEAD else _more(path, head, source, OUTLINED))
+    layout = outline(head if len(head) < HEAD else _first_bytes(path, head, source, OUTLINED))
     further = of_head(layout) if layout else None
     return further or found
 
 
-def _more(path: Path | None, head: bytes, source: Source | None, size: int) -> bytes:
+def _first_bytes(path: Path | None, head: bytes, source: Source | None, size: int) -> bytes:
     """The first `size` bytes of a file; its head where no more can be read."""
     if source is not None:
         return source.read(0, size)
@@ -165,19 +167,19 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
     fact (`ctxctl.fidelity.measured`); a capture without any event gives one that says so.
     """
     account = Understood(importer.about.held_against)
-    meter, still = Meter(importer.about, account), UnchangedWindows()
+    meter, unchanged = Meter(importer.about, account), UnchangedWindows()
     first = True
-    enough = ProblemLimit(report, account)
-    for event in importer.read(source, enough):
+    limited_report = ProblemLimit(report, account)
+    for event in importer.read(source, limited_report):
         if first:
             first = False
             _stamp(event, importer)
         meter.see(event)
-        if not still.moved:
-            still.see(event)
+        if not unchanged.changed:
+            unchanged.see(event)
         yield event
-    measured = measure(source, meter, account, [*still.problems()], enough)
-    enough.finish()
+    measured = measure(source, meter, account, [*unchanged.problems()], limited_report)
+    limited_report.finish()
     make = Maker(importer.name, f"{importer.name}-end-")
     if first:
         data = {"format": importer.name, "file": source.name.rpartition("/")[2]}
@@ -226,7 +228,7 @@ def detect_folder(folder: Folder) -> Format | str:
     Raises:
         UnreadableError: `nothing-known-in-directory`, `several-traces-in-directory`.
     """
-    whole = _whole(folder)
+    whole = _format_of_folder(folder)
     if whole is not None:
         return whole
     found: list[tuple[str, Format]] = []
@@ -237,16 +239,16 @@ def detect_folder(folder: Folder) -> Format | str:
             continue
         if is_native(head):
             traces.append(name)
-        elif (known := _known(folder, name, head)) is not None:
+        elif (known := _format_of_file(folder, name, head)) is not None:
             found.append((name, known))
     if traces and not found and len(traces) == 1:
         return traces[0]
     if not found:
-        raise _refused(folder, traces)
+        raise _nothing_known(folder, traces)
     return several_of(found)
 
 
-def _known(folder: Folder, name: str, head: bytes) -> Format | None:
+def _format_of_file(folder: Folder, name: str, head: bytes) -> Format | None:
     try:
         with folder.open(name) as source:
             return of_file(None if source.spooled else source.path, head, source)
@@ -254,7 +256,7 @@ def _known(folder: Folder, name: str, head: bytes) -> Format | None:
         return of_head(head)
 
 
-def _whole(folder: Folder) -> Format | None:
+def _format_of_folder(folder: Folder) -> Format | None:
     best: Format | None = None
     top = _SURE - 1
     for candidate in available():
@@ -264,7 +266,7 @@ def _whole(folder: Folder) -> Format | None:
     return best
 
 
-def _refused(folder: Folder, traces: list[str]) -> UnreadableError:
+def _nothing_known(folder: Folder, traces: list[str]) -> UnreadableError:
     if traces:
         names = ", ".join(traces[:_SHOWN]) + (" …" if len(traces) > _SHOWN else "")
         return UnreadableError(

@@ -79,7 +79,7 @@ def _newest_first(source: Source) -> Iterator[Json]:
             yield record
 
 
-def _inner(record: Json, name: str) -> Json:
+def _object_at(record: Json, name: str) -> Json:
     found = record.get(name)
     return found if isinstance(found, dict) else {}
 
@@ -88,7 +88,7 @@ def _claude_code(record: Json) -> Verdict:
     kind = record.get("type")
     if record.get("isSidechain") is True:
         return None
-    message = _inner(record, "message")
+    message = _object_at(record, "message")
     if kind == "assistant":
         blocks = [
             str(block.get("type")) for block in listed(message.get("content")) if isinstance(block, dict)
@@ -108,14 +108,14 @@ def _claude_code(record: Json) -> Verdict:
 def _codex(record: Json) -> Verdict:
     kind = record.get("type")
     if kind == "event_msg":
-        return _CODEX.get(str(_inner(record, "payload").get("type")))
+        return _CODEX.get(str(_object_at(record, "payload").get("type")))
     return False if kind in ("response_item", "turn_context", "compacted") else None
 
 
 def _pi(record: Json) -> Verdict:
     if record.get("type") != "message":
         return None
-    message = _inner(record, "message")
+    message = _object_at(record, "message")
     if message.get("role") != "assistant":
         return False
     # `length` ends it as well, `error` may be tried again: pi then writes another answer.
@@ -123,7 +123,7 @@ def _pi(record: Json) -> Verdict:
 
 
 def _copilot_cli(record: Json) -> Verdict:
-    kind, data = record.get("type"), _inner(record, "data")
+    kind, data = record.get("type"), _object_at(record, "data")
     if data.get("parentToolCallId") is not None:
         return False  # a sub-agent's: the call that it answers is running
     if kind == "assistant.message":
@@ -145,7 +145,7 @@ def _opencode(found: list[tuple[Any, ...]]) -> bool:
         return False
     if not isinstance(message, dict) or message.get("role") != "assistant":
         return False
-    ended = _inner(message, "time").get("completed") is not None
+    ended = _object_at(message, "time").get("completed") is not None
     finish = message.get("finish")
     return ended and (message.get("error") is not None or finish not in (None, "tool-calls", "unknown"))
 

@@ -61,12 +61,12 @@ class Conversation:
         self._puts: dict[int, _Row] = {}
         """By index below `_clean`: the row that the last request carried there."""
         self._pending: list[Part] = []
-        self._behind = 0
-        """How many rows at the end were appended since the last request."""
+        self._pending_appended = 0
+        """How many of the pending parts, from the first on, were appended since the last request."""
         self._later: list[Callable[[Place], Json]] = []
         self._versions: dict[str, str] = {}
         """By item, the version that was announced last."""
-        self._told: dict[str, tuple[str, str | None]] = {}
+        self._announced: dict[str, tuple[str, str | None]] = {}
         """By item, the version that is announced, or is going to be, and the digest of its text."""
         self._derived: set[str] = set()
         """Items whose identity was made here."""
@@ -101,8 +101,8 @@ class Conversation:
         rows, before = self.rows, len(self._pending)
         for part in self._known(parts):
             rows.append((part.block(), part.kind))
-        if self.steps and before == self._behind:
-            self._behind = len(self._pending)
+        if self.steps and before == self._pending_appended:
+            self._pending_appended = len(self._pending)
 
     def name(self, *parts: Part) -> None:
         """Give parts identities of their own, though equal ones may be there."""
@@ -329,7 +329,7 @@ class Conversation:
         step, which may come again.
         """
         self._versions.clear()
-        self._told.clear()
+        self._announced.clear()
         self._window = Window()
         self._old, self._clean = [], 0
         self._puts.clear()
@@ -348,7 +348,7 @@ class Conversation:
         """
         held = {row[0].item for row in self.rows}
         self._versions = {item: mark for item, mark in self._versions.items() if item in held}
-        self._told = {item: told for item, told in self._told.items() if item in held}
+        self._announced = {item: told for item, told in self._announced.items() if item in held}
         self._derived &= held
         self._names = {item: name for item, name in self._names.items() if item in held}
         self._steps = dict(list(self._steps.items())[-1:])
@@ -402,9 +402,9 @@ class Conversation:
                 item = part.item = self._name(part)
                 self._derived.add(item)
             mark = part.mark
-            told = self._told.get(item)
+            told = self._announced.get(item)
             if told is None or told[0] != mark:
-                self._told[item] = mark, part.digest
+                self._announced[item] = mark, part.digest
             elif told[1] != part.digest:
                 part.sent = part.text or ""  # one version, two renderings
             if item in versions and versions[item] == mark:
@@ -431,7 +431,7 @@ class Conversation:
     def _tell_answer(self) -> None:
         """Tell the answer of the last request behind its bill, so that the two can be compared; it names no
         step, as it enters the next request's window."""
-        answer = list(takewhile(_is_answer, self._pending[: self._behind]))
+        answer = list(takewhile(_is_answer, self._pending[: self._pending_appended]))
         if answer:
             self._announce(answer, Place(self.session, self.thread, None, None))
             del self._pending[: len(answer)]
@@ -440,7 +440,7 @@ class Conversation:
         """Announce the items that are new since the last request, then what else was to be told."""
         self._announce(self._pending, place)
         self._pending.clear()
-        self._behind = 0
+        self._pending_appended = 0
         if self._later:
             self._out.extend(event(place) for event in self._later)
             self._later.clear()

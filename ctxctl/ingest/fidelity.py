@@ -273,7 +273,7 @@ def measure(
     """
     missing = tuple(fact for fact in meter.missing() if fact not in account.explained)
     seen = look_again(source, missing, meter.beside(missing)) if missing else SecondLook({}, 0, 0)
-    told = [] if meter.empty and report.said_any else _together(seen)
+    told = [] if meter.empty and report.said_any else _by_place(seen)
     for problem in report.held():
         held_text = [problem.message, f"looked at {inventory(source)}"]
         held_text += [f"not understood: {', '.join(map(_named, seen.hits.values()))}"] * bool(seen.hits)
@@ -283,11 +283,11 @@ def measure(
     return {
         "requests": meter.requests,
         "facts": meter.measured(seen.hits),
-        "understood": _account(source, account, seen, missing),
+        "understood": _account_fields(source, account, seen, missing),
     }
 
 
-def _account(
+def _account_fields(
     source: Source | Folder, account: Understood, seen: SecondLook, missing: tuple[str, ...]
 ) -> Json:
     held = account.held
@@ -305,7 +305,7 @@ def _account(
     }
 
 
-def _together(seen: SecondLook) -> list[list[Sighting]]:
+def _by_place(seen: SecondLook) -> list[list[Sighting]]:
     """Group the hits by place: a bill that was not taken is one problem, and not one for each of its
     counts."""
     by: dict[tuple[str | None, str], list[Sighting]] = {}
@@ -405,14 +405,14 @@ class UnchangedWindows:
     """Watches the events of one import until a window changes; constant work and memory an event."""
 
     def __init__(self) -> None:
-        self.moved = False
+        self.changed = False
         """Whether a request differed from the first of all; nothing more needs to be seen then."""
-        self._again = 0
+        self._later_requests = 0
         """The number of requests that are not the first of their thread."""
         self._calls = self._results = 0
         self._first: dict[str, list[Any]] = {}
         """By thread, the window of its first request."""
-        self._told = False
+        self._result_in_window = False
         """Whether a result of a tool stands in a window."""
         self._items: set[str] = set()
 
@@ -441,23 +441,30 @@ class UnchangedWindows:
         told = data.get("ordered_blocks")
         blocks = [block for block in told if isinstance(block, dict)] if isinstance(told, list) else []
         named = (block.get("block_id") for block in blocks)
-        self._told = self._told or any(isinstance(name, str) and name in self._items for name in named)
+        self._result_in_window = self._result_in_window or any(
+            isinstance(name, str) and name in self._items for name in named
+        )
         refs = [block.get("item_refs") for block in blocks]
         first = self._first.get(thread)
         if first is None:
             self._first[thread] = refs
-            self.moved = len(self._first) > _THREADS
+            self.changed = len(self._first) > _THREADS
             return
-        self._again += 1
-        self.moved = bool(marks.get("splices")) if "base" in marks else refs != first
+        self._later_requests += 1
+        self.changed = bool(marks.get("splices")) if "base" in marks else refs != first
 
     def problems(self) -> list[Problem]:
         """One problem where all requests have one window, and results of tools are in none."""
-        if self.moved or self._told or not (self._again and self._calls and self._results):
+        if (
+            self.changed
+            or self._result_in_window
+            or not (self._later_requests and self._calls and self._results)
+        ):
             return []
+        requests = self._later_requests + len(self._first)
         message = (
-            f"every one of {self._again + len(self._first):,} requests has the window of the first, and the "
-            f"capture tells of {self._calls:,} tool calls and {self._results:,} results that are in none: "
+            f"every one of {requests:,} requests has the window of the first, and the capture tells of "
+            f"{self._calls:,} tool calls and {self._results:,} results that are in none: "
             "their order was not understood"
         )
         return [Problem(0, 0, "same-window", message)]

@@ -51,19 +51,19 @@ def aligned_identities(
         afresh: A compaction or a new root lies between: of what has no name only what stands in order stays.
     """
     shared = {one.name for one in after if one.name}.intersection(one.name for one in before)
-    found = _standing(before, after, shared)
+    found = _match_in_order(before, after, shared)
     given = set(found.values())
     if shared:
         named = [(one.name,) if one.name in shared else None for one in before]
-        _in_turn(before, named, [(one.name,) if one.name else None for one in after], found, given)
+        _match_by_key(before, named, [(one.name,) if one.name else None for one in after], found, given)
     if not afresh:
         held = [(one.role, one.kind, one.mark) if one.name not in shared else None for one in before]
         moved = [(one.role, one.kind, one.mark) if not one.name else None for one in after]
-        _in_turn(before, held, moved, found, given)
+        _match_by_key(before, held, moved, found, given)
     return found
 
 
-def _in_turn(
+def _match_by_key(
     before: Sequence[PlacedItem],
     held: Iterable[_Key | None],
     wanted: Iterable[_Key | None],
@@ -84,7 +84,9 @@ def _in_turn(
                 found[at] = item
 
 
-def _standing(before: Sequence[PlacedItem], after: Sequence[PlacedItem], shared: set[str]) -> dict[int, str]:
+def _match_in_order(
+    before: Sequence[PlacedItem], after: Sequence[PlacedItem], shared: set[str]
+) -> dict[int, str]:
     """The identities of what stands in both windows verbatim and in order."""
     old: list[Hashable] = [_key(one, shared) or f"<{at}" for at, one in enumerate(before)]
     new: list[Hashable] = [

@@ -94,7 +94,7 @@ def values(
                 yield first, value
             return
     loads = orjson.loads
-    ahead = _Ahead(first, stream)
+    ahead = _LookAhead(first, stream)
     for line in ahead:
         data = line.data
         if skip is not None and line is not first and skip(data):
@@ -118,7 +118,7 @@ def values(
             yield line, value
 
 
-class _Ahead:
+class _LookAhead:
     """Lines with a look-ahead."""
 
     def __init__(self, first: Line, lines: Iterator[Line]) -> None:

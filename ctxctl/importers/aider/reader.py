@@ -153,8 +153,8 @@ class History:
 
     def _blank(self) -> None:
         """Take an empty line, which is part of an answer if one has begun."""
-        if self._said:
-            self._said.append("")
+        if self._answer_lines:
+            self._answer_lines.append("")
         self._past.take("")
 
     def _open(self, started: str | None) -> None:
@@ -168,19 +168,19 @@ class History:
         self._model: str | None = None
         self._turns = 0
         self._files: list[str] = []
-        self._done = 0
+        self._before_files = 0
         """How many rows stand before the files: what was said up to the last edit."""
         self._edited = False
         self._commit: tuple[str, str] | None = None
         """The commit of the last answer's edit: its hash and its message."""
-        self._typed: list[str] = []
+        self._prompt_lines: list[str] = []
         self._typing_over = False
         """Whether the program has printed something since the prompt was typed."""
-        self._said: list[str] = []
+        self._answer_lines: list[str] = []
         self._at = 0
         self._asked_at = 0
         """Line numbers at which the answer, and the prompt, began."""
-        self._waits = False
+        self._is_unanswered = False
         """Whether what was typed has not been answered."""
 
     def _line(self, text: str) -> None:
@@ -194,20 +194,20 @@ class History:
             self._type(text[5:].rstrip() if text.startswith("#### ") else text[4:].rstrip())
         elif text.startswith("> ") or text.rstrip() == ">":
             self._printed(text[2:].rstrip())
-        elif text.strip() or self._said:
-            if not self._said:
+        elif text.strip() or self._answer_lines:
+            if not self._answer_lines:
                 self._at = self._run.line.number
-            self._said.append(text)
+            self._answer_lines.append(text)
 
     def _type(self, text: str) -> None:
-        if self._said or (self._waits and not self._typed):
+        if self._answer_lines or (self._is_unanswered and not self._prompt_lines):
             self._answer(None)
-        if self._waits and self._typing_over:
+        if self._is_unanswered and self._typing_over:
             self._drop()
-        if not self._typed:
+        if not self._prompt_lines:
             self._asked_at = self._run.line.number
-        self._typed.append(text)
-        self._waits = True
+        self._prompt_lines.append(text)
+        self._is_unanswered = True
         self._typing_over = False
 
     def _printed(self, text: str) -> None:
@@ -235,7 +235,7 @@ class History:
     def _add(self, path: str) -> None:
         """Add a file, which every request carries from now on; its text is not recorded."""
         if path not in self._files:
-            self._window.splice(self._done + len(self._files), 0, [self._file(path)])
+            self._window.splice(self._before_files + len(self._files), 0, [self._file(path)])
             self._files.append(path)
 
     def _file(self, path: str) -> Part:
@@ -245,14 +245,14 @@ class History:
         for path in paths:
             if path in self._files:
                 at = self._files.index(path)
-                self._window.splice(self._done + at, 1, cause="dropped")
+                self._window.splice(self._before_files + at, 1, cause="dropped")
                 del self._files[at]
 
     def _restore(self) -> None:
         """Begin the chat with the restored messages of the file up to here."""
         parts = self._past.parts(self._run.line.number)
         self._window.splice(0, 0, parts)
-        self._done += len(parts)
+        self._before_files += len(parts)
 
     def _settle(self) -> None:
         """After an edit, move what was said before the files, and add what the program says of the edit."""
@@ -267,24 +267,24 @@ class History:
             Part("assistant_message", "Ok.", "assistant", line=self._run.line.number, derived=True),
         )
         files = [self._file(path) for path in self._files]
-        self._window.splice(self._done, len(files))
-        self._done = len(self._window.rows)
-        self._window.splice(self._done, 0, files)
+        self._window.splice(self._before_files, len(files))
+        self._before_files = len(self._window.rows)
+        self._window.splice(self._before_files, 0, files)
 
     def _drop(self) -> None:
         """Settle a prompt that was not answered: a command, or one that was given up."""
-        text = "\n".join(self._typed).strip()
+        text = "\n".join(self._prompt_lines).strip()
         command = text.split(maxsplit=1)[0] if text else ""
         if command in _EMPTIED:
             self._edited, self._commit = False, None
-            last = self._done + len(self._files)
+            last = self._before_files + len(self._files)
             self._window.splice(last, len(self._window.rows) - last, cause="cleared")
-            self._window.splice(0, self._done, cause="cleared")
-            self._done = 0
+            self._window.splice(0, self._before_files, cause="cleared")
+            self._before_files = 0
         elif text and not text.startswith(("/", "!")):
             self._put_typed(text)
-        self._typed = []
-        self._waits = False
+        self._prompt_lines = []
+        self._is_unanswered = False
 
     def _put_typed(self, text: str) -> None:
         self._settle()
@@ -294,9 +294,9 @@ class History:
 
     def _answer(self, tokens: str | None) -> None:
         """Seal a request with its answer; `tokens` is the line of counts that the program printed."""
-        said = "\n".join(self._said).strip()
+        said = "\n".join(self._answer_lines).strip()
         if said or tokens is not None:
-            text = "\n".join(self._typed).strip()
+            text = "\n".join(self._prompt_lines).strip()
             if text and (not text.startswith(("/", "!")) or text.startswith(_SENT)):
                 self._put_typed(text)
             self._settle()
@@ -314,15 +314,15 @@ class History:
             if said:
                 part = Part("assistant_message", said, "assistant", line=line, native=native)
                 self._window.append(part)
-            self._typed = []
-            self._waits = False
-        elif self._waits and tokens is None:
+            self._prompt_lines = []
+            self._is_unanswered = False
+        elif self._is_unanswered and tokens is None:
             self._drop()
-        self._said = []
+        self._answer_lines = []
 
     def _close(self) -> None:
         self._answer(None)
-        if self._waits:
+        if self._is_unanswered:
             self._drop()
 
 

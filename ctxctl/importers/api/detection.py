@@ -87,7 +87,7 @@ def body_score(head: bytes) -> int:
         return STREAM if _EVENT.search(stream.group(1)) else 0
     shown = layout_of_head(head)
     for prefix in ("", "[]."):
-        score = _bare(shown, prefix) or _held(shown, prefix)
+        score = _bare_score(shown, prefix) or _fields_score(shown, prefix)
         if score:
             return score
     if _batch(shown, _SEVERAL):
@@ -102,7 +102,7 @@ def frame_score(head: bytes) -> int:
     return STREAM if _FRAME.match(head) else 0
 
 
-def _held(shown: Layout, prefix: str) -> int:
+def _fields_score(shown: Layout, prefix: str) -> int:
     """How sure the objects at a prefix hold bodies in their fields."""
     answered = any(_is_answer(shown, f"{prefix}{path}") for path in _ANSWERED)
     if answered and _says_no_more(shown, prefix, frozenset(RESPONSES)):
@@ -118,13 +118,13 @@ def _held(shown: Layout, prefix: str) -> int:
                 return WRAPPED
             if _says_no_more(shown, path):
                 return WRAPPED if answered else PLAIN
-    if any(_is_request(shown, path) for path in _deeper(shown, prefix)):
+    if any(_is_request(shown, path) for path in _nested_prefixes(shown, prefix)):
         return PLAIN
     alone = answered or any(_is_answer(shown, f"{prefix}{name}.") for name in EITHER)
     return PLAIN if alone and not _fields(shown, prefix) - BESIDE else 0
 
 
-def _deeper(shown: Layout, prefix: str) -> set[str]:
+def _nested_prefixes(shown: Layout, prefix: str) -> set[str]:
     """The prefixes of messages that stand in nested envelopes."""
     found = set()
     for path in shown.paths:
@@ -174,7 +174,7 @@ def _fields(shown: Layout, prefix: str) -> set[str]:
     return found
 
 
-def _bare(shown: Layout, prefix: str) -> int:
+def _bare_score(shown: Layout, prefix: str) -> int:
     """How sure the objects at a prefix are bodies, requests or answers, and nothing else."""
     if not shown.paths:
         return 0

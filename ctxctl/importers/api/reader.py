@@ -197,7 +197,7 @@ def take_records(log: Log, source: Source) -> Iterator[Json]:
 
 MAX_WAITING: Final = 64 << 20
 """The most bytes of waiting requests (and of answers behind them), as JSON."""
-_ODD: Final = 1 << 16
+_UNPACKED_SIZE: Final = 1 << 16
 """The bytes that a record counts for when it cannot be packed."""
 
 
@@ -210,7 +210,7 @@ class PendingCall(NamedTuple):
     answer_file: str | None = None
 
 
-class _Held:
+class _PackedCall:
     """An entry of the queue; what waits is kept as JSON, which takes a fraction of the memory."""
 
     __slots__ = (
@@ -260,9 +260,9 @@ class PendingCalls:
     """Requests in their order, each handed on once it is answered or given up."""
 
     def __init__(self) -> None:
-        self._queue: OrderedDict[int, _Held] = OrderedDict()
+        self._queue: OrderedDict[int, _PackedCall] = OrderedDict()
         self._named: dict[str, deque[int]] = {}
-        self._early: OrderedDict[str, _Held] = OrderedDict()
+        self._early: OrderedDict[str, _PackedCall] = OrderedDict()
         """Answers of a batch whose requests have not come yet."""
         self._last: int | None = None
         """The request that an answer without an id answers."""
@@ -296,16 +296,16 @@ class PendingCalls:
             return True
         if shape.batch is None or shape.batch in self._early or self._size > MAX_WAITING:
             return False
-        early = self._early[shape.batch] = _Held(shape, line, file)
+        early = self._early[shape.batch] = _PackedCall(shape, line, file)
         self._size += early.size
         return True
 
-    def _put(self, shape: BodyRecord, line: int, file: str | None) -> tuple[int, _Held]:
+    def _put(self, shape: BodyRecord, line: int, file: str | None) -> tuple[int, _PackedCall]:
         last = self._queue.get(self._last) if self._last is not None else None
         if last is not None and last.id is None:
             last.answered = True
         key, self._next = self._next, self._next + 1
-        held = self._queue[key] = _Held(shape, line, file)
+        held = self._queue[key] = _PackedCall(shape, line, file)
         self._size += held.size
         return key, held
 
@@ -329,7 +329,7 @@ class PendingCalls:
             self._size -= held.size
             yield held.asked(), held.file
 
-    def _forget(self, key: int, held: _Held) -> None:
+    def _forget(self, key: int, held: _PackedCall) -> None:
         """Take care that no answer goes to this entry any more."""
         if key == self._last:
             self._last = None
@@ -354,7 +354,7 @@ def _unpacked(held: bytes | BodyRecord) -> BodyRecord:
 
 
 def _size(held: bytes | BodyRecord) -> int:
-    return len(held) if isinstance(held, bytes) else _ODD
+    return len(held) if isinstance(held, bytes) else _UNPACKED_SIZE
 
 
 _ASKED: Final = re.compile(r"(?<![a-z])(?:requests?|req|prompt|input|in|sent)(?![a-z])")

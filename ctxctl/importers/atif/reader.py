@@ -43,7 +43,7 @@ class Capture(Run):
                 if isinstance(version, str):
                     self.understood.version(version.upper().removeprefix("ATIF-V"), 1)
                 self._open(one, 1)
-                yield from self._whole(one, None)
+                yield from self._with_continuations(one, None)
             elif one is not None:
                 self.problem("not-a-record", "not a trajectory; not read")
 
@@ -56,7 +56,7 @@ class Capture(Run):
         roots = [name for name in self._documents if name not in named] or list(self._documents)[:1]
         for number, name in enumerate(roots):
             self._open(self._documents[name], number + 1)
-            yield from self._whole(self._documents[name], name)
+            yield from self._with_continuations(self._documents[name], name)
 
     def _load(self, folder: Folder, name: str) -> None:
         value = document_of_file(self, folder, name)
@@ -71,7 +71,7 @@ class Capture(Run):
         self.session = name if again == 1 else f"{name}~{again}"
         self._named = {}
 
-    def _whole(self, trajectory: Json, name: str | None) -> Iterator[Json]:
+    def _with_continuations(self, trajectory: Json, name: str | None) -> Iterator[Json]:
         """Yield a trajectory with its continuations and sub-trajectories, and close its session."""
         reading = Reading(self, self.thread(), name)
         done: set[str] = set()
@@ -90,7 +90,7 @@ class Capture(Run):
                     following = other
                 else:
                     self.make.file = other
-                    yield from self._sub(self._documents[other], reference, reading)
+                    yield from self._sub_trajectory(self._documents[other], reference, reading)
             if following is None:
                 break
             name, trajectory = following, self._documents[following]
@@ -106,9 +106,11 @@ class Capture(Run):
         for one in inner if isinstance(inner, list) else ():
             if isinstance(one, dict):
                 ident = string(one.get("trajectory_id")) or string(one.get("session_id"))
-                yield from self._sub(one, references.get(ident, {}), reading, depth + 1)
+                yield from self._sub_trajectory(one, references.get(ident, {}), reading, depth + 1)
 
-    def _sub(self, trajectory: Json, reference: Json, parent: Reading, depth: int = 0) -> Iterator[Json]:
+    def _sub_trajectory(
+        self, trajectory: Json, reference: Json, parent: Reading, depth: int = 0
+    ) -> Iterator[Json]:
         """Yield a sub-trajectory as a thread of the session."""
         ident = string(trajectory.get("trajectory_id")) or string(trajectory.get("session_id")) or "sub"
         ident = ident.removeprefix(self.session or "").strip("-/_") or ident
@@ -324,7 +326,7 @@ class Reading:
         thread = self.thread
         before = [block for block, _ in thread.rows]
         again = {(part.role, part.mark) for part in copied}
-        at = sum(1 for _ in takewhile(lambda row: _stands(row, again), thread.rows))
+        at = sum(1 for _ in takewhile(lambda row: _stays_in_front(row, again), thread.rows))
         thread.identify(copied, at=at, fresh=True)
         held = {block.item for block in before}
         summary = next((part for part in copied if part.role == "user" and part.item not in held), None)
@@ -338,7 +340,7 @@ class Reading:
             thread.compacted(refs, into, **self._ended)
 
 
-def _stands(row: tuple[Block, str], copied: set[tuple[str, str]]) -> bool:
+def _stays_in_front(row: tuple[Block, str], copied: set[tuple[str, str]]) -> bool:
     """Whether a row of the window's head stays in front of what was copied."""
     block, kind = row
     mark = block.ref[len(block.item) + 1 :]

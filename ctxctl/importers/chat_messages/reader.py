@@ -32,7 +32,7 @@ _BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 _SHOWN: Final = 6
 
 
-class _Talk:
+class _ConversationReader:
     """The conversation that is being read."""
 
     def __init__(self, run: Run, session: str | None = None) -> None:
@@ -89,7 +89,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     """
     run = Run(NAME, report)
     unread: Counter[str] = Counter()
-    talks: dict[str | None, _Talk] = {}
+    readers: dict[str | None, _ConversationReader] = {}
     held: tuple[Line, Json] | None = None
     named: Counter[str] = Counter()
     number = 0
@@ -105,14 +105,14 @@ def read(source: Source, report: Report) -> Iterator[Json]:
             held = line, entry
         elif "role" in entry or "content" in entry:
             session = _of(entry)
-            if session not in talks:
-                talks[session] = _Talk(run, session)
-            talks[session].take(entry)
+            if session not in readers:
+                readers[session] = _ConversationReader(run, session)
+            readers[session].take(entry)
             yield from run.drain()
         else:
             run.problem("not-a-record", "neither a message nor a conversation; skipped")
-    for talk in talks.values():
-        talk.end()
+    for reader in readers.values():
+        reader.end()
     if held is not None:
         name = _name(held[1], number + 1, named) if number else None
         yield from _session(run, held, name, unread)
@@ -134,17 +134,17 @@ def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counte
     """Yield a conversation; `name` is its session's, None if it is the only one."""
     line, entry = held
     present, run.line = run.line, line
-    talk = _Talk(run, name)
-    talk.model = string(entry.get("model"))
+    reader = _ConversationReader(run, name)
+    reader.model = string(entry.get("model"))
     unread.update(name for name in entry if name not in _READ)
-    talk.begin(_front(entry, line.number))
+    reader.begin(_front(entry, line.number))
     for message in next(entry[name] for name in _LISTS if isinstance(entry.get(name), list)):
         if isinstance(message, dict):
-            talk.take(as_message(message))
+            reader.take(as_message(message))
         else:
             run.problem("not-a-record", "not a message; skipped")
         yield from run.drain()
-    talk.end()
+    reader.end()
     if name is not None:
         yield from run.end_session()
         run.session = None

@@ -267,7 +267,7 @@ def impossible_parent_line(source: Source) -> int:
     answers: set[str] = set()
     first = 0
     before: set[str] = set()
-    """The number of prompts in front of the last result."""
+    """The prompts in front of the last result."""
     for number, value in _messages(source):
         uuid, parent = string(value.get("uuid")), value.get("parentUuid")
         if value["type"] == "assistant":
@@ -321,7 +321,7 @@ class Compactions:
         self._graph.add({}, thread, node)
         if isinstance(anchor, str) and anchor in self._graph.nodes:
             # Without an anchor they come behind the summary, which is still to be read.
-            self._keep(compaction, node)
+            self._keep_preserved(compaction, node)
 
     def summary(self, value: Json, thread: Thread, uuid: str, entries: list[Entry]) -> None:
         """Take a summary; one without a boundary in front is a boundary itself (1.0.x)."""
@@ -337,7 +337,7 @@ class Compactions:
         assert node.unit is not None
         thread.add(node.unit, entries, self._make.time, tail=True)
         self._graph.add({"uuid": uuid}, thread, node)
-        self._keep(compaction, node)
+        self._keep_preserved(compaction, node)
 
     def micro(self, value: Json, thread: Thread, uuid: str) -> None:
         """Take a `microcompact_boundary`: from here on requests carry some tool results blanked."""
@@ -374,7 +374,7 @@ class Compactions:
             return None, []
         return segment.get("anchorUuid"), [first, *reversed(found)]
 
-    def _keep(self, compaction: Compaction, anchor: ChainNode) -> None:
+    def _keep_preserved(self, compaction: Compaction, anchor: ChainNode) -> None:
         """Put the preserved messages behind their anchor, and what followed it behind them."""
         graph, last = self._graph, anchor
         for node in compaction.preserved:

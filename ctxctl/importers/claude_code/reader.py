@@ -42,7 +42,7 @@ class Session:
     def __init__(self, report: Report, carried: SharedCalls = _NOTHING) -> None:
         self._send = report
         self._account = account_of(report)
-        self._carried = carried.calls
+        self._billed_elsewhere = carried.calls
         """The ids of messages that another transcript bills: they are history that this one was given."""
         self._natives: dict[str, Line] = {}
         """The sessions that API calls name, each with the first line that does."""
@@ -72,7 +72,7 @@ class Session:
         """Whether the client writes records of its requests."""
         self._is_worded = False
         """Whether it records how each attachment was worded, and in which role."""
-        self._made: list[list[Entry]] = []
+        self._items_of_blocks: list[list[Entry]] = []
         """The items of each block of the line that is being read."""
 
     def events(self, source: Source) -> Iterator[Json]:
@@ -80,14 +80,14 @@ class Session:
         self._agents.around(source)
         yield from self._file(source)
         while (agent := self._agents.leftover(self._routing.session, self._graph.nodes)) is not None:
-            yield from self._agent(agent, Origin(MAIN_THREAD))
+            yield from self._read_agent(agent, Origin(MAIN_THREAD))
         for thread in self._routing.threads.values():
             self._steps.finish(thread)
         self._graph.report_missing()
         self._report_natives()
         self._report_requests()
         if not self._make.count:
-            self._out.append(self._nothing(source))
+            self._out.append(self._empty_event(source))
         yield from self._out
         self._out.clear()
 
@@ -123,14 +123,14 @@ class Session:
             message = f"{several} messages that are not in the file: the window is told by its lines"
             self._report(Problem(0, 0, "request-not-read", message))
 
-    def _nothing(self, source: Source) -> Json:
+    def _empty_event(self, source: Source) -> Json:
         """The one event of a transcript that holds no message."""
         data = {"format": NAME, "file": source.name.rpartition("/")[2]}
         return self._make.event("ctxctl.source.opened", data, Place(self._routing.session))
 
     def _file(self, source: Source) -> Iterator[Json]:
         out = self._out
-        self._look(source)
+        self._check_parents(source)
         for line, value in values(source, self._report, self._progress.taken):
             if not isinstance(value, dict):
                 self._report(Problem(line.number, line.offset, "not-a-record", "not a JSON object; skipped"))
@@ -143,12 +143,12 @@ class Session:
                 if agent is not None:
                     yield from out
                     out.clear()
-                    yield from self._agent(agent, origin)
+                    yield from self._read_agent(agent, origin)
             if out:
                 yield from out
                 out.clear()
 
-    def _look(self, source: Source) -> None:
+    def _check_parents(self, source: Source) -> None:
         """Where the parents of a file cannot be right, report that and take its lines in order."""
         number = impossible_parent_line(source)
         self._graph.is_ordered = number > 0
@@ -159,7 +159,7 @@ class Session:
             message += " no parents, and each line is taken to follow the one before it"
             self._report(Problem(number, 0, "impossible-parents", message))
 
-    def _agent(self, source: Source, origin: Origin) -> Iterator[Json]:
+    def _read_agent(self, source: Source, origin: Origin) -> Iterator[Json]:
         """Read a sub-agent's file in the middle of another one."""
         make, routing = self._make, self._routing
         outer = make.file, make.time, routing.file, self._line
@@ -195,15 +195,15 @@ class Session:
             self._is_recorded = self._is_recorded or is_since(self._client, RECORDED)
             self._is_worded = is_since(self._client, WORDED)
         if handler is not None and (uuid or isinstance(value.get("message"), dict)):
-            self._made = []
+            self._items_of_blocks = []
             handler(value, uuid or f"line-{self._line.number}")
             if self._is_recorded and kind in ("user", "assistant") and isinstance(value.get("message"), dict):
-                self._note(value, uuid)
+                self._note_message(value, uuid)
         elif isinstance(kind, str) and kind in self._records:
             self._is_recorded = True
             self._records[kind](value)
         elif uuid:
-            self._pass(value, uuid)
+            self._skip(value, uuid)
 
     def _thread(self, value: Json, uuid: str) -> Thread:
         """The thread of a line, ready for records of its requests where there may be some."""
@@ -212,29 +212,29 @@ class Session:
             thread.records()
         return thread
 
-    def _asking(self, value: Json) -> Thread:
+    def _thread_of_request(self, value: Json) -> Thread:
         """The thread of a request's record, which names the sub-agent but no parent."""
         return self._routing.thread({**value, "isSidechain": string(value.get("agentId")) is not None}, "")
 
     def _log(self, value: Json) -> RequestRecords:
-        return self._asking(value).records()
+        return self._thread_of_request(value).records()
 
     def _request(self, value: Json) -> None:
-        thread = self._asking(value)
+        thread = self._thread_of_request(value)
         turn = thread.last.turn if thread.last is not None else None
         thread.records().request(value, self._line.number, self._make.time, turn)
 
-    def _note(self, value: Json, uuid: str) -> None:
+    def _note_message(self, value: Json, uuid: str) -> None:
         """Note a message that a request may name by its digest."""
         message: Json = value["message"]
-        made = self._made
+        made = self._items_of_blocks
         count = len(blocks.blocks_of(message.get("content")))
         if len(made) != count:
             # The line's items were not made block by block: all of them stand with its first block.
             made = [[entry for entries in made for entry in entries], *([] for _ in range(count - 1))]
         self._routing.thread(value, uuid).records().runs.note(message, made)
 
-    def _pass(self, value: Json, uuid: str) -> None:
+    def _skip(self, value: Json, uuid: str) -> None:
         """Take a line that no request carries; it only hands on its parent."""
         nodes = self._graph.nodes
         if uuid in nodes:
@@ -247,7 +247,7 @@ class Session:
         else:
             nodes[uuid] = self._graph.parent(value, self._routing.thread(value, uuid))
 
-    def _fresh(self, uuid: str, entries: list[Entry]) -> str | None:
+    def _unique_uuid(self, uuid: str, entries: list[Entry]) -> str | None:
         """The uuid to use for a line, another one where an earlier line has the same; None if it only repeats
         that line."""
         if uuid not in self._graph.nodes:
@@ -269,18 +269,18 @@ class Session:
             self._summary(value, uuid, content)
             return
         if value.get("isVisibleInTranscriptOnly") is True:
-            self._pass(value, uuid)
+            self._skip(value, uuid)
             return
         thread = self._thread(value, uuid)
         results, others = self._user_entries(value, uuid, thread, content)
-        fresh = self._fresh(uuid, results + others)
+        fresh = self._unique_uuid(uuid, results + others)
         if fresh is None:
             return
         node = ChainNode(fresh, self._graph.parent(value, thread))
         if results:
             self._results(value, thread, node, results, others)
         elif others:
-            node.unit = self._beside(value, thread, node) or ChainUnit(fresh)
+            node.unit = self._unit_with_reminder(value, thread, node) or ChainUnit(fresh)
             thread.add(node.unit, others, self._make.time, tail=True)
             if _sets_off(value, others):
                 node.turn = fresh
@@ -304,14 +304,14 @@ class Session:
                     entry.native = uuid
                     results.append(entry)
                     made.append(entry)
-                self._made.append(made)
+                self._items_of_blocks.append(made)
                 continue
             other = blocks.user_item(block, item, line, reading)
             if other is not None:
                 other.native = uuid
                 others.append(other)
                 made.append(other)
-            self._made.append(made)
+            self._items_of_blocks.append(made)
         return results, others
 
     def _results(
@@ -339,14 +339,14 @@ class Session:
         native = value.get("toolUseResult")
         agent = string(native.get("agentId")) if isinstance(native, dict) else None
         unit = thread.tools.get(tool)
-        if unit is not None and unit.key in self._carried:
+        if unit is not None and unit.key in self._billed_elsewhere:
             if agent is not None:
                 self._agents.pass_over(agent)
         elif agent is not None and isinstance(native, dict):
             kind = string(native.get("agentType")) or (task.agent if task is not None else None)
             self._agents.wanted.append((agent, Origin(thread.name, tool, kind)))
 
-    def _beside(self, value: Json, thread: Thread, node: ChainNode) -> ChainUnit | None:
+    def _unit_with_reminder(self, value: Json, thread: Thread, node: ChainNode) -> ChainUnit | None:
         """The unit of a reminder that came along with a tool result."""
         parent = node.parent
         if parent is None or not parent.results or self._graph.owner[parent] is not thread:
@@ -363,11 +363,11 @@ class Session:
             for index, block in enumerate(blocks.blocks_of(content))
             if (entry := blocks.user_item(block, blocks.block_id(uuid, index), self._line.number, _SUMMARY))
         ]
-        fresh = self._fresh(uuid, entries)
+        fresh = self._unique_uuid(uuid, entries)
         if fresh is None:
             return
         thread = self._thread(value, uuid)
-        self._made = [[entry] for entry in entries]
+        self._items_of_blocks = [[entry] for entry in entries]
         self._compactions.summary(value, thread, fresh, entries)
 
     # -- the rest ---------------------------------------------------------------------------------------
@@ -380,10 +380,10 @@ class Session:
             return
         thread = self._thread(value, uuid)
         entries = blocks.assistant_items(message.get("content"), uuid, self._line.number)
-        fresh = self._fresh(uuid, entries)
+        fresh = self._unique_uuid(uuid, entries)
         if fresh is None:
             return
-        self._made = [[entry] for entry in entries]
+        self._items_of_blocks = [[entry] for entry in entries]
         graph = self._graph
         superseded = value.get("supersedesUuids")
         if superseded is not None:
@@ -408,7 +408,7 @@ class Session:
         unit = thread.messages.get(key)
         if unit is None:
             unit = thread.messages[key] = ChainUnit(key)
-            if key in self._carried:
+            if key in self._billed_elsewhere:
                 thread.carried = True
             elif message.get("model") != "<synthetic>":
                 request = string(value.get("requestId"))
@@ -428,26 +428,26 @@ class Session:
             shown = value.get("attachment")
             if isinstance(shown, dict) and shown.get("type") == "prompt_snapshot":
                 self._routing.thread(value, uuid).records().snapshot(shown)
-            self._pass(value, uuid)
+            self._skip(value, uuid)
         else:
             self._beside_messages(value, uuid, entries)
 
     def _beside_messages(self, value: Json, uuid: str, entries: list[Entry]) -> None:
         """Take a line that is no message, and the items of it that requests carry."""
         thread = self._thread(value, uuid)
-        fresh = self._fresh(uuid, entries)
+        fresh = self._unique_uuid(uuid, entries)
         if fresh is None:
             return
         node = ChainNode(fresh, self._graph.parent(value, thread))
-        beside = self._beside(value, thread, node)
-        prompt = self._prompted(thread, node, entries) if beside is None else None
+        beside = self._unit_with_reminder(value, thread, node)
+        prompt = self._unit_of_prompt(thread, node, entries) if beside is None else None
         node.unit = beside or prompt or ChainUnit(fresh)
         # What is worded as the user's stands in front of the prompt that it came with.
         is_tail = prompt is None or entries[0].role != "user"
         thread.add(node.unit, entries, self._make.time, tail=is_tail)
         self._graph.add(value, thread, node)
 
-    def _prompted(self, thread: Thread, node: ChainNode, entries: list[Entry]) -> ChainUnit | None:
+    def _unit_of_prompt(self, thread: Thread, node: ChainNode, entries: list[Entry]) -> ChainUnit | None:
         """The unit of the prompt with which worded attachments came."""
         parent = node.parent
         if parent is None or parent.unit is None or parent.results or not entries[0].is_rendered:
@@ -463,7 +463,7 @@ class Session:
             requests = self._routing.thread(value, uuid).requests
             if requests is not None:
                 requests.failed(value)
-        self._pass(value, uuid)
+        self._skip(value, uuid)
 
     def _system(self, value: Json, uuid: str) -> None:
         subtype = value.get("subtype")
@@ -482,12 +482,12 @@ class Session:
             # The only notices that requests carry: what a local command was and what it printed.
             entry = blocks.user_item(value["content"], uuid, self._line.number, None)
             if entry is None:
-                self._pass(value, uuid)
+                self._skip(value, uuid)
                 return
             entry.native = uuid
             self._beside_messages(value, uuid, [entry])
         else:
-            self._pass(value, uuid)
+            self._skip(value, uuid)
 
 
 def _sets_off(value: Json, entries: list[Entry]) -> bool:
@@ -519,10 +519,10 @@ def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
 def readers_beside(folder: Folder, names: list[str], report: Report) -> dict[str, Importer]:
     """The reader of each of several files of a directory: none bills what another one does."""
     elsewhere = shared_calls(folder, names, report)
-    return {name: _Beside(elsewhere.get(name, _NOTHING)) for name in names}
+    return {name: _SharedTranscript(elsewhere.get(name, _NOTHING)) for name in names}
 
 
-class _Beside:
+class _SharedTranscript:
     """Reads one of several transcripts, without the requests that another file bills."""
 
     def __init__(self, copied: SharedCalls) -> None:

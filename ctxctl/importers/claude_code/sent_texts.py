@@ -49,7 +49,7 @@ class SentTexts:
         self._pending = pending
         """The items that no step has announced yet; what is found new joins them."""
         self._known: dict[tuple[str, str], Entry] = {}
-        """The last item of each sort (`_sort`) and version."""
+        """The last item of each sort (`_sort_of_text`) and version."""
         self._named: dict[str, Entry] = {}
         """Calls and results, by the id that the API gave them."""
         self._results: dict[str, str] = {}
@@ -59,7 +59,7 @@ class SentTexts:
     def note(self, entry: Entry) -> None:
         """Note an item that a line of the thread holds."""
         if entry.version is not None:
-            self._known[_sort(entry), entry.version] = entry
+            self._known[_sort_of_text(entry), entry.version] = entry
         if entry.tool is not None or entry.kind == "tool_call":
             self._named[entry.item] = entry
         if entry.kind == "tool_call" and entry.title is not None:
@@ -88,7 +88,7 @@ class SentTexts:
             entry.home = self._home
             self._pending.append(entry)
             if entry.version is not None:
-                self._known[_sort(entry), entry.version] = entry
+                self._known[_sort_of_text(entry), entry.version] = entry
         return entry
 
     # -- blocks ----------------------------------------------------------------------------------------------
@@ -109,11 +109,11 @@ class SentTexts:
             other = blocks.user_item(block, name, line, None)
             made = [other] if other is not None else []
         for entry in made:
-            yield self._found(entry, keyed=kind in ("tool_result", "tool_use")), ""
+            yield self._item_of_block(entry, keyed=kind in ("tool_result", "tool_use")), ""
 
-    def _found(self, made: Entry, *, keyed: bool = False) -> Entry:
+    def _item_of_block(self, made: Entry, *, keyed: bool = False) -> Entry:
         """The transcript's item that a block repeats; the block's own where there is none."""
-        known = self._known.get((_sort(made), made.version)) if made.version is not None else None
+        known = self._known.get((_sort_of_text(made), made.version)) if made.version is not None else None
         if known is not None and known.kind == made.kind and (not keyed or known.item == made.item):
             return known
         before = self._named.get(made.item) if keyed else None
@@ -135,10 +135,10 @@ class SentTexts:
         pieces = list(self._pieces(text)) if len(text) <= _LONGEST else [(None, "", text)]
         for index, (awaited, before, piece) in enumerate(pieces):
             if awaited is not None:
-                yield self._worded(awaited, piece), before
+                yield self._reworded(awaited, piece), before
                 continue
-            made = _own(piece, role, blocks.block_id(name, index) if index else name, line)
-            yield self._found(made), before
+            made = _new_item(piece, role, blocks.block_id(name, index) if index else name, line)
+            yield self._item_of_block(made), before
 
     def _pieces(self, text: str) -> Iterator[tuple[_Awaited | None, str, str]]:
         """The text cut into pieces, with the blank lines in front of each; together they are the text."""
@@ -148,10 +148,10 @@ class SentTexts:
             if start == len(text):
                 yield None, "", text[at:]
                 return
-            found = self._here(text, start)
+            found = self._rendering_at(text, start)
             if found is None and looked < _LOOKED:
                 looked += 1
-                found = self._ahead(text, start)
+                found = self._next_rendering(text, start)
             if found is None:
                 yield None, text[at:start], text[start:]
                 return
@@ -166,26 +166,26 @@ class SentTexts:
             yield awaited, text[at:begin], text[begin:end]
             at = end
 
-    def _here(self, text: str, start: int) -> tuple[int, int, _Awaited] | None:
+    def _rendering_at(self, text: str, start: int) -> tuple[int, int, _Awaited] | None:
         """The rendering that begins at a place."""
         for awaited in self._awaited:
             for form in awaited.forms:
-                if _stands(text, start, form):
+                if _stands_at(text, start, form):
                     return start, start + len(form), awaited
         return None
 
-    def _ahead(self, text: str, start: int) -> tuple[int, int, _Awaited] | None:
+    def _next_rendering(self, text: str, start: int) -> tuple[int, int, _Awaited] | None:
         """The first rendering behind a place."""
         best: tuple[int, int, _Awaited] | None = None
         for awaited in self._awaited:
             for form in awaited.forms:
                 before = len(text) if best is None else best[0] + len(form)
                 at = text.find(f"\n{form}", start, before) + 1 if len(form) >= _ENOUGH else 0
-                if at and _stands(text, at, form) and (best is None or at < best[0]):
+                if at and _stands_at(text, at, form) and (best is None or at < best[0]):
                     best = at, at + len(form), awaited
         return best
 
-    def _worded(self, awaited: _Awaited, text: str) -> Entry:
+    def _reworded(self, awaited: _Awaited, text: str) -> Entry:
         """The item with the text as it was sent."""
         entry = awaited.entry
         if entry.digest == build.digest_of(text):
@@ -193,7 +193,7 @@ class SentTexts:
         if entry.record is not None:
             entry.reword(text)
             assert entry.version is not None
-            self._known[_sort(entry), entry.version] = entry
+            self._known[_sort_of_text(entry), entry.version] = entry
             return entry
         again = Entry(
             entry.item, entry.kind, entry.role,
@@ -203,7 +203,7 @@ class SentTexts:
         return self.add(again)
 
 
-def _sort(entry: Entry) -> str:
+def _sort_of_text(entry: Entry) -> str:
     """The sort of text that an item may stand for: an answer, a result, or any text of a prompt."""
     if entry.role == "assistant":
         return "assistant"
@@ -215,7 +215,7 @@ def _block(entry: Entry, role: str, before: str) -> Block:
     return Block(ref, entry.item, role, before=before)
 
 
-def _own(text: str, role: str, name: str, line: int) -> Entry:
+def _new_item(text: str, role: str, name: str, line: int) -> Entry:
     """Make an item of a text that no line holds."""
     if role != "system":
         made = blocks.user_item(text, name, line, None)
@@ -244,7 +244,7 @@ def _after_lines(text: str, at: int) -> int:
     return at
 
 
-def _stands(text: str, at: int, form: str) -> bool:
+def _stands_at(text: str, at: int, form: str) -> bool:
     """Whether a rendering stands at a place and ends with its line."""
     end = at + len(form)
     return text.startswith(form, at) and (end == len(text) or text[end] == "\n")
@@ -400,7 +400,7 @@ def attachment(record: Json, uuid: str, line: int, *, is_worded: bool = False) -
         role = record.get("renderedRole")
         if role not in ("system", "user"):
             role = "user" if kind in _OF_THE_USER else "system"
-        return [_worded(value, kind, role, text, block_id(uuid, at), line) for at, text in enumerate(texts)]
+        return [_reworded(value, kind, role, text, block_id(uuid, at), line) for at, text in enumerate(texts)]
     if is_worded and "renderedRole" not in record and kind not in _NEVER_WORDED:
         return []
     entry = _unworded(value, kind, uuid, line)
@@ -418,7 +418,7 @@ def _rendered(value: Any) -> list[str]:
     return found
 
 
-def _worded(value: Json, kind: str, role: str, text: str, item: str, line: int) -> Entry:
+def _reworded(value: Json, kind: str, role: str, text: str, item: str, line: int) -> Entry:
     context_kind = _KINDS.get(kind, "policy_note")
     meta = native(kind, hook=string(value.get("hookName")))
     if role == "system":

@@ -76,7 +76,7 @@ class StepWriter:
             lines = thread.view.blocks()
             advance = thread.view.advance(_NOTHING, lines, asked.body)
             for entry in advance.fresh:
-                self._tell(entry, place)
+                self._announce_item(entry, place)
             unit = ChainUnit(asked.id)
             call = Call(unit, place, asked.line, asked.time)
             self._assemble(thread, advance, call, None, None, asked)
@@ -86,14 +86,14 @@ class StepWriter:
     def _announce(self, thread: Thread, place: Place) -> None:
         """Announce the items that were recorded since the step before."""
         for entry in thread.pending:
-            self._tell(entry, place)
+            self._announce_item(entry, place)
         thread.pending.clear()
         for entry in thread.retracted:
             gone = build.opaque_item(entry.item, entry.kind, None, metadata={"cause": "cleared"})
             self._emit(vocab.ITEM_REMOVED, gone, place, entry.line)
         thread.retracted.clear()
 
-    def _tell(self, entry: Entry, place: Place) -> None:
+    def _announce_item(self, entry: Entry, place: Place) -> None:
         """Announce an item that no step has told yet."""
         if entry.record is not None:
             event_type = vocab.ITEM_UPDATED if entry.updates else vocab.ITEM_ADDED
@@ -153,7 +153,7 @@ class StepWriter:
         model, settings = call.model, None
         if asked is not None:
             model, settings = asked.model or model, asked.settings
-            origin |= _points(thread, asked)
+            origin |= _cache_points(thread, asked)
         assembly = thread.window.assemble(
             make, name, advance.edits, model=model, settings=settings, cause=cause, **origin
         )
@@ -177,9 +177,9 @@ class StepWriter:
         record = call.usage()
         if record is not None:
             self._emit(vocab.USAGE_REPORTED, record, call.place, call.line, call.time)
-        self._answered(thread, call.unit)
+        self._announce_answer(thread, call.unit)
 
-    def _answered(self, thread: Thread, unit: ChainUnit) -> None:
+    def _announce_answer(self, thread: Thread, unit: ChainUnit) -> None:
         """Announce a call's answer behind its bill, so that the two can be compared; it enters the next
         request's window."""
         own = {id(entry) for entry in unit.head if entry.kind in vocab.ANSWERS}
@@ -190,7 +190,7 @@ class StepWriter:
             if id(entry) not in own:
                 rest.append(entry)
             else:
-                self._tell(entry, place)
+                self._announce_item(entry, place)
         thread.pending[:] = rest
 
     def over(self, thread: Thread) -> None:
@@ -207,7 +207,7 @@ class StepWriter:
         self._announce(thread, thread.place())
 
 
-def _points(thread: Thread, asked: RecordedRequest) -> Json:
+def _cache_points(thread: Thread, asked: RecordedRequest) -> Json:
     """Placements that carry the request's cache markers."""
     found: list[int] = []
     for marker in asked.markers:

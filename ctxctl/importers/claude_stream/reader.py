@@ -73,7 +73,7 @@ class Stream:
         self._seen: dict[str, list[str | None]] = {}
         """The uuids of lines, and the versions of what a user line held beside results."""
         self._turns = 0
-        self._fresh = False
+        self._turn_is_new = False
         """Whether the present turn has had no request yet."""
         self._turn: str | None = None
         self._error: str | None = None
@@ -119,19 +119,19 @@ class Stream:
     def turn(self, uuid: str | None) -> None:
         """Begin a turn with a prompt or a run; what comes before its first request belongs to the same
         turn."""
-        if self._fresh and self._turn is not None:
+        if self._turn_is_new and self._turn is not None:
             return
         self._turns += 1
-        self._fresh = True
+        self._turn_is_new = True
         self._turn = uuid or f"turn-{self._turns}"
 
     def user(self, value: Json, message: Json) -> None:
         """Take a user message: results of calls, a prompt, or what Claude Code puts in."""
-        run, lane = self._run, self._lane(value)
+        run, lane = self._run, self._thread_of(value)
         line = run.line.number
         native = string(value.get("uuid"))
         before = self._seen.get(native) if native is not None else None
-        uuid = self._once(native)
+        uuid = self._unique_uuid(native)
         base = uuid or ""
         lane.flush()
         content = message.get("content")
@@ -151,7 +151,7 @@ class Stream:
             self.turn(uuid)
         lane.told(results + others, uuid)
 
-    def _once(self, uuid: str | None) -> str | None:
+    def _unique_uuid(self, uuid: str | None) -> str | None:
         """The id to use for a line; where it was used before, another one, and a problem."""
         if uuid is None or uuid not in self._seen:
             if uuid is not None:
@@ -166,12 +166,12 @@ class Stream:
             # This is shown to the person; the next request leaves it out.
             self._error = _said(message) or string(value.get("error"))
             return
-        base, line = self._once(string(value.get("uuid"))), self._run.line.number
+        base, line = self._unique_uuid(string(value.get("uuid"))), self._run.line.number
         uuids = value.get("supersedes_uuids")
         if isinstance(uuids, list):
-            self._lane(value).retract(uuids)
+            self._thread_of(value).retract(uuids)
         if message.get("model") == "<synthetic>":
-            self._lane(value).local(message, base, line)
+            self._thread_of(value).local(message, base, line)
             return
         self._answering(value).message(message, base, line, string(value.get("request_id")))
         content = message.get("content")
@@ -185,9 +185,9 @@ class Stream:
         """The thread of an answer, in the turn that it belongs to."""
         if self._turn is None:
             self.turn(None)
-        lane = self._lane(value)
+        lane = self._thread_of(value)
         lane.conversation.turn = self._turn
-        self._asked, self._fresh = True, False
+        self._asked, self._turn_is_new = True, False
         return lane
 
     def _system(self, value: Json) -> None:
@@ -198,7 +198,7 @@ class Stream:
             self._run.opened(**told)
             self.turn(string(value.get("uuid")))
         elif subtype == "compact_boundary":
-            lane = self._lane(value)
+            lane = self._thread_of(value)
             lane.close()
             meta = value.get("compact_metadata")
             uuid = string(value.get("uuid"))
@@ -207,7 +207,7 @@ class Stream:
             )
         uuids = value.get("retracted_message_uuids")
         if isinstance(uuids, list):
-            self._lane(value).retract(uuids)
+            self._thread_of(value).retract(uuids)
 
     def _result(self, value: Json) -> None:
         """Take the end of a run.  Its totals are of calls that were billed above, so they are not added."""
@@ -224,9 +224,9 @@ class Stream:
                 self.windows[name] = size
         if value.get("is_error") is True:
             self._error = self._error or string(value.get("result")) or string(value.get("subtype"))
-        self._turn, self._fresh = None, False
+        self._turn, self._turn_is_new = None, False
 
-    def _lane(self, value: Json) -> StreamThread:
+    def _thread_of(self, value: Json) -> StreamThread:
         """The main thread, or the thread of the sub-agent that a call began."""
         call = string(value.get("parent_tool_use_id"))
         key = self._run.session, call

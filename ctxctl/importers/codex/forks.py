@@ -203,7 +203,7 @@ def copied_part(source: Source, parent: str | None) -> CopiedPart | None:
     """What the parent's rollout, or another fork of the parent, tells of a fork; None if nothing."""
     if source.path is None or parent is None:
         return None
-    found = _kin(source.path, parent)
+    found = _rollout_and_forks(source.path, parent)
     known: set[Any] = set()
     for path in [found.parent] if found.parent is not None else found.siblings:
         try:
@@ -254,10 +254,10 @@ def _marks(payload: Json) -> Iterator[Any]:
 
 def rollout_of(path: Path, thread: str) -> Path | None:
     """The rollout of a thread among those of the same Codex home as `path`; None where it is not there."""
-    for found in _around(path):
+    for found in _other_rollouts(path):
         if found.stem == thread or found.stem.endswith((f"-{thread}", f"_{thread}")):
             return found
-    return _kin(path, thread).parent
+    return _rollout_and_forks(path, thread).parent
 
 
 class _Kin(NamedTuple):
@@ -265,10 +265,10 @@ class _Kin(NamedTuple):
     siblings: list[Path]
 
 
-def _kin(path: Path, parent: str) -> _Kin:
+def _rollout_and_forks(path: Path, parent: str) -> _Kin:
     """The rollout of a session, named for it or beginning with its record, and its forks."""
     siblings: list[Path] = []
-    for looked, found in enumerate(_around(path)):
+    for looked, found in enumerate(_other_rollouts(path)):
         if found.stem.endswith(parent):
             return _Kin(found, [])
         meta = first_record(found) if looked < _LOOKED and found != path else {}
@@ -280,7 +280,7 @@ def _kin(path: Path, parent: str) -> _Kin:
     return _Kin(None, siblings)
 
 
-def _around(path: Path) -> Iterable[Path]:
+def _other_rollouts(path: Path) -> Iterable[Path]:
     """The rollouts of the same Codex home, those in the same directory first."""
     try:
         yield from sorted(path.parent.glob("*.jsonl"))

@@ -60,23 +60,23 @@ class Rollout(Run):
         self._limit: int | None = None
         self._instructions: Part | None = None
         self._tools: list[Part] = []
-        self._holds: frozenset[str] = frozenset()
+        self._head_in_history: frozenset[str] = frozenset()
         """Which parts of the head were in the history itself when it was last set."""
-        self._due: list[Part] | None = None
+        self._pending_head: list[Part] | None = None
         """The head, as long as the first request is still to come."""
-        self._aside: dict[str, Part] = {}
+        self._pending_instructions: dict[str, Part] = {}
         """Instructions that stand in metadata only, kept until a message is found that carries them."""
         self._answering = False
         self._counted = True
         """Whether the last request's bill is known, or there was none."""
         self._unbilled: list[Place] = []
-        """The number of requests since the last bill that were stopped and got no bill."""
+        """The places of the requests since the last bill that were stopped and got no bill."""
         self._inheriting = False
         """Whether the lines that are read are another rollout's, whose history this one begins with."""
-        self._held: int | None = None
+        self._held_from: int | None = None
         """The index where the events of the request after a stopped one begin: they wait for the bill of the
         stopped one."""
-        self._plans: bool | None = None
+        self._plan_tool_used: bool | None = None
         """Whether the model called Codex' tool for plans; None where nobody has looked."""
         self._recorded = False
         """Whether each request's bill is a record of its own, so that running totals stand for no request."""
@@ -87,7 +87,7 @@ class Rollout(Run):
         self._asked_at = Place()
         self._logged = False
         """Whether the rollout holds response items, so that its display events tell nothing new."""
-        self._shown: list[tuple[Part, str]] = []
+        self._displayed: list[tuple[Part, str]] = []
         """Prompts that were displayed before any item: they wait for the item that may be the same.  Each has
         the time at which it was written."""
         self._types = {
@@ -106,9 +106,9 @@ class Rollout(Run):
         self._source = source
         for record in self.records(source, self._is_display):
             self._record(record)
-            if self.out and self._held is None:
+            if self.out and self._held_from is None:
                 yield from self.drain()
-        self._take_shown()
+        self._add_displayed()
         self._place_head()
         yield from self.finish()
 
@@ -234,37 +234,37 @@ class Rollout(Run):
             self._set_head()
 
     def _plans_on(self) -> bool:
-        if self._plans is None:
-            self._plans = self._source is not None and calls_plan_tool(self._source)
-        return self._plans
+        if self._plan_tool_used is None:
+            self._plan_tool_used = self._source is not None and calls_plan_tool(self._source)
+        return self._plan_tool_used
 
     def _set_head(self) -> None:
         """Set what comes before the history, without what stands in the history too."""
-        holds = self._holds = self._history.holds
+        holds = self._head_in_history = self._history.holds
         parts = list(self._tools) if "tools" not in holds else []
         if self._instructions is not None and "instructions" not in holds:
             parts.append(self._instructions)
         if self._history.conversation.steps or not texts.is_today(self.make.client):
             self._history.head(parts)
         else:
-            self._due = parts
+            self._pending_head = parts
 
     def _see_head(self) -> None:
-        if self._holds != self._history.holds:
+        if self._head_in_history != self._history.holds:
             self._set_head()
 
     def _place_head(self) -> None:
         """Put the head before the history; it waited for the first request, as the history may bring it
         itself."""
-        if self._due is not None:
-            self._history.head(self._due)
-            self._due = None
+        if self._pending_head is not None:
+            self._history.head(self._pending_head)
+            self._pending_head = None
 
     def _set_aside(self, name: str, text: Any) -> None:
-        if isinstance(text, str) and text.strip() and name not in self._aside:
+        if isinstance(text, str) and text.strip() and name not in self._pending_instructions:
             kind = "durable_memory" if name == "user_instructions" else "developer_instruction"
             role = "user" if name == "user_instructions" else "developer"
-            self._aside[name] = Part(
+            self._pending_instructions[name] = Part(
                 kind, text, role, key=name, title=name, derived=True, line=self.line.number
             )
 
@@ -293,15 +293,15 @@ class Rollout(Run):
     def _response_item(self, item: Json) -> None:
         self._logged = True
         read = self._items.read(item, self.line.number)
-        for part in read.parts if self._shown else ():
+        for part in read.parts if self._displayed else ():
             same = (
                 at
-                for at, (shown, _) in enumerate(self._shown)
+                for at, (shown, _) in enumerate(self._displayed)
                 if (shown.kind, shown.mark) == (part.kind, part.mark)
             )
             at = next(same, None)
             if at is not None:
-                del self._shown[at]
+                del self._displayed[at]
         if read.parts:
             self._take(read)
 
@@ -312,7 +312,7 @@ class Rollout(Run):
 
     def _take(self, read: ReadItem) -> None:
         if read.answer:
-            self._take_shown()
+            self._add_displayed()
         if self._copying:
             self._history.add(read)
             self._see_head()
@@ -331,12 +331,12 @@ class Rollout(Run):
 
     def _settle(self, read: ReadItem) -> None:
         """Drop the instructions of the metadata once a message carries them."""
-        if self._aside and not self._asked:
+        if self._pending_instructions and not self._asked:
             for part in read.parts:
                 if part.kind == "durable_memory":
-                    self._aside.pop("user_instructions", None)
+                    self._pending_instructions.pop("user_instructions", None)
                 elif part.kind == "developer_instruction":
-                    self._aside.pop("developer_instructions", None)
+                    self._pending_instructions.pop("developer_instructions", None)
 
     def _prompted(self) -> None:
         """Begin a turn with a prompt, where the rollout does not name turns itself."""
@@ -348,10 +348,10 @@ class Rollout(Run):
             self._items.leave()
 
     def _request(self, **marks: Any) -> None:
-        self._take_shown()
+        self._add_displayed()
         history = self._history
-        if history.conversation.steps == 0 and self._aside:
-            history.before_all(list(self._aside.values()))
+        if history.conversation.steps == 0 and self._pending_instructions:
+            history.before_all(list(self._pending_instructions.values()))
         self._place_head()
         history.fill(self._items.unanswered())
         if self._limit is not None:
@@ -361,10 +361,10 @@ class Rollout(Run):
                 "max_tokens": self._limit,
             }
             history.conversation.tell(vocab.BUDGET_APPLIED, budget, line=self.line.number)
-        self._held = None
+        self._held_from = None
         if not self._counted:
             self._unbilled.append(self._asked_at)
-            self._held = len(self.out) if len(self._unbilled) == 1 else None
+            self._held_from = len(self.out) if len(self._unbilled) == 1 else None
         self._asked_at = history.conversation.request(line=self.line.number, model=self._model, **marks)
         self._answering = True
         self._counted = False
@@ -383,7 +383,7 @@ class Rollout(Run):
         elif kind in ("task_complete", "turn_complete", "turn_aborted"):
             self._answering = False
         elif kind == "thread_rolled_back":
-            self._take_shown()
+            self._add_displayed()
             self._answering = False
             self._history.roll_back(count(event.get("num_turns")) or 0)
         elif not self._logged:
@@ -418,8 +418,8 @@ class Rollout(Run):
             # The total holds a stopped request too, whose own count was never logged.
             rest["metadata"] = {"ctxctl": {"derived": True}}
             conversation.usage(rest, line=self.line.number, place=self._unbilled[0])
-            self.out.insert(len(self.out) - 1 if self._held is None else self._held, self.out.pop())
-        self._held = None
+            self.out.insert(len(self.out) - 1 if self._held_from is None else self._held_from, self.out.pop())
+        self._held_from = None
         self._unbilled.clear()
         self._counted = True
         conversation.usage(record, line=self.line.number)
@@ -434,14 +434,14 @@ class Rollout(Run):
             found = texts.of_user(text)
             part = Part(found.kind, text, "user", title=found.title, line=line, derived=True)
             self._answering = False
-            self._shown.append((part, self.make.time))
+            self._displayed.append((part, self.make.time))
         else:
             made = "assistant_message" if kind == "agent_message" else "reasoning"
             self._take(ReadItem([Part(made, text, "assistant", line=line, derived=True)], True))
 
-    def _take_shown(self) -> None:
+    def _add_displayed(self) -> None:
         """Add the prompts that were only displayed behind the context, as they stand in the request."""
-        shown, self._shown = self._shown, []
+        shown, self._displayed = self._displayed, []
         now = self.make.time
         for part, time in shown:
             self.make.at(time)
@@ -449,7 +449,7 @@ class Rollout(Run):
         self.make.at(now)
 
     def _compacted(self, payload: Json) -> None:
-        self._take_shown()
+        self._add_displayed()
         self._answering = False
         self._history.compact(payload, self._items, self.line.number, tell=not self._copying)
         self._see_head()

@@ -60,17 +60,17 @@ class Session(Run):
         """The prompts that calls gave to sub-agents."""
         self._calls: dict[str, str] = {}
         """The call that started a sub-agent, by the agent's id: events name either."""
-        self._owed: dict[SessionThread, Part] = {}
+        self._untold_prompts: dict[SessionThread, Part] = {}
         """The prompts of sub-agents that none of their own events has told so far."""
         self._failed: dict[str, Part] = {}
         """By item, the results of failed calls as a client sends them that goes on from the log."""
         self._compacting: dict[SessionThread, set[str]] = {}
         """The items for which the summary that is being written will stand."""
-        self._behind: set[str] = set()
+        self._unsent_reasoning: set[str] = set()
         """The reasoning that a client does not send when it goes on from the log."""
         self._model: str | None = None
         self._version: tuple[int, ...] = ()
-        self._named = False
+        self._answers_are_named = False
         """Whether an answer came that names its request or model: from then on one that names neither is the
         client's own."""
         self._keys = UniqueKeys()
@@ -131,7 +131,7 @@ class Session(Run):
             return
         handler(data, record)
 
-    def _lane(self, data: Json, record: Json) -> SessionThread:
+    def _thread_of(self, data: Json, record: Json) -> SessionThread:
         """The thread that an event belongs to."""
         agent = string(record.get("agentId"))
         name = string(data.get("parentToolCallId")) or self._calls.get(agent or "", agent)
@@ -139,14 +139,14 @@ class Session(Run):
         if lane is None:
             lane = self._lanes[name] = SessionThread(self.thread(name, origin=self._origin(name)))
             if name is not None and name in self._prompts:
-                self._owed[lane] = Part(
+                self._untold_prompts[lane] = Part(
                     "user_message", self._prompts.pop(name), "user", derived=True, line=self.line.number
                 )
         return lane
 
-    def _pay(self, lane: SessionThread) -> None:
+    def _give_prompt(self, lane: SessionThread) -> None:
         """Give a sub-agent's first request the prompt of its call, where no event told one."""
-        prompt = self._owed.pop(lane, None)
+        prompt = self._untold_prompts.pop(lane, None)
         if prompt is not None:
             lane.take([prompt])
 
@@ -181,8 +181,8 @@ class Session(Run):
         some reasoning out."""
         self._start(data, record)
         for lane in self._lanes.values():
-            if self._behind:
-                lane.conversation.drop(self._behind.__contains__)
+            if self._unsent_reasoning:
+                lane.conversation.drop(self._unsent_reasoning.__contains__)
             for at, row in enumerate(lane.conversation.rows) if self._failed else ():
                 part = self._failed.pop(row[0].item, None)
                 if part is not None:
@@ -191,7 +191,7 @@ class Session(Run):
     def _model_change(self, data: Json, record: Json) -> None:
         model = string(data.get("newModel")) or string(data.get("chosenModel"))
         if string(record.get("agentId")) is not None:
-            lane = self._lane(data, record)
+            lane = self._thread_of(data, record)
             lane.model = model or lane.model
         else:
             self._model = model or self._model
@@ -209,12 +209,12 @@ class Session(Run):
     def _system(self, data: Json, record: Json) -> None:
         text = string(data.get("content"))
         if text is not None:
-            self._lane(data, record).system(
+            self._thread_of(data, record).system(
                 Part("system_prompt", text, "system", key="system", line=self.line.number)
             )
 
     def _truncation(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         native = {name: value for name, value in data.items() if isinstance(value, int | str)}
         limit = count(data.get("tokenLimit")) or None
         budget = {"budget_id": "truncation", "target": vocab.MODEL, "max_tokens": limit}
@@ -226,7 +226,9 @@ class Session(Run):
         limit = count(data.get("tokenLimit"))
         if limit:
             budget = {"budget_id": "tokenLimit", "target": vocab.MODEL, "max_tokens": limit}
-            self._lane(data, record).conversation.tell(vocab.BUDGET_APPLIED, budget, line=self.line.number)
+            self._thread_of(data, record).conversation.tell(
+                vocab.BUDGET_APPLIED, budget, line=self.line.number
+            )
 
     def _usage_record(self, data: Json, record: Json) -> None:
         """Take the bill of a request, which comes in front of its answer, and the longest prompt that its
@@ -234,7 +236,7 @@ class Session(Run):
         usage = data.get("usage")
         if not isinstance(usage, dict):
             return
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         longest = count(usage.get("maxPromptTokens"))
         if longest:
             budget = {"budget_id": "maxPromptTokens", "target": vocab.MODEL}
@@ -244,11 +246,11 @@ class Session(Run):
 
     def _compaction_start(self, data: Json, record: Json) -> None:
         """Begin a compaction: its summary will stand for what is there now, while the session goes on."""
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         self._compacting[lane] = {row[0].item for row in lane.conversation.rows[lane.start :]}
 
     def _compaction(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         covered = self._compacting.pop(lane, None)
         if data.get("success") is False:
             return
@@ -273,7 +275,7 @@ class Session(Run):
 
     def _cleared(self, data: Json, record: Json) -> None:
         """Empty the history, which may begin with a message of the client's."""
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         lane.conversation.splice(lane.start, len(lane.conversation.rows) - lane.start, cause="cleared")
         text = string(data.get("initialMessage"))
         if text is not None:
@@ -286,7 +288,7 @@ class Session(Run):
             return
         # Versions differ on whether the named event itself is removed; the number of removed events tells.
         stays = count(data.get("eventsRemoved")) == len(self._ordinal) - at - 1
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         rows = lane.conversation.rows
         cut = len(rows)
         while cut > lane.start and self._made_at.get(rows[cut - 1][0].item, 0) > at + stays:
@@ -316,8 +318,8 @@ class Session(Run):
     # -- messages -------------------------------------------------------------------------------------------
 
     def _user(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
-        self._owed.pop(lane, None)
+        lane = self._thread_of(data, record)
+        self._untold_prompts.pop(lane, None)
         name = string(record.get("id"))
         parts = user_parts(data, name, self._keys, self.line.number)
         if not is_injected(data):
@@ -331,28 +333,28 @@ class Session(Run):
             title = string(told.get("type")) if isinstance(told, dict) else None
             key = self._keys.unique(string(record.get("id")))
             part = Part("policy_note", text, "user", key=key, title=title, line=self.line.number)
-            self._lane(data, record).take(self._placed([part]))
+            self._thread_of(data, record).take(self._placed([part]))
 
     def _turn_start(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         lane.model = string(data.get("model")) or lane.model
-        self._pay(lane)
+        self._give_prompt(lane)
         lane.turn()
 
     def _turn_end(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         lane.model = lane.model or self._model
         lane.turn_end(self.line.number)
 
     def _abort(self, data: Json, record: Json) -> None:
-        self._lane(data, record).abort()
+        self._thread_of(data, record).abort()
 
     def _reasoning(self, data: Json, record: Json) -> None:
-        self._lane(data, record).reasoning = string(data.get("content"))
+        self._thread_of(data, record).reasoning = string(data.get("content"))
 
     def _message(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
-        self._pay(lane)
+        lane = self._thread_of(data, record)
+        self._give_prompt(lane)
         model = string(data.get("model"))
         ids = [string(data.get(name)) for name in ("apiCallId", "requestId", "serviceRequestId")]
         call = ids[0] or ids[1]
@@ -363,13 +365,13 @@ class Session(Run):
         )
         lane.reasoning = None
         reply = is_reply(data)
-        self._named = self._named or reply
-        if lane.between and self._named and not reply:
+        self._answers_are_named = self._answers_are_named or reply
+        if lane.between and self._answers_are_named and not reply:
             lane.take(self._placed(parts))
             lane.called(_calls(data))
             return
         if is_left_behind(data):
-            self._behind.update(part.item for part in parts if part.kind == "reasoning")
+            self._unsent_reasoning.update(part.item for part in parts if part.kind == "reasoning")
         if model is not None or lane.model is None:
             # The bill of the request before is reported with its own model.
             if not lane.answering:
@@ -380,14 +382,14 @@ class Session(Run):
         lane.wrote(string(data.get("messageId")) or str(self.line.number), data.get("outputTokens"))
 
     def _usage(self, data: Json, record: Json) -> None:
-        self._lane(data, record).billed(usage_of(data, string(data.get("model"))))
+        self._thread_of(data, record).billed(usage_of(data, string(data.get("model"))))
 
     # -- tools ----------------------------------------------------------------------------------------------
 
     def _tool_start(self, data: Json, record: Json) -> None:
         """Take a call that no message lists (its list was blanked): the start is all there is of it."""
         call = string(data.get("toolCallId"))
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         if call is None or call in self._titles or not lane.answering:
             return
         request = {"toolCallId": call, "name": data.get("toolName"), "arguments": data.get("arguments")}
@@ -396,7 +398,7 @@ class Session(Run):
         lane.called([call])
 
     def _tool_complete(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         # The stream names no version; `rte` is of the same age.
         short = self._version >= _SHORT_ERRORS or (not self._version and "rte" in data)
         parts = result_parts(data, self._keys, self._titles, self.line.number, short=short)

@@ -140,7 +140,7 @@ class HookLog:
         elif event == "stop":
             self._bill(conversation, payload)
         elif (parts := self._answer(event, payload)) is not None:
-            window = self._generation(conversation, payload)
+            window = self._seal_generation(conversation, payload)
             window.append(*parts)
             if event == "afterAgentResponse":
                 self._bill(conversation, payload)
@@ -148,14 +148,14 @@ class HookLog:
     def _window(self, conversation: str) -> Conversation:
         if conversation not in self._places:
             if self._started:
-                self._begin(conversation, self._started.pop(0))
+                self._begin_subagent(conversation, self._started.pop(0))
             else:
                 self._places[conversation] = conversation, None, {}
         session, thread, origin = self._places[conversation]
         self._run.session = session
         return self._run.thread(thread, origin=origin)
 
-    def _begin(self, conversation: str, begun: _Started) -> None:
+    def _begin_subagent(self, conversation: str, begun: _Started) -> None:
         """Begin the window of a sub-agent with its task, when it is first heard of."""
         self._places[conversation] = begun.session, conversation, begun.origin
         self._run.session = begun.session
@@ -193,7 +193,7 @@ class HookLog:
                 )
         window.append(*parts)
 
-    def _generation(self, conversation: str, payload: Json) -> Conversation:
+    def _seal_generation(self, conversation: str, payload: Json) -> Conversation:
         """The conversation of an event, its step sealed at the first sign that the model was asked."""
         window = self._window(conversation)
         generation = string(payload.get("generation_id")) or conversation

@@ -52,7 +52,7 @@ class Droid:
             elif kind == "compaction_state":
                 self._compaction(self._thread(), record)
             yield from self._run.drain()
-        self._sum()
+        self._bill_sum()
         yield from self._run.finish()
 
     def _thread(self) -> Conversation:
@@ -113,7 +113,7 @@ class Droid:
         self._ends = {}
         self._compacted = True
 
-    def _sum(self) -> None:
+    def _bill_sum(self) -> None:
         """Bill the session's sum to its only request; of several requests, it belongs to none.
 
         A compaction is a request too, of which the session holds the summary only.

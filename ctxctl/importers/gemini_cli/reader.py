@@ -34,7 +34,7 @@ class Chat:
         """Whether the last answer had no calls yet."""
         self._results: list[Part] = []
         """The results that were kept with the last answer's calls."""
-        self._told: set[str] = set()
+        self._known_calls: set[str] = set()
         """The ids of calls in the window, and `id/result` of those with results."""
 
     def message(self, message: Json) -> None:
@@ -79,13 +79,13 @@ class Chat:
         before = [native for native, _ in self._messages]
         self._messages.clear()
         self._cutter = PartCutter()
-        self._told.clear()
+        self._known_calls.clear()
         self._waiting = False
         made: list[Part] = []
         for message in messages:
             if not isinstance(message, dict):
                 continue
-            native, parts = string(message.get("id")), self._of(message)
+            native, parts = string(message.get("id")), self._sent_parts(message)
             if parts:
                 self._messages.append((native, len(parts)))
                 made += parts
@@ -100,7 +100,7 @@ class Chat:
         taken_back = len(after) < len(before) and before[: len(after)] == after
         self._window.replace(made, cause="branched" if taken_back else "unrecorded")
 
-    def _of(self, message: Json) -> list[Part]:
+    def _sent_parts(self, message: Json) -> list[Part]:
         """The parts of a message that are sent."""
         if message.get("type") == "user":
             return self._asked(message)
@@ -203,8 +203,8 @@ class Chat:
     def _is_new(self, native: object, what: str = "") -> bool:
         if not isinstance(native, str):
             return True
-        known = f"{native}{what}" in self._told
-        self._told.add(f"{native}{what}")
+        known = f"{native}{what}" in self._known_calls
+        self._known_calls.add(f"{native}{what}")
         return not known
 
     def _enter(self, native: str | None, parts: list[Part]) -> None:
@@ -341,14 +341,14 @@ class LineReader(Run):
             self._message(record)
         elif isinstance(record.get("$rewindTo"), str):
             self._release()
-            if not self._of().rewind(record["$rewindTo"]):
+            if not self._sent_parts().rewind(record["$rewindTo"]):
                 self.problem("missing-parent", "a rewind to a message that is not there; passed over")
             self._done.discard(record["$rewindTo"])
         elif isinstance(record.get("$set"), dict):
             messages = record["$set"].get("messages")
             if isinstance(messages, list):
                 self._release()
-                self._of().restart(messages)
+                self._sent_parts().restart(messages)
                 found = (one.get("id") for one in messages if isinstance(one, dict))
                 self._done.update(native for native in found if isinstance(native, str))
         elif "sessionId" in record and self._chat is None:
@@ -362,7 +362,7 @@ class LineReader(Run):
         if record.get("type") not in ("user", "gemini") and not is_sent(record):
             return
         if native in self._done:
-            self._of().again(record)
+            self._sent_parts().again(record)
             return
         if self._held is not None and self._held[0].get("id") != native:
             self._release()
@@ -377,10 +377,10 @@ class LineReader(Run):
         if native is not None:
             self._done.add(native)
         here, self.line = self.line, line
-        self._of().message(message)
+        self._sent_parts().message(message)
         self.line = here
 
-    def _of(self) -> Chat:
+    def _sent_parts(self) -> Chat:
         if self._chat is None:
             self._chat = Chat(self)
         return self._chat

@@ -38,13 +38,13 @@ def read(source: Source, report: Report) -> Iterator[Json]:
         given = value.get("output")
         calls.append(_Recorded(key, asked, given if isinstance(given, dict) else {}))
     threads = _Threads(run)
-    for call in sorted(calls, key=_order):
+    for call in sorted(calls, key=_sort_key):
         threads.add(call)
         yield from run.drain()
     yield from run.finish()
 
 
-def _order(call: _Recorded) -> tuple[int, int]:
+def _sort_key(call: _Recorded) -> tuple[int, int]:
     """A sort key: the time of the answer, then the length of the history, as a replayed recording keeps its
     first times."""
     messages = _messages(call.input)

@@ -64,18 +64,18 @@ class Session:
             window = run.thread("sidechain" if record.get("isSidechain") is True else None)
             uuid = string(record.get("uuid")) or f"line-{run.line.number}"
             if record.get("type") == "assistant":
-                self._said(window, message, uuid)
+                self._take_answer_line(window, message, uuid)
             elif record.get("type") == "user":
-                self._billed(window)
+                self._finish_answer(window)
                 self._user(window, record, message, uuid)
             yield from run.drain()
         for window in run.threads.values():
-            self._billed(window)
+            self._finish_answer(window)
         if not run.make.count:
             run.opened()
         yield from run.finish()
 
-    def _said(self, window: Conversation, message: Json, uuid: str) -> None:
+    def _take_answer_line(self, window: Conversation, message: Json, uuid: str) -> None:
         """Take a line of an answer: before its first line, the request was complete."""
         line = self._run.line.number
         if self._answer is None:
@@ -90,7 +90,7 @@ class Session:
         self._calls.update(part.item for part in fresh if part.kind == "tool_call" and part.item)
         window.append(*_named(fresh, uuid))
 
-    def _billed(self, window: Conversation) -> None:
+    def _finish_answer(self, window: Conversation) -> None:
         """End the answer: tell what it was billed."""
         answer, self._answer = self._answer, None
         if answer is None or not answer.usage:

@@ -63,11 +63,11 @@ class Sample:
         compaction = self._compacted.pop(where.name, None)
         thread = self._thread(where, messages, path, compacted=compaction is not None)
         body = self._pools.request(event) if self._wire else None
-        parts, dialect = _cut(body, event, messages, self._pools)
+        parts, dialect = _window_of(body, event, messages, self._pools)
         before = [(block.item, block.ref) for block, _ in thread.rows]
         thread.replace(parts, fresh=compaction is not None)
         if compaction is not None:
-            _tell(thread, before, parts, compaction)
+            _tell_compaction(thread, before, parts, compaction)
         thread.turn = _turn(messages)
         output = mapping(self._pools.texts(event.get("output")))
         model = string(output.get("model")) or string(event.get("model")) or self._model
@@ -136,7 +136,9 @@ def _generated(message: Json) -> bool:
     return message.get("role") == "assistant" and message.get("source") != "input"
 
 
-def _cut(body: Json | None, event: Json, messages: list[Json], pools: SharedValues) -> tuple[list[Part], Any]:
+def _window_of(
+    body: Json | None, event: Json, messages: list[Json], pools: SharedValues
+) -> tuple[list[Part], Any]:
     """The window of a model event, and the dialect of its body if there is one that is known."""
     if body is not None:
         from ctxctl.providers import dialects
@@ -194,7 +196,9 @@ def _turn(messages: list[Json]) -> str | None:
     return string(prompts[-1].get("id")) or f"turn-{len(prompts)}"
 
 
-def _tell(thread: Conversation, before: list[tuple[str, str]], parts: list[Part], event: Json) -> None:
+def _tell_compaction(
+    thread: Conversation, before: list[tuple[str, str]], parts: list[Part], event: Json
+) -> None:
     """Tell a compaction: what the request before had and this one has not is what left."""
     now, held = {part.item for part in parts}, {item for item, _ in before}
     gone = [ref for item, ref in before if item not in now]

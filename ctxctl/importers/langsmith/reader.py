@@ -57,7 +57,7 @@ class Log:
                     self.take(value["child_runs"], depth + 1)
 
     def _take(self, value: Json) -> None:
-        name = string(value.get("id")) or _own(value.get("dotted_order"))
+        name = string(value.get("id")) or _id_of_run(value.get("dotted_order"))
         if name is None:
             return
         self.seen += 1
@@ -106,14 +106,14 @@ def _is_answer(outputs: Any) -> bool:
     return isinstance(outputs, dict) and ("generations" in outputs or "choices" in outputs)
 
 
-def _own(dotted: Any) -> str | None:
+def _id_of_run(dotted: Any) -> str | None:
     """The run's id, from its place in the tree (`<time>Z<id>.<time>Z<id>`)."""
     last = dotted.rpartition(".")[2] if isinstance(dotted, str) else ""
     return last.partition("Z")[2] or None
 
 
 def _above(dotted: Any) -> str | None:
-    return _own(dotted.rpartition(".")[0]) if isinstance(dotted, str) else None
+    return _id_of_run(dotted.rpartition(".")[0]) if isinstance(dotted, str) else None
 
 
 def _merged(before: Any, told: Any) -> Any:
@@ -129,7 +129,7 @@ def _merged(before: Any, told: Any) -> Any:
 def _span(name: str, value: Json) -> Span:
     span = Span(string(value.get("name")) or "", {})
     span.id = name
-    span.trace = string(value.get("trace_id")) or _own(str(value.get("dotted_order")).partition(".")[0])
+    span.trace = string(value.get("trace_id")) or _id_of_run(str(value.get("dotted_order")).partition(".")[0])
     span.parent = string(value.get("parent_run_id")) or _above(value.get("dotted_order"))
     span.start = moment(value.get("start_time"))
     error = string(value.get("error"))

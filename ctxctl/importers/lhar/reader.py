@@ -58,7 +58,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
         raw = record.get("raw")
         bodies: Json = raw if isinstance(raw, dict) else {}
         if bodies.get("request_body") is None:
-            _counted(record, run)
+            _tell_sizes(record, run)
             counted += 1
         else:
             calls.take(_call(record, bodies, run))
@@ -102,7 +102,7 @@ def _call(record: Json, bodies: Json, run: Run) -> Call:
 # -- entries without bodies -----------------------------------------------------------------------------
 
 
-def _counted(record: Json, run: Run) -> None:
+def _tell_sizes(record: Json, run: Run) -> None:
     """Tell a request of which the archive holds only sizes: one item for each category, with the collector's
     count."""
     run.session = string(record.get("trace_id"))
@@ -126,7 +126,7 @@ def _counted(record: Json, run: Run) -> None:
         native_id=string(record.get("id")),
         derived=True,
     )
-    conversation.usage(_billed(record, gen_ai, model), line=run.line.number)
+    conversation.usage(_usage_of(record, gen_ai, model), line=run.line.number)
 
 
 def _composition(lens: Json) -> list[Part]:
@@ -176,7 +176,7 @@ def _named_tools(lens: Json) -> list[Part]:
     return made
 
 
-def _billed(record: Json, gen_ai: Json, model: str | None) -> Json | None:
+def _usage_of(record: Json, gen_ai: Json, model: str | None) -> Json | None:
     """The provider's bill; None where it answered nothing: the collector's own estimate stands there then."""
     usage = mapping(gen_ai.get("usage"))
     if not count(usage.get("output_tokens")):

@@ -258,7 +258,7 @@ class Log(Run):
             thread.agent = string(info.get("agent"))
             thread.session = self._begin(session, thread)
         if info.get("role") == "assistant":
-            self._stand(thread.session, thread, info)
+            self._set_head(thread.session, thread, info)
         elif isinstance(tools := info.get("tools"), dict):
             barred = frozenset(name for name, offered in tools.items() if offered is False)
             thread.fresh = thread.fresh or barred != thread.barred
@@ -281,7 +281,7 @@ class Log(Run):
         conversation = self.thread(None if session == root else session, origin=origin)
         return Session(self, conversation)
 
-    def _stand(self, session: Session, thread: _Thread, info: Json) -> None:
+    def _set_head(self, session: Session, thread: _Thread, info: Json) -> None:
         """Set what stands in front of the messages of the next request."""
         if thread.fresh:
             thread.fresh = False

@@ -47,13 +47,13 @@ class Session:
         self._history = History(conversation)
         self._version = _numbers(version)
         self._began = began
-        self._by_hand = False
+        self._runs_tool = False
         """Whether the user's last message runs a tool without a model."""
         self._asked: Json | None = None
         """The compaction that was requested."""
-        self._told: list[ToldMessage] = []
+        self._rendered: list[RenderedMessage] = []
         """What the messages say in a request for a summary, from `_RENDERED` on."""
-        self._summed: str | None = None
+        self._last_summary: str | None = None
         """The text of the last summary."""
         self._cleared: list[tuple[int, int, Part]] = []
         """A heap of the pruned results, each with the time from which on it is blank."""
@@ -79,7 +79,7 @@ class Session:
 
     def remove(self, native: str) -> None:
         """Take out a message: the person went back to before it."""
-        self._told = [one for one in self._told if one.native != native]
+        self._rendered = [one for one in self._rendered if one.native != native]
         self._history.remove(native)
 
     # -- messages -------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class Session:
             self._window.turn = native or self._window.turn
         if asked is not None:
             self._asked = asked
-        self._by_hand = cut.runs_a_tool(parts)
+        self._runs_tool = cut.runs_a_tool(parts)
         message = Message(native, "user", cut.of_user(parts), agent=_agent(info))
         message.reminded = any(_is_reminder(part) for part, _ in parts)
         self._enter(message, info, parts)
@@ -99,13 +99,13 @@ class Session:
     def _enter(self, message: Message, info: Json, parts: list[cut.NativePart]) -> None:
         self._history.enter(message)
         if self._version >= _RENDERED:
-            self._told.append(told_message(info, parts))
+            self._rendered.append(rendered_message(info, parts))
 
     def _assistant(self, info: Json, parts: list[cut.NativePart]) -> None:
         steps, cleared = cut.steps(parts)
         lost = cut.is_lost(info, parts)
         native = string(info.get("id"))
-        if self._by_hand and cut.is_a_tool_alone(parts):
+        if self._runs_tool and cut.is_a_tool_alone(parts):
             self._enter(self._answer(info, native, steps), info, parts)
         elif info.get("summary") is True:
             self._compaction(info, native, steps, lost)
@@ -117,7 +117,7 @@ class Session:
                 if not lost:
                     self._history.enter(self._answer(info, native, [step]))
             if not lost and self._version >= _RENDERED:
-                self._told.append(told_message(info, parts))
+                self._rendered.append(rendered_message(info, parts))
         for one in () if lost else cleared:
             heappush(self._cleared, (one.time, len(self._cleared), one.part))
 
@@ -164,7 +164,7 @@ class Session:
             overflow = self._asked is not None and self._asked.get("overflow") is True
             made = count(time_of(info, "created"))
             asked = summary_question(
-                self._told, self._summed, tail, str(info.get("parentID")), overflow, made
+                self._rendered, self._last_summary, tail, str(info.get("parentID")), overflow, made
             )
             with self._history.instead(asked):
                 self._request(info, native, tokens, "compaction")
@@ -174,13 +174,13 @@ class Session:
         if lost or not info.get("finish") or summary is None:
             return
         self._asked = None
-        self._summed = (summary.text or "").strip() or None
+        self._last_summary = (summary.text or "").strip() or None
         summary.kind = "thread_summary"
         made_of = Message(native, "assistant", answer, agent=_agent(info), model=_model(info))
         kept = self._history.compact(
             made_of, summary, tail, line=self._run.line.number, tell=not self._is_copied(info)
         )
-        self._told = [one for one in self._told if one.native in kept]
+        self._rendered = [one for one in self._rendered if one.native in kept]
 
     def _prune(self, now: int | None) -> None:
         """Blank the results that were pruned before a request."""
@@ -229,7 +229,7 @@ class Line(NamedTuple):
     """Milliseconds since 1970: from then on the result is blank."""
 
 
-class ToldMessage(NamedTuple):
+class RenderedMessage(NamedTuple):
     """A message as the rendered history has it."""
 
     native: str | None
@@ -239,17 +239,17 @@ class ToldMessage(NamedTuple):
     lines: list[Line]
 
 
-def told_message(info: Json, parts: list[NativePart]) -> ToldMessage:
+def rendered_message(info: Json, parts: list[NativePart]) -> RenderedMessage:
     """What a message says in the rendered history."""
     compaction = any(part.get("type") == "compaction" for part, _ in parts)
     role = str(info.get("role"))
     own = [part for part, _ in parts]
     lines = _of_user(own) if role == "user" else [line for part in own for line in _of_assistant(part)]
-    return ToldMessage(string(info.get("id")), role, compaction, lines)
+    return RenderedMessage(string(info.get("id")), role, compaction, lines)
 
 
 def summary_question(
-    messages: list[ToldMessage],
+    messages: list[RenderedMessage],
     summed: str | None,
     tail: str | None,
     parent: str,
@@ -288,7 +288,7 @@ def summary_question(
     return [Part("user_message", made, "user", key=f"{parent}/history", derived=True, native=mark)]
 
 
-def _without_last(messages: list[ToldMessage]) -> list[ToldMessage]:
+def _without_last(messages: list[RenderedMessage]) -> list[RenderedMessage]:
     """All before the last message of the user's, if the user said something before that."""
     asked = [at for at, one in enumerate(messages) if one.role == "user"]
     return messages[: asked[-1]] if len(asked) > 1 else messages

@@ -156,11 +156,11 @@ class Stream:
         if summary is not None:
             part = Part("thread_summary", summary, "user", key=f"event-{event_id}", line=self.run.line.number)
             self._events[part.item] = event_id
-            thread.splice(self._row(thread, offset), 0, [part])
+            thread.splice(self._row_of_event(thread, offset), 0, [part])
             into = part.block().ref
         thread.compacted(refs, into, compaction_id=f"event-{event_id}")
 
-    def _row(self, thread: Conversation, offset: Any) -> int:
+    def _row_of_event(self, thread: Conversation, offset: Any) -> int:
         """The row before which the `offset`-th event of the view begins."""
         events = [self._events.get(row[0].item) for row in thread.rows]
         if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
@@ -229,7 +229,7 @@ def _system(stream: Stream, event: Json, ident: str) -> None:
 
 def _message(stream: Stream, event: Json, ident: str) -> None:
     message = mapping(event.get("llm_message"))
-    parts = stream.chat.cut(_plain(message))
+    parts = stream.chat.cut(_without_nulls(message))
     if event.get("source") == "agent" or message.get("role") == "assistant":
         stream.answer(ident, parts, response=string(event.get("llm_response_id")))
         return
@@ -278,13 +278,13 @@ def _result(stream: Stream, event: Json, ident: str) -> None:
     stream.add(ident, stream.chat.result(call, content, derived=refused is not None))
 
 
-def _plain(message: Json) -> Json:
+def _without_nulls(message: Json) -> Json:
     """The message without null fields; its calls may be flat (`{id, name, arguments}`) or in the wire's
     shape."""
     return {name: value for name, value in message.items() if value is not None}
 
 
-_SILENT: Final = frozenset(
+_UNSENT: Final = frozenset(
     {
         "recall",
         "null",
@@ -296,7 +296,7 @@ _SILENT: Final = frozenset(
     }
 )
 """The kinds of events that the model is not told of."""
-_OURS: Final = frozenset(
+_RUNTIME_ARGUMENTS: Final = frozenset(
     {"thought", "hidden", "blocking", "confirmation_state", "is_input", "is_static", "impl_source",
      "kernel_init_code", "translated_ipython_code", "wait_for_response", "security_risk", "cwd"}
 )  # fmt: skip
@@ -310,12 +310,12 @@ def read_legacy(stream: Stream, event: Json) -> None:
     action, observation = string(event.get("action")), string(event.get("observation"))
     number = event.get("id")
     ident = str(number) if isinstance(number, int | str) else f"x{stream.run.make.count}"
-    if action is not None and action not in _SILENT:
+    if action is not None and action not in _UNSENT:
         args = event.get("args")
         _legacy_action(stream, event, action, args if isinstance(args, dict) else {}, ident)
     elif observation == "recall":
         stream.add(ident, _recalled(stream, event))
-    elif observation is not None and observation not in _SILENT:
+    elif observation is not None and observation not in _UNSENT:
         _observation(stream, event, observation, ident)
 
 
@@ -359,13 +359,13 @@ def _response(stream: Stream, event: Json, action: str, args: Json, ident: str) 
     if name is not None and name == stream.response:
         stream.accumulated(event.get("llm_metrics"), fresh=False, known=True)
         return
-    parts = stream.chat.cut(message) if message is not None else _told(stream, event, action, args)
+    parts = stream.chat.cut(message) if message is not None else _answer_parts(stream, event, action, args)
     stream.answer(ident, parts, response=name, model=model)
     known = stream.bill(response.get("usage"), model=model)
     stream.accumulated(event.get("llm_metrics"), fresh=True, known=known)
 
 
-def _told(stream: Stream, event: Json, action: str, args: Json) -> list[Part]:
+def _answer_parts(stream: Stream, event: Json, action: str, args: Json) -> list[Part]:
     """The parts of an answer whose response is not kept: its text, and the action as a call."""
     if action == "message":
         return texts(args.get("content"), "assistant_message", "assistant")
@@ -384,7 +384,9 @@ def _legacy_message(response: Json) -> Json | None:
 
 
 def _given(args: Json) -> Json:
-    return {name: value for name, value in args.items() if name not in _OURS and value is not None}
+    return {
+        name: value for name, value in args.items() if name not in _RUNTIME_ARGUMENTS and value is not None
+    }
 
 
 def _observation(stream: Stream, event: Json, observation: str, ident: str) -> None:

@@ -97,7 +97,7 @@ class System:
             at = at.before
         path.reverse()
         said = path if not reader.in_place else [one for one in path if one.first]
-        tools = _declared(path) if reader.adds_tools and said and said[0]._added else _current(path)
+        tools = _declared(path) if reader.adds_tools and said and said[0]._added else _tools_so_far(path)
         return [_definition(tool, line, reader) for tool, line in tools] + _prompt(said)
 
     def update(self, key: str) -> Part | None:
@@ -114,7 +114,7 @@ class System:
         return Part("developer_instruction", text, "system", key=key, line=self.line, derived=True)
 
 
-def _current(path: list[System]) -> list[tuple[Json, int]]:
+def _tools_so_far(path: list[System]) -> list[tuple[Json, int]]:
     """The tools up to this message, each with its line."""
     tools: dict[str, tuple[Json, int]] = {}
     for one in path:

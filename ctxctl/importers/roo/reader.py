@@ -106,10 +106,10 @@ def _files(run: Run, metadata: Json) -> None:
 
 def _task(run: Run, messages: list[Any], chat: list[Any] | None) -> None:
     run.opened(session=run.session)
-    _Walk(run, History(run, run.thread()), chat or []).walk(messages)
+    _HistoryWalk(run, History(run, run.thread()), chat or []).walk(messages)
 
 
-class _Walk:
+class _HistoryWalk:
     """Goes through the history and decides which of its messages went out with which request.
 
     Without the chat, each answer stands for a request.  With it, requests are told by their time: one carries
@@ -121,7 +121,7 @@ class _Walk:
         self._history = history
         self._chat = chat
         self._asks = requests(chat)
-        self._told = condensations(chat)
+        self._counts_in_chat = condensations(chat)
         self._model = model_of(chat)
         self._next = 0
 
@@ -129,12 +129,12 @@ class _Walk:
         """Read the whole history."""
         known = [(i, m) for i, m in enumerate(messages) if isinstance(m, dict)]
         known = self._without_lost(known)
-        for index, message in sorted(known, key=lambda one: self._when(*one)):
+        for index, message in sorted(known, key=lambda one: self._time_of(*one)):
             role, time = message.get("role"), milliseconds(message.get("ts"))
             if message.get("isSummary") is True:
-                told = self._of_chat(message)
+                told = self._condensation_in_chat(message)
                 self._seal_before(milliseconds(told.get("ts")) if told is not None else time, open_last=True)
-                self._history.condense(message, index, _told(told))
+                self._history.condense(message, index, _counts_in_chat(told))
             elif role == "user":
                 self._seal_before(time, open_last=True)
                 self._history.question(message, index)
@@ -146,17 +146,17 @@ class _Walk:
                 self._run.problem("unknown-record", "a message of neither user nor assistant; skipped")
         self._seal_before(float("inf"))
 
-    def _when(self, index: int, message: Json) -> tuple[float, int]:
+    def _time_of(self, index: int, message: Json) -> tuple[float, int]:
         """When a message came to be: a summary is stored in front of messages that were there before it."""
         if not self._asks:
             return 0.0, index
-        told = self._of_chat(message) if message.get("isSummary") is True else None
+        told = self._condensation_in_chat(message) if message.get("isSummary") is True else None
         return milliseconds((told or message).get("ts")), index
 
-    def _of_chat(self, summary: Json) -> Json | None:
+    def _condensation_in_chat(self, summary: Json) -> Json | None:
         """What the chat says of the condensation that made a summary, found by its id or by its text."""
         text, native = summary.get("content"), summary.get("condenseId")
-        for told in self._told:
+        for told in self._counts_in_chat:
             if (native is not None and told.get("condenseId") == native) or (text and told["text"] == text):
                 return told
         return None
@@ -171,7 +171,7 @@ class _Walk:
             (told, message)
             for _, message in known
             if message.get("isSummary") is True and string(message.get("condenseId")) is None
-            if (told := self._of_chat(message)) is not None
+            if (told := self._condensation_in_chat(message)) is not None
         ]
         if not cuts:
             return known
@@ -185,7 +185,7 @@ class _Walk:
         left = [(i, m) for i, m in known if m is summary or milliseconds(m.get("ts")) < done]
         kept = KeptHistory([ask.time for ask in self._asks], self._chat, left, self._history.cut)
         Chat(self._run, self._history.window, self._model, kept).walk(self._chat, before[-1].time)
-        self._history.restart(left, summary, _told(told))
+        self._history.restart(left, summary, _counts_in_chat(told))
         gone = {index for index, _ in left}
         return [one for one in known if one[0] not in gone]
 
@@ -211,7 +211,7 @@ class _Walk:
             self._next += 1
 
 
-def _told(told: Json | None) -> Json | None:
+def _counts_in_chat(told: Json | None) -> Json | None:
     """The counts that the chat gives of a condensation."""
     if told is None:
         return None

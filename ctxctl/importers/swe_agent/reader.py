@@ -45,7 +45,7 @@ class Trajectory(Run):
             options: Json = {"origin": {"agent_type": agent}} if number else {}
             thread = self.thread(agent if number else None, **options)
             thread.turn = _TURN
-            sent = _sent(steps, messages) if number == 0 else {}
+            sent = _sent_lists(steps, messages) if number == 0 else {}
             for _ in _requests(thread, messages, sent, _model(run)):
                 yield from self.drain()
 
@@ -60,27 +60,27 @@ def _requests(
         if _is_answer(message):
             exact = sent.get(at)
             if exact is not None or elided:
-                thread.replace(_whole(messages[:at] if exact is None else exact, messages))
+                thread.replace(_sent_parts(messages[:at] if exact is None else exact, messages))
             elided = exact is not None
             thread.request(model=model, derived=None if elided else True)
             yield
         thread.append(*reader.read(message, at))
 
 
-def _whole(sent: list[Json], history: list[Json]) -> list[Part]:
+def _sent_parts(sent: list[Json], history: list[Json]) -> list[Part]:
     """The parts of a list that was sent; a part that was cut against the history is marked as truncated."""
     reader = _Reader()
     made: list[Part] = []
     for at, message in enumerate(sent):
         parts = reader.read(message, at)
-        if at < len(history) and _plain(history[at].get("content")) != _plain(message.get("content")):
+        if at < len(history) and _text_of(history[at].get("content")) != _text_of(message.get("content")):
             for part in parts:
                 part.truncated = True
         made += parts
     return made
 
 
-def _plain(content: Any) -> Any:
+def _text_of(content: Any) -> Any:
     """The text of a message, without the marks for the provider's cache."""
     if not isinstance(content, list):
         return content
@@ -129,7 +129,7 @@ def _is_answer(message: Json) -> bool:
     return message.get("role") == "assistant" and not message.get("is_demo")
 
 
-def _sent(steps: list[Json], messages: list[Json]) -> dict[int, list[Json]]:
+def _sent_lists(steps: list[Json], messages: list[Json]) -> dict[int, list[Json]]:
     """The lists that the steps stored, by the place of the answer in the history.
 
     `query` is what the step's request carried.  `messages` is what there was to send once the step was done,

@@ -64,7 +64,7 @@ class _Task:
         for message in self._messages:
             inner = message.get("tool_messages")
             for one in inner if isinstance(inner, list) else [message]:
-                if isinstance(one, dict) and not _users_own(one):
+                if isinstance(one, dict) and not _is_users_tool(one):
                     self._read(one, at)
                     yield from self._run.drain()
                 at += 1
@@ -96,7 +96,7 @@ class _Task:
         return self._turns == 0 and not message.get("usage") and "turn_idx" in message
 
 
-def _users_own(message: Json) -> bool:
+def _is_users_tool(message: Json) -> bool:
     """Whether a message is what the simulated user does with its own tools, which the agent does not see."""
     if message.get("requestor") == "user":
         return True
