@@ -19,9 +19,8 @@ from ctxctl.importers.claude_code.lineage import (
 from ctxctl.importers.claude_code.requests import RECORDED, WORDED, RequestRecords, is_since
 from ctxctl.importers.claude_code.sent_texts import attachment
 from ctxctl.importers.claude_code.shared_calls import SharedCalls, shared_calls
-from ctxctl.importers.claude_code.steps import StepWriter
 from ctxctl.importers.claude_code.texts import META, TextReading
-from ctxctl.importers.claude_code.thread import Origin, Thread
+from ctxctl.importers.claude_code.thread import Origin, StepWriter, Thread
 from ctxctl.ingest.build import Json, Maker, Place
 from ctxctl.ingest.folder import Folder, Importer, read_several
 from ctxctl.ingest.lines import Line, Report, values

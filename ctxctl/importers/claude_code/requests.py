@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.importers.claude_code.blocks import Entry, blocks_of
-from ctxctl.importers.claude_code.last_request import Message, RecordedBody
+from ctxctl.importers.claude_code.chain import Message, RecordedBody
 from ctxctl.importers.claude_code.sent_texts import SentTexts
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part, listed, string

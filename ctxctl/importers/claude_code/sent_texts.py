@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.importers.claude_code import blocks
 from ctxctl.importers.claude_code.blocks import Entry, block_id, blocks_of, native
-from ctxctl.importers.claude_code.last_request import Message
+from ctxctl.importers.claude_code.chain import Message
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Block, Json
 from ctxctl.ingest.parts import string

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.importers.copilot_chat import texts
+from ctxctl.importers.copilot_chat import reader
 from ctxctl.ingest.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.document import document
@@ -187,7 +187,7 @@ def _asked(blocks: list[str | Part]) -> list[Part]:
         if isinstance(text, Part):
             made.append(text)
         else:
-            made += [Part(p.kind, p.text, "user", title=p.tag) for p in texts.pieces(text)]
+            made += [Part(p.kind, p.text, "user", title=p.tag) for p in reader.pieces(text)]
     return made
 
 
