@@ -1,16 +1,12 @@
 """Measures, on each import, how often a capture told each fact of context assembly, and at which level.
 
 What a format can tell at best is declared (`about.About`); the measurement counts what one capture told.
-Where the capture has something that looks like the fact, and the importer did not take it, the fact is `not
-understood`: only the measurement can say so.
+Where the capture has something that looks like the fact, and the importer did not take it, the fact is
+`not understood`: only the measurement can say so.
 
 At the end of an import, `measure` looks in the file for facts that the import lacks, and reports what was not
-understood.
-
-`UnchangedWindows` reports an import in which no request differs from the first, though tools were called in
-between.
-
-`ProblemLimit` bounds what an import says of a file that is wrong on every line.
+understood.  `UnchangedWindows` reports an import in which no request differs from the first, though tools
+were called in between.  `ProblemLimit` bounds what an import says of a file that is wrong on every line.
 """
 
 from __future__ import annotations
