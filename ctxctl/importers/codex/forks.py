@@ -260,24 +260,24 @@ def rollout_of(path: Path, thread: str) -> Path | None:
     return _rollout_and_forks(path, thread).parent
 
 
-class _Kin(NamedTuple):
+class _Relatives(NamedTuple):
     parent: Path | None
     siblings: list[Path]
 
 
-def _rollout_and_forks(path: Path, parent: str) -> _Kin:
+def _rollout_and_forks(path: Path, parent: str) -> _Relatives:
     """The rollout of a session, named for it or beginning with its record, and its forks."""
     siblings: list[Path] = []
     for looked, found in enumerate(_other_rollouts(path)):
         if found.stem.endswith(parent):
-            return _Kin(found, [])
+            return _Relatives(found, [])
         meta = first_record(found) if looked < _LOOKED and found != path else {}
         # The session id of a sub-agent is that of the thread which began the whole run.
         if parent == (meta.get("id") or meta.get("session_id")):
-            return _Kin(found, [])
+            return _Relatives(found, [])
         if meta.get("forked_from_id") == parent and len(siblings) < _SIBLINGS:
             siblings.append(found)
-    return _Kin(None, siblings)
+    return _Relatives(None, siblings)
 
 
 def _other_rollouts(path: Path) -> Iterable[Path]:
