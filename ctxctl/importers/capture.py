@@ -22,7 +22,8 @@ class Capture(NamedTuple):
 
     source: Source | Folder
     format: Format | None
-    """None: a native trace, or nothing that is known (which the reader of traces tells in its own words)."""
+    """None for a native trace, and for an unknown file, of which the reader of traces tells in its own
+    words."""
 
     def __enter__(self) -> Capture:
         return self
@@ -39,7 +40,7 @@ class Capture(NamedTuple):
 def open_capture(path: str | Path, format_name: str | None = None) -> Capture:
     """Open a file, a directory or standard input (`-`), and find its format unless one is named.
 
-    Raises what `open_source` and `folders.detect` raise, and UsageError (`unknown-format`,
+    Raises what `open_source` and `registry.detect_folder` raise, and UsageError (`unknown-format`,
     `not-a-folder-format`).
     """
     if str(path) not in ("", "-") and Path(path).is_dir():
@@ -59,12 +60,12 @@ def open_capture(path: str | Path, format_name: str | None = None) -> Capture:
 
 
 def _folder(path: Path, format_name: str | None) -> Capture:
-    """A directory: one capture in several files, several captures, or a single trace."""
-    from ctxctl.importers import folders, registry
+    """Open a directory: one capture in several files, several captures, or a single trace."""
+    from ctxctl.importers import registry
     from ctxctl.ingest.folder import Folder
 
     folder = Folder(str(path), path)
-    found = folders.detect(folder) if format_name is None else registry.by_name(format_name)
+    found = registry.detect_folder(folder) if format_name is None else registry.by_name(format_name)
     if isinstance(found, str):
         return Capture(open_source(path / found), None)
     if not found.reads_folders:

@@ -36,7 +36,7 @@ BODY_CLAIMS: Final[dict[str, Claim]] = {
     "cached_tokens": native(),
     "output_tokens": native(),
 }
-"""At best; a format's own declaration changes what differs."""
+"""What such captures tell at best; a format's own declaration changes what differs."""
 BODY_LIMITS: Final = (
     "what a provider keeps for a conversation by id is not in the request, and not in its window",
     "other HTTP calls (embeddings, files, sign-in, MCP, telemetry) are counted and left out",

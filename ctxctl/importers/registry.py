@@ -1,6 +1,7 @@
 """Foreign formats: what an importer is, which ones there are, and which one a file needs.
 
 A plug-in brings another importer through the entry point group ``ctxctl.formats``.
+A directory holds one capture in several files, or several captures, which are the sessions of one trace.
 """
 
 from __future__ import annotations
@@ -13,17 +14,15 @@ from typing import Any, Final
 
 from ctxctl.entry_points import FORMATS as GROUP
 from ctxctl.entry_points import Plugin, bundled, installed, loaded
-from ctxctl.errors import UsageError
+from ctxctl.errors import CtxctlError, UnreadableError, UsageError
 from ctxctl.importers.table import TABLE, Entry, HeadWords
+from ctxctl.ingest.about import About
 from ctxctl.ingest.build import Maker, Place
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.fidelity import Meter
-from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.fidelity import Meter, ProblemLimit, UnchangedWindows, measure
+from ctxctl.ingest.folder import Folder, Importer, read_several
 from ctxctl.ingest.lines import Report
-from ctxctl.ingest.measure import measure
 from ctxctl.ingest.outline import OUTLINED, outline
-from ctxctl.ingest.problem_limit import ProblemLimit
-from ctxctl.ingest.unchanged_requests import UnchangedWindows
 from ctxctl.ingest.understood import Understood
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
@@ -33,11 +32,13 @@ HEAD: Final = 64 * 1024
 """Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""
 _THRESHOLD = 50
 _BEGINNINGS: Final = frozenset({"mcp-tools"})
-"""Formats that other documents begin as: a request may have its tools first, and more than `HEAD` of them."""
+"""Formats as which other documents begin: a request may have its tools first, and more than `HEAD` bytes of
+them."""
 
 
 def _load(entry: Entry) -> Plugin:
-    """What an entry of the table declares; a format of our own that does not load is a bug and raises."""
+    """Load what an entry of the table declares; a format of our own that does not load is a bug and
+    raises."""
     if entry.bundled:
         return bundled(GROUP, entry.name, _as_format)
     return Plugin(entry.name, entry.value, _as_format(loaded(entry.value)))
@@ -77,7 +78,7 @@ def available() -> tuple[Format, ...]:
 
 
 def broken_plugins() -> tuple[Plugin, ...]:
-    """The plug-ins that did not load, each with its error; ours among anybody's."""
+    """The plug-ins that did not load, each with its error, those that come with this package included."""
     ours = (_loaded(entry) for entry in TABLE if entry.bundled)
     return tuple(plugin for plugin in (*ours, *_plugins()) if plugin.error is not None)
 
@@ -96,7 +97,7 @@ def detect(source: Source) -> Format | None:
 def of_file(path: Path | None, head: bytes, source: Source | None = None) -> Format | None:
     """The format of a foreign file by its first bytes, and where they do not tell, by what lies further on.
 
-    A database is told by the tables that it defines; a request's messages may come behind longer tools.
+    A database is recognised by the tables that it defines; a request's messages may come behind longer tools.
 
     Args:
         path: The file, if there is one of these very bytes.
@@ -106,22 +107,24 @@ def of_file(path: Path | None, head: bytes, source: Source | None = None) -> For
     if head.startswith(b"SQLite format 3\0"):
         from ctxctl.ingest import database  # slow to import
 
-        told = False
-        for defined in database.schemas(path, lambda: _more(path, head, source, database.MAX_DATABASE + 1)):
-            told = True
+        is_database = False
+        for defined in database.schemas(
+            path, lambda: _first_bytes(path, head, source, database.MAX_DATABASE + 1)
+        ):
+            is_database = True
             if (found := of_head(defined)) is not None:
                 return found
-        return None if told else of_head(head)
+        return None if is_database else of_head(head)
     found = of_head(head)
     if found is not None and (found.name not in _BEGINNINGS or len(head) < HEAD):
         return found
-    layout = outline(head if len(head) < HEAD else _more(path, head, source, OUTLINED))
+    layout = outline(head if len(head) < HEAD else _first_bytes(path, head, source, OUTLINED))
     further = of_head(layout) if layout else None
     return further or found
 
 
-def _more(path: Path | None, head: bytes, source: Source | None, size: int) -> bytes:
-    """As many of a file's first bytes as asked for; its head where there is no more to be had."""
+def _first_bytes(path: Path | None, head: bytes, source: Source | None, size: int) -> bytes:
+    """The first `size` bytes of a file; its head where no more can be read."""
     if source is not None:
         return source.read(0, size)
     try:
@@ -137,7 +140,8 @@ def of_head(head: bytes) -> Format | None:
 
 
 def _built_in_for(head: bytes) -> Format | None:
-    """The surest of our own formats, of equals the first of the table; loads those that the head admits."""
+    """The surest of our own formats, of equals the first in the table; loads only those that the head
+    admits."""
     words = HeadWords(head)
     best: Format | None = None
     top = _THRESHOLD - 1
@@ -157,25 +161,25 @@ def _surest(formats: Sequence[Format], head: bytes) -> Format | None:
 
 
 def capture_events(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
-    """A capture's events; the first one names the format, and the policy that the format is replayed under.
+    """A capture's events; the first one names the format, and the policy under which the format is replayed.
 
     So an imported trace replays as the capture itself does.  The last one says what the capture held of each
     fact (`ctxctl.fidelity.measured`); a capture without any event gives one that says so.
     """
     account = Understood(importer.about.held_against)
-    meter, still = Meter(importer.about, account), UnchangedWindows()
+    meter, unchanged = Meter(importer.about, account), UnchangedWindows()
     first = True
-    enough = ProblemLimit(report, account)
-    for event in importer.read(source, enough):
+    limited_report = ProblemLimit(report, account)
+    for event in importer.read(source, limited_report):
         if first:
             first = False
             _stamp(event, importer)
         meter.see(event)
-        if not still.moved:
-            still.see(event)
+        if not unchanged.changed:
+            unchanged.see(event)
         yield event
-    measured = measure(source, meter, account, [*still.problems()], enough)
-    enough.finish()
+    measured = measure(source, meter, account, [*unchanged.problems()], limited_report)
+    limited_report.finish()
     make = Maker(importer.name, f"{importer.name}-end-")
     if first:
         data = {"format": importer.name, "file": source.name.rpartition("/")[2]}
@@ -211,3 +215,94 @@ def by_name(name: str) -> Format:
     elif near := get_close_matches(name, [f.name for f in available()], n=3, cutoff=0.5):
         hint = f"did you mean {', '.join(near)}? {hint}"
     raise UsageError("unknown-format", f"no format named {name!r}", hint=hint)
+
+
+_SURE = 50
+_SHOWN = 5
+_MIXED = About(reads="captures of several formats in one directory", places=(), turns="", claims={})
+
+
+def detect_folder(folder: Folder) -> Format | str:
+    """The format that reads a directory, or the name of the one native trace in it.
+
+    Raises:
+        UnreadableError: `nothing-known-in-directory`, `several-traces-in-directory`.
+    """
+    whole = _format_of_folder(folder)
+    if whole is not None:
+        return whole
+    found: list[tuple[str, Format]] = []
+    traces: list[str] = []
+    for name in folder.files:
+        head = folder.head(name, HEAD)
+        if not head:
+            continue
+        if is_native(head):
+            traces.append(name)
+        elif (known := _format_of_file(folder, name, head)) is not None:
+            found.append((name, known))
+    if traces and not found and len(traces) == 1:
+        return traces[0]
+    if not found:
+        raise _nothing_known(folder, traces)
+    return several_of(found)
+
+
+def _format_of_file(folder: Folder, name: str, head: bytes) -> Format | None:
+    try:
+        with folder.open(name) as source:
+            return of_file(None if source.spooled else source.path, head, source)
+    except (CtxctlError, OSError):
+        return of_head(head)
+
+
+def _format_of_folder(folder: Folder) -> Format | None:
+    best: Format | None = None
+    top = _SURE - 1
+    for candidate in available():
+        score = candidate.detect_folder(folder) if candidate.detect_folder is not None else 0
+        if score > top:
+            best, top = candidate, score
+    return best
+
+
+def _nothing_known(folder: Folder, traces: list[str]) -> UnreadableError:
+    if traces:
+        names = ", ".join(traces[:_SHOWN]) + (" …" if len(traces) > _SHOWN else "")
+        return UnreadableError(
+            "several-traces-in-directory", f"{folder.name} holds {len(traces)} traces: {names}",
+            hint="name one of them",
+        )  # fmt: skip
+    return UnreadableError(
+        "nothing-known-in-directory",
+        f"{folder.name}: none of its {len(folder.files)} files is a trace or a known capture",
+        hint="ctxctl formats lists what can be opened",
+    )
+
+
+def several_of(captures: list[tuple[str, Format]]) -> Format:
+    """The format of captures beside each other, read in the order of their names.
+
+    A capture without a session is one; ids and sessions are told apart by the file's name.
+    """
+    kinds = {importer.name: importer for _, importer in captures}
+    one = next(iter(kinds.values()))
+
+    def read(folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
+        readers: dict[str, Importer] = dict(captures)
+        for importer in kinds.values():
+            names = [name for name, its in captures if its.name == importer.name]
+            readers.update(importer.readers(folder, names, report))
+        yield from read_several(folder, list(readers.items()), report)
+
+    only = len(kinds) == 1
+    return Format(
+        name=one.name if only else "several",
+        title=one.title if only else "captures of several kinds",
+        detect=one.detect,
+        reader=one.reader,
+        about=one.about if only else _MIXED,
+        default_policy=one.default_policy if only else "recorded",
+        detect_folder=lambda folder: 0,
+        folder_reader=read,
+    )

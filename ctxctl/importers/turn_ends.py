@@ -1,4 +1,4 @@
-"""Whether a runtime's log says, where it ends now, that the turn is over: for watching it being written.
+"""Tells, for a log that is watched while it is written, whether its end says that the turn is over.
 
 A turn that is over is told by the record that the runtime itself ends it with, or by an answer that calls no
 tool where the record says why the model stopped.  Formats that have neither are not here: a turn of theirs is
@@ -18,15 +18,16 @@ from ctxctl.ingest.parts import listed
 from ctxctl.trace.source import Source
 
 _TAIL: Final = 1 << 20
-"""Bytes at the end that are looked at."""
+"""The bytes at the end of a log that are looked at."""
 _RECORDS: Final = 1000
 Verdict = bool | None
-"""The turn is over; it goes on; the record says nothing of it."""
+"""What a record says of its turn: that it is over, that it goes on, or nothing."""
 
 _STOPPED: Final = frozenset(
     ("end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded")
 )
-"""Why Anthropic's models stop where they wait for no tool (https://docs.anthropic.com, stop reasons)."""
+"""The reasons for which Anthropic's models stop without waiting for a tool (https://docs.anthropic.com, stop
+reasons)."""
 _INTERRUPTED: Final = "[Request interrupted by user"
 _THOUGHTS: Final = frozenset(("thinking", "redacted_thinking"))
 _CODEX: Final = {
@@ -78,7 +79,7 @@ def _newest_first(source: Source) -> Iterator[Json]:
             yield record
 
 
-def _inner(record: Json, name: str) -> Json:
+def _object_at(record: Json, name: str) -> Json:
     found = record.get(name)
     return found if isinstance(found, dict) else {}
 
@@ -87,7 +88,7 @@ def _claude_code(record: Json) -> Verdict:
     kind = record.get("type")
     if record.get("isSidechain") is True:
         return None
-    message = _inner(record, "message")
+    message = _object_at(record, "message")
     if kind == "assistant":
         blocks = [
             str(block.get("type")) for block in listed(message.get("content")) if isinstance(block, dict)
@@ -107,14 +108,14 @@ def _claude_code(record: Json) -> Verdict:
 def _codex(record: Json) -> Verdict:
     kind = record.get("type")
     if kind == "event_msg":
-        return _CODEX.get(str(_inner(record, "payload").get("type")))
+        return _CODEX.get(str(_object_at(record, "payload").get("type")))
     return False if kind in ("response_item", "turn_context", "compacted") else None
 
 
 def _pi(record: Json) -> Verdict:
     if record.get("type") != "message":
         return None
-    message = _inner(record, "message")
+    message = _object_at(record, "message")
     if message.get("role") != "assistant":
         return False
     # `length` ends it as well, `error` may be tried again: pi then writes another answer.
@@ -122,7 +123,7 @@ def _pi(record: Json) -> Verdict:
 
 
 def _copilot_cli(record: Json) -> Verdict:
-    kind, data = record.get("type"), _inner(record, "data")
+    kind, data = record.get("type"), _object_at(record, "data")
     if data.get("parentToolCallId") is not None:
         return False  # a sub-agent's: the call that it answers is running
     if kind == "assistant.message":
@@ -144,7 +145,7 @@ def _opencode(found: list[tuple[Any, ...]]) -> bool:
         return False
     if not isinstance(message, dict) or message.get("role") != "assistant":
         return False
-    ended = _inner(message, "time").get("completed") is not None
+    ended = _object_at(message, "time").get("completed") is not None
     finish = message.get("finish")
     return ended and (message.get("error") is not None or finish not in (None, "tool-calls", "unknown"))
 

@@ -1,4 +1,4 @@
-"""What a format says of itself: what is read, from where, by which rules, and how each fact is known.
+"""What a format declares: what is read, from where, by which rules, and how each fact is known.
 
 A fact of context assembly is `native` (the capture holds it), `derived` (computed from what it holds),
 `simulated` (rebuilt from rules) or `not recorded`.  A declaration says what a format can tell at best;
@@ -18,9 +18,9 @@ _Declared = TypeVar("_Declared", bound=type)
 
 
 def explained(declared: _Declared) -> _Declared:
-    """A dataclass that answers a keyword which it does not have with the keywords that it has.
+    """Make a dataclass answer an unknown keyword with the keywords that it has.
 
-    The TypeError of Python names the wrong one only.
+    Python's own TypeError names only the wrong one.
     """
     plain = declared.__init__  # type: ignore[misc]
     known = [field.name for field in fields(declared)]
@@ -52,7 +52,7 @@ class Fact(NamedTuple):
     name: str
     stage: Stage
     asks: str
-    """What it is, as a noun phrase for people."""
+    """What the fact is, as a noun phrase for people."""
 
 
 FACTS: Final = (
@@ -94,7 +94,7 @@ class Claim(NamedTuple):
     note: str = ""
     """When, where or why; one short phrase."""
     beside: tuple[str, ...] = ()
-    """Keys that look like the fact and are known to be none: a session's total is no bill of a request.
+    """Keys that look like the fact and are something else: a session's total is no bill of a request.
 
     Each from the outermost key on, dots between them, lists left out; what stands under it counts too.
     """

@@ -15,11 +15,11 @@ from ctxctl.model import vocab
 Json = dict[str, Any]
 
 EPOCH = vocab.NO_TIME
-"""Stands where a file gives no time at all; such events carry `metadata.ctxctl.time = "unknown"`."""
+"""The time of events where a file gives none at all; such events carry `metadata.ctxctl.time = "unknown"`."""
 VERSION_DIGITS = 16
 _VERSION = vocab.SCHEMA_VERSION
 _LONGEST_VERSION = 40
-"""Characters of a client's version."""
+"""The most characters of a client's version."""
 _TIME = re.compile(
     r"\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])[Tt ](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?"
     r"(?P<zone>[Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?\Z"
@@ -71,7 +71,8 @@ def timestamp(value: Any) -> str | None:
 
 
 class Place(NamedTuple):
-    """Where an event belongs; None leaves it to the line order (DESIGN section 2)."""
+    """The thread, turn and step that an event belongs to; None leaves it to the line order (DESIGN section
+    2)."""
 
     session: str | None = None
     thread: str | None = None
@@ -92,7 +93,8 @@ class Block(NamedTuple):
     segment: str = ""
     """The window segment, where it is not that of the item's kind."""
     wire: str = ""
-    """JSON: where it stands in the request's body (`formats.wire.slots`); empty where that is not known."""
+    """JSON: where it stands in the request's body (`providers.dialects.slots`); empty where that is not
+    known."""
     sent: str = ""
     """The text as it was sent, where the item was told in another rendering of the same version."""
 
@@ -115,7 +117,7 @@ class Block(NamedTuple):
 
 
 class Maker:
-    """Makes events of one import: numbers them, places them in time, and says which line each is from."""
+    """Makes the events of one import: numbers them, gives them times, and says which line each is from."""
 
     def __init__(self, source: str, prefix: str) -> None:
         self.source = source
@@ -142,7 +144,7 @@ class Maker:
 
     @property
     def time(self) -> str:
-        """Of the line that is being read; the last valid one where a line has none."""
+        """The time of the line that is being read; the last valid one where a line has none."""
         if self._native is not None:
             self._time = timestamp(self._native) or self._time
             self._native = None
@@ -206,9 +208,9 @@ class Window:
     def __init__(self) -> None:
         self.assembly_id: str | None = None
         self._client: str | None = None
-        """The client's version as it was last told."""
+        """The client's version as it was told last."""
         self._settings: Json | None = None
-        """The request's parameters as they were last told."""
+        """The request's parameters as they were told last."""
 
     def assemble(
         self,

@@ -23,14 +23,14 @@ _BLOBS: Final = ("image", "image_url", "input_image", "audio", "input_audio", "v
 
 
 class Chat:
-    """Cuts the messages of one conversation into parts; tool calls and their results share keys and titles.
+    """Cuts the messages of one conversation into parts; tool calls share keys and titles with their results.
 
     A call id that comes again (agents that number calls anew) is told apart: `call_1`, `call_1~2`.
     """
 
     def __init__(self) -> None:
         self._calls: dict[str, tuple[str, str | None]] = {}
-        """Key and title of the last call with an id."""
+        """By id, the key and the title of the last call."""
         self._taken: dict[str, int] = {}
 
     def cut(self, message: Json, *, kind: str | None = None, **options: Any) -> list[Part]:
@@ -57,7 +57,8 @@ class Chat:
         return parts
 
     def call(self, call: Json, **options: Any) -> Part:
-        """A tool call: `{id, function: {name, arguments}}`, or flat with `name` and `arguments`."""
+        """The part of a tool call: `{id, function: {name, arguments}}`, or flat with `name` and
+        `arguments`."""
         function = call.get("function")
         function = function if isinstance(function, dict) else call
         name = string(function.get("name")) or string(call.get("function")) or "tool"
@@ -71,7 +72,7 @@ class Chat:
         return Part("tool_call", text, "assistant", key=key, title=title, **options)
 
     def result(self, call_id: str | None, content: Any, *, role: str = "tool", **options: Any) -> list[Part]:
-        """What a tool gave back for a call."""
+        """The part that a tool gave back for a call."""
         key = title = None
         if call_id is not None:
             known, title = self._calls.get(call_id, (call_id, None))
@@ -86,7 +87,7 @@ class Chat:
         return found
 
     def item(self, item: Json, **options: Any) -> list[Part]:
-        """An item of the Responses API: a message, a function call, reasoning."""
+        """The parts of an item of the Responses API: a message, a function call, reasoning."""
         kind = item.get("type")
         if kind == "function_call":
             return [self.call({**item, "id": item.get("call_id") or item.get("id")}, **options)]
@@ -161,7 +162,7 @@ def _thought(block: Json, options: Json) -> Part:
 
 
 def blob(block: Json, native: str, role: str, options: Json) -> Part:
-    """An image, a sound or a file: its data are never text."""
+    """The part of an image, a sound or a file, whose data are never text."""
     inner = block.get(native)
     for name in ("image_url", "image", "source", "audio", "input_audio", "file", "document", "video"):
         inner = inner if inner is not None else block.get(name)
@@ -182,13 +183,13 @@ def blob(block: Json, native: str, role: str, options: Json) -> Part:
 
 
 def tools(definitions: Any, **options: Any) -> list[Part]:
-    """Tool definitions in the order in which they were sent; the key is the tool's name."""
+    """The parts of tool definitions in the order in which they were sent; their key is the tool's name."""
     found = definitions if isinstance(definitions, list) else []
     return [tool(definition, **options) for definition in found if isinstance(definition, dict)]
 
 
 def tool(definition: Json, **options: Any) -> Part:
-    """One tool definition, as its JSON."""
+    """The part of one tool definition, as its JSON."""
     function = definition.get("function")
     name = string(function.get("name")) if isinstance(function, dict) else None
     name = name or string(definition.get("name"))

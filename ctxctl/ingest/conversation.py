@@ -18,7 +18,7 @@ _Row = tuple[Block, str]
 
 
 class Conversation:
-    """A window that grows, is cut, or is seen whole with each request; costs what changed.
+    """A thread's window, which grows, is cut, or is seen whole with each request; a step costs what changed.
 
     The importer changes the window (`append`, `splice`, `replace`), then says `request`: that seals a step.
     What a request answered is appended and enters the next request's window.
@@ -61,35 +61,36 @@ class Conversation:
         self._puts: dict[int, _Row] = {}
         """By index below `_clean`: the row that the last request carried there."""
         self._pending: list[Part] = []
-        self._behind = 0
-        """How many of them, from the first on, were appended since the last request."""
+        self._pending_appended = 0
+        """How many of the pending parts, from the first on, were appended since the last request."""
         self._later: list[Callable[[Place], Json]] = []
         self._versions: dict[str, str] = {}
-        """Version last announced, by item."""
-        self._told: dict[str, tuple[str, str | None]] = {}
-        """By item: the version that is announced, or is going to be, and the digest of its text."""
+        """By item, the version that was announced last."""
+        self._announced: dict[str, tuple[str, str | None]] = {}
+        """By item, the version that is announced, or is going to be, and the digest of its text."""
         self._derived: set[str] = set()
         """Items whose identity was made here."""
         self._names: dict[str, str] = {}
         """The id or source of items that had to be told apart from others with the same one."""
         self._steps: dict[str, int] = {}
-        """Names of steps, each with the number that its last repetition got."""
+        """The names of steps, each with the number that its last repetition got."""
         self._made = 0
         self._place = Place(session, thread, None, None)
         self._cause: str | None = None
         self.steps = 0
-        """Requests so far."""
+        """The number of requests so far."""
         self.mark = ""
-        """What the names that are made here end in, where others make names for the same thread."""
+        """The suffix of the names that are made here, where others make names for the same thread."""
         self.injected: Json = {}
-        """Marks of the injections to come: `derived` where no record tells of the request, `turn` likewise,
-        `lacks` the facts of the format that such a capture does not hold."""
+        """The marks of the injections to come: `derived` where no record tells of the request, `turn`
+        likewise, `lacks` the facts of the format that such a capture does not hold."""
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def go_on_from(self, rows: Iterable[_Row]) -> None:
-        """Begin with a window that somebody else has told: what comes is known by it, and told anew."""
+        """Begin with a window that another conversation has told: later items keep its identities, and are
+        told anew."""
         self.rows = list(rows)
         self._old, self._clean = [], 0
 
@@ -100,8 +101,8 @@ class Conversation:
         rows, before = self.rows, len(self._pending)
         for part in self._known(parts):
             rows.append((part.block(), part.kind))
-        if self.steps and before == self._behind:
-            self._behind = len(self._pending)
+        if self.steps and before == self._pending_appended:
+            self._pending_appended = len(self._pending)
 
     def name(self, *parts: Part) -> None:
         """Give parts identities of their own, though equal ones may be there."""
@@ -124,7 +125,7 @@ class Conversation:
             self._cause = cause
 
     def put(self, at: int, part: Part) -> None:
-        """Another part in the place of row `at`; costs the same wherever it stands."""
+        """Put another part in the place of row `at`; the cost does not depend on the place."""
         self._known([part])
         if at < self._clean:
             self._puts.setdefault(at, self.rows[at])
@@ -172,7 +173,7 @@ class Conversation:
             if known is not None:
                 part.item = known
                 continue
-            # A place in a history that was rewritten may have been somebody else's.
+            # A place in a rewritten history may have belonged to another item.
             moved = fresh and derived and part.place is not None
             name = part.item = part.item or self._name(part)
             while part.item in taken or (moved and part.item in self._versions):
@@ -187,11 +188,11 @@ class Conversation:
     def replace(
         self, parts: Sequence[Part], *, at: int = 0, fresh: bool = False, cause: str | None = None
     ) -> None:
-        """The window from row `at` on is exactly `parts`, as a captured request body shows it.
+        """Make the window from row `at` on exactly `parts`, as a captured request body shows it.
 
         Identity: the part's key, else its source, else alignment by digest with the window's rows
-        (`identity.aligned`); `fresh`: after a compaction or a new root only what stands in order stays.
-        `cause`: why what goes is gone, if anything is.
+        (`item_identity.aligned_identities`); `fresh`: after a compaction or a new root only what stands in
+        order stays.  `cause`: why what goes is gone, if anything is.
         """
         self.identify(parts, at=at, fresh=fresh)
         self._known(parts)
@@ -211,9 +212,9 @@ class Conversation:
         line: int = 0,
         **record: Any,
     ) -> None:
-        """A compaction: the window becomes `parts`, and the items that `keep` says yes to stay behind them.
+        """Compact the window to `parts`, with the items that `keep` says yes to behind them.
 
-        What of `parts` stands verbatim and in order in the window as it is stays the item that it is, too.
+        A part that stands in the window verbatim and in order keeps its identity.
 
         Args:
             parts: What the window begins with afterwards; `summary` among them, if the capture holds one.
@@ -316,19 +317,19 @@ class Conversation:
             self._emit(vocab.USAGE_REPORTED, record, place or self._place, line)
 
     def finish(self) -> None:
-        """The thread's end: announce what no request has carried yet (the last answer)."""
-        # Without a step or a new turn: what no request carried makes none.
+        """End the thread: announce what no request has carried yet (the last answer)."""
+        # Without a step or a new turn, as what no request carried makes none.
         turn = self.turn if not self.steps else None
         self._flush(Place(self.session, self.thread, turn, None))
 
     def tell_anew(self, unsaid: str | None = None) -> None:
-        """What was told so far no longer counts (it is in another file): the next request tells all of it.
+        """Forget what was told so far, as it is in another file: the next request tells all of it.
 
-        The window's items keep their identities; give them all to `replace` before.  `unsaid`: name of the
-        last step, which may come again.
+        The window's items keep their identities; give them all to `replace` before.  `unsaid` names the last
+        step, which may come again.
         """
         self._versions.clear()
-        self._told.clear()
+        self._announced.clear()
         self._window = Window()
         self._old, self._clean = [], 0
         self._puts.clear()
@@ -347,7 +348,7 @@ class Conversation:
         """
         held = {row[0].item for row in self.rows}
         self._versions = {item: mark for item, mark in self._versions.items() if item in held}
-        self._told = {item: told for item, told in self._told.items() if item in held}
+        self._announced = {item: told for item, told in self._announced.items() if item in held}
         self._derived &= held
         self._names = {item: name for item, name in self._names.items() if item in held}
         self._steps = dict(list(self._steps.items())[-1:])
@@ -367,7 +368,7 @@ class Conversation:
         return found
 
     def _touch(self, at: int) -> None:
-        """Remember what the last request carried from row `at` on."""
+        """Remember what the last request carried from row `at` on, before that changes."""
         if at < self._clean:
             old = self.rows[at : self._clean]
             for index in [index for index in self._puts if index >= at]:
@@ -392,7 +393,7 @@ class Conversation:
         return edits
 
     def _known(self, parts: Iterable[Part]) -> list[Part]:
-        """The parts, each with an identity, and announced if the thread has not had that version yet."""
+        """Give each part an identity, and announce it if the thread has not had that version yet."""
         result = list(parts)
         versions = self._versions
         for part in result:
@@ -401,9 +402,9 @@ class Conversation:
                 item = part.item = self._name(part)
                 self._derived.add(item)
             mark = part.mark
-            told = self._told.get(item)
+            told = self._announced.get(item)
             if told is None or told[0] != mark:
-                self._told[item] = mark, part.digest
+                self._announced[item] = mark, part.digest
             elif told[1] != part.digest:
                 part.sent = part.text or ""  # one version, two renderings
             if item in versions and versions[item] == mark:
@@ -414,7 +415,7 @@ class Conversation:
         return result
 
     def _name(self, part: Part) -> str:
-        """An identity for a part that brings none."""
+        """Make an identity for a part that brings none."""
         if part.place is not None:
             return part.place
         if part.source is not None:
@@ -428,9 +429,9 @@ class Conversation:
         return PlacedItem(block.role, kind, mark, name, block.item)
 
     def _tell_answer(self) -> None:
-        """What the last request answered is told behind its bill, so that the two can be held against each
-        other; it names no step, for it enters the next request's window."""
-        answer = list(takewhile(_is_answer, self._pending[: self._behind]))
+        """Tell the answer of the last request behind its bill, so that the two can be compared; it names no
+        step, as it enters the next request's window."""
+        answer = list(takewhile(_is_answer, self._pending[: self._pending_appended]))
         if answer:
             self._announce(answer, Place(self.session, self.thread, None, None))
             del self._pending[: len(answer)]
@@ -439,7 +440,7 @@ class Conversation:
         """Announce the items that are new since the last request, then what else was to be told."""
         self._announce(self._pending, place)
         self._pending.clear()
-        self._behind = 0
+        self._pending_appended = 0
         if self._later:
             self._out.extend(event(place) for event in self._later)
             self._later.clear()

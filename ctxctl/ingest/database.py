@@ -14,22 +14,23 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.ingest.build import Json
+from ctxctl.ingest.lines import WHOLE_FILE
 from ctxctl.ingest.run import Run
 from ctxctl.trace.source import Source
 
 MAGIC: Final = b"SQLite format 3\0"
 MAX_DATABASE: Final = 512 << 20
 SCHEMA: Final = 1 << 20
-"""Bytes of table definitions that detection looks at."""
+"""The most bytes of table definitions that detection looks at."""
 _TABLE: Final = 1 << 12
-"""Bytes of one of them."""
+"""The most bytes of one table's definition."""
 STEPS: Final = 200_000_000
 """Instructions of SQLite's machine after which a reading is given up: a view may be a bomb."""
 MAX_VALUE: Final = 64 << 20
-"""Bytes of the largest row; a generated column may claim any size."""
+"""The most bytes of a row; a generated column may claim any size."""
 _LEGACY: Final = b"\x01\x01"
 _LOOK: Final = 1_000_000
-"""Instructions of SQLite's machine for the table definitions of a file that nobody knows yet."""
+"""Instructions of SQLite's machine for the table definitions of a file of an unknown format."""
 _DEFINED: Final = re.compile(rb"CREATE TABLE (?:IF NOT EXISTS )?[`\"\[']?(\w+)", re.IGNORECASE)
 _DEFINITIONS: Final = "SELECT sql FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL"
 
@@ -40,11 +41,12 @@ Reader = Callable[[Run, sqlite3.Connection], Iterator[Json]]
 
 
 def read_database(run: Run, source: Source, reader: Reader, *, steps: int | None = None) -> Iterator[Json]:
-    """What `reader` makes of a database; rows are `sqlite3.Row`s.  Closes the run.
+    """Yield what `reader` makes of a database, whose rows are `sqlite3.Row`s, and close the run.
 
     What a write-ahead log beside the file holds is read with it, so that a database in use is shown as its
     program sees it.  Problems: `document-too-large`, `bad-database`.
     """
+    run.line = WHOLE_FILE
     data = _with_log(source, source.read(0, MAX_DATABASE + 1))
     if len(data) > MAX_DATABASE:
         run.problem("document-too-large", f"a database of more than {MAX_DATABASE >> 20} MiB; not read")
@@ -60,7 +62,7 @@ def read_database(run: Run, source: Source, reader: Reader, *, steps: int | None
 
 
 def first_rows(source: Source, query: str, most: int) -> list[tuple[Any, ...]]:
-    """The first rows of a query that is ours; none where the database cannot be read."""
+    """The first rows of a query of our own; none where the database cannot be read."""
     data = _with_log(source, source.read(0, MAX_DATABASE + 1))
     if len(data) > MAX_DATABASE:
         return []
@@ -181,7 +183,7 @@ def _merged(path: Path, data: bytes) -> bytes:
 
 
 def _without_views(database: sqlite3.Connection) -> None:
-    """A view in a table's place may give rows without end; no runtime has one there."""
+    """Drop the views: one in a table's place may give rows without end, and no runtime has one there."""
     for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
         quoted = str(name).replace('"', '""')
         database.execute(f'DROP VIEW "{quoted}"')

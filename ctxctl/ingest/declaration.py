@@ -32,7 +32,7 @@ class Format:
     name: str
     """As `--format` takes it."""
     title: str
-    """For people."""
+    """The name for people."""
     detect: Callable[[bytes], int]
     """How sure the first bytes of a file look like this format: 0 (not at all) to 100."""
     reader: str
@@ -51,7 +51,7 @@ class Format:
     `folder_events(folder)`.  Its events carry `source_file` (`Maker.file`)."""
     beside: str | None = None
     """Where several captures of a directory may tell the same: a function `(folder, names, report)` that
-    gives for each file what reads it as one of these."""
+    returns for each file a reader which knows of the others."""
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.about.claims) - set(FACT_NAMES))
@@ -77,7 +77,7 @@ class Format:
         return found
 
     def folder_events(self, folder: Folder, report: Report) -> Events:
-        """As `events`, of a whole directory.
+        """The same as `events`, of a whole directory.
 
         Raises UsageError (`not-a-folder-format`) for a format whose captures are files.
         """
@@ -98,7 +98,7 @@ class Format:
         return self.folder_events(source, report)
 
     def readers(self, folder: Folder, names: list[str], report: Report) -> dict[str, Importer]:
-        """By file of a directory, what reads it: this format, or what knows of the others beside it."""
+        """The reader of each file of a directory: this format, or one that knows of the others beside it."""
         if self.beside is None:
             return dict.fromkeys(names, self)
         found: dict[str, Importer] = loaded(self.beside)(folder, names, report)

@@ -1,4 +1,4 @@
-"""Reads captures that are one JSON document of any layout, damaged ones as far as they can be told.
+"""Reads captures that are one JSON document of any layout, damaged ones as far as possible.
 
 A document may be cut off, or have lines lost, doubled or cut in the middle.  In an indented document the
 indentation says what belongs where, so damage stays where it is.  Otherwise what is sound is decoded as it
@@ -89,7 +89,7 @@ _MAX_DEPTH: Final = 60
 
 
 def mended_document(text: str) -> Any:
-    """The value of a damaged document as far as it can be told; None if nothing can."""
+    """The value of a damaged document as far as it can be read; None if nothing can."""
     lines = text.split("\n")
     if len(lines) > 3 and sum(line[:1] in " \t" for line in lines[1:-1]) > len(lines) // 2:
         return _indented(lines)
@@ -247,7 +247,7 @@ def _between(text: str, at: int) -> int:
 
 
 def _unescaped(text: str) -> str:
-    """What a string says that is not closed, or not sound; an escape that is cut off is shown as U+FFFD."""
+    """The text of a string that is not closed, or damaged; an escape that is cut off becomes U+FFFD."""
     return _ESCAPE.sub(_character, text)
 
 

@@ -2,18 +2,32 @@
 
 What a format can tell at best is declared (`about.About`); the measurement counts what one capture told.
 Where the capture has something that looks like the fact, and the importer did not take it, the fact is
-`not understood`: only a measurement says so.
+`not understood`: only the measurement can say so.
+
+At the end of an import, `measure` looks in the file for facts that the import lacks, and reports what was not
+understood.  `UnchangedWindows` reports an import in which no request differs from the first, though tools
+were called in between.  `ProblemLimit` bounds what an import says of a file that is wrong on every line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
 
-from ctxctl.ingest.about import FACT_NAMES, IN_USAGE, About, Level
+import orjson
+
+from ctxctl.ingest.about import FACT_NAMES, FACTS, IN_USAGE, About, Level
 from ctxctl.ingest.build import Json
+from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.lines import Report, ignore_problem, lines
+from ctxctl.ingest.second_look import SecondLook, Sighting, look_again
 from ctxctl.ingest.understood import Understood
 from ctxctl.model import vocab
+from ctxctl.model.problem import Problem
+from ctxctl.trace.source import Source
 
 _OF_KIND: Final = {
     "system_prompt": "system_prompt",
@@ -31,7 +45,7 @@ _STANDING: Final = ("system_prompt", "tool_definitions")
 SOUGHT: Final = ("system_prompt", "tool_definitions", "model", *IN_USAGE)
 """Facts that the file is looked through for, before it is said that they are not recorded."""
 _OF_THE_FORMAT: Final = ("threads", "wrapper")
-"""Facts that every request of a format tells or none does."""
+"""Facts that either every request of a format tells, or none."""
 
 
 class Meter:
@@ -50,10 +64,10 @@ class Meter:
         )
         self._counts: dict[str, dict[str, int]] = {}
         self._billed_model = False
-        """Whether a bill names its model: then that was taken, be it of no request."""
+        """Whether a bill names its model: then the model was taken, even if no request has it."""
         self._standing: dict[tuple[str | None, str | None], dict[str, Level]] = {}
         self._unsent: dict[str, dict[tuple[bool, bool], int]] = {}
-        """By event type, what was put together or offered: whether it names its turn, and its time."""
+        """By event type, how many assemblies or surfaces name their turn, and have a time."""
         self._handlers: dict[str, Callable[[Json, Json], None]] = {
             vocab.ITEM_ADDED: self._item,
             vocab.ITEM_UPDATED: self._item,
@@ -111,7 +125,7 @@ class Meter:
         Of a capture without requests, those that its format can tell, the messages among them.
         """
         told = {fact for fact, levels in self._counts.items() if set(levels) - {Level.NOT_RECORDED.value}}
-        # What was announced anywhere was taken, be it of no request.
+        # What was announced anywhere was taken, even if no request has it.
         told |= {fact for known in self._standing.values() for fact in known}
         told |= {"model"} if self._billed_model else set()
         if self.requests:
@@ -195,7 +209,7 @@ class Meter:
             self._add(fact, known.get(fact, Level.NOT_RECORDED))
 
     def _note_place(self, event: Json) -> None:
-        """Remember a place for the case that nothing tells of requests."""
+        """Remember a place, in case nothing tells of requests."""
         if not self.requests:
             found = self._unsent.setdefault(event["event_type"], {})
             place = _told_place(event)
@@ -237,3 +251,266 @@ def _level(marks: Json) -> Level:
     if marks.get("simulated"):
         return Level.SIMULATED
     return Level.DERIVED if marks.get("derived") else Level.NATIVE
+
+
+_ASKS: Final = {fact.name: fact.name.replace("_", " ") for fact in FACTS}
+
+
+def measure(
+    source: Source | Folder, meter: Meter, account: Understood, found: list[Problem], report: ProblemLimit
+) -> Json:
+    """Report what was not understood; return the fields of the event that says what the capture held of each
+    fact.
+
+    Where nothing was made of the capture, and the importer said why, that is enough.
+
+    `found`: further problems of the import as a whole.  Problems: `not-understood`, `unknown-type`,
+    `newer-version`, and those.
+    """
+    missing = tuple(fact for fact in meter.missing() if fact not in account.explained)
+    seen = look_again(source, missing, meter.beside(missing)) if missing else SecondLook({}, 0, 0)
+    told = [] if meter.empty and report.said_any else _by_place(seen)
+    for problem in report.held():
+        held_text = [problem.message, f"looked at {inventory(source)}"]
+        held_text += [f"not understood: {', '.join(map(_named, seen.hits.values()))}"] * bool(seen.hits)
+        report(Problem(problem.line, problem.byte, problem.slug, "; ".join(held_text)))
+    for problem in (*account.problems(), *map(_not_understood, told), *found):
+        report(problem)
+    return {
+        "requests": meter.requests,
+        "facts": meter.measured(seen.hits),
+        "understood": _account_fields(source, account, seen, missing),
+    }
+
+
+def _account_fields(
+    source: Source | Folder, account: Understood, seen: SecondLook, missing: tuple[str, ...]
+) -> Json:
+    held = account.held
+    return {
+        "bytes": _size(source),
+        "not_understood": account.bytes,
+        "unknown_records": account.types(),
+        "newer_version": account.newer,
+        "held_against": held.newest or None if held is not None else None,
+        "looked_for": [*missing],
+        "looked_at": seen.looked if missing else None,
+        "places": {
+            fact: {"key": hit.key, "line": hit.line, "file": hit.file} for fact, hit in seen.hits.items()
+        },
+    }
+
+
+def _by_place(seen: SecondLook) -> list[list[Sighting]]:
+    """Group the hits by place: a bill that was not taken is one problem, and not one for each of its
+    counts."""
+    by: dict[tuple[str | None, str], list[Sighting]] = {}
+    for hit in sorted(seen.hits.values(), key=lambda hit: (hit.file or "", hit.line)):
+        object_of = hit.key.rpartition(".")[0] if hit.fact in IN_USAGE else hit.key
+        by.setdefault((hit.file, object_of), []).append(hit)
+    return [*by.values()]
+
+
+def _not_understood(hits: list[Sighting]) -> Problem:
+    first = hits[0]
+    named = ", ".join(map(_named, hits))
+    file = f"{first.file}: " if first.file is not None else ""
+    message = f"{file}this looks like {named}, which was not taken from here: not understood"
+    return Problem(first.line, first.byte, "not-understood", message)
+
+
+def _named(hit: Sighting) -> str:
+    return f"{_ASKS[hit.fact]} ({hit.key or 'the outermost list'}, line {hit.line:,})"
+
+
+def _size(source: Source | Folder) -> int:
+    """The bytes of the capture; of a directory, those of all its files."""
+    if isinstance(source, Source):
+        return source.size
+    total = 0
+    for name in source.files:
+        try:
+            total += Path(source.path, name).stat().st_size
+        except OSError:
+            continue
+    return total
+
+
+_MOST_LINES: Final = 2_000
+_MOST_BYTES: Final = 4 << 20
+_NAMED: Final = 8
+_LONGEST: Final = 60
+_KINDS: Final = ("type", "kind", "event", "event_type", "role")
+
+
+def inventory(source: Source | Folder) -> str:
+    """What was looked at, such as `3 records (system 1, result 2; keys type, usage)`.
+
+    Of a long file only the beginning is counted, and the words say so.
+    """
+    if isinstance(source, Folder):
+        return f"{len(source.files):,} files"
+    records, whole = _records(source)
+    if not records:
+        return f"{source.size:,} bytes that are no JSON"
+    kinds = Counter(kind for kind in map(_kind, records) if kind)
+    keys = dict.fromkeys(key[:_LONGEST] for record in records for key in record)
+    told = [", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common(_NAMED))] if kinds else []
+    told.append(f"keys {', '.join(islice(keys, _NAMED))}{', …' if len(keys) > _NAMED else ''}")
+    several = "record" if len(records) == 1 else "records"
+    return f"{'' if whole else 'the first '}{len(records):,} {several} ({'; '.join(told)})"
+
+
+def _records(source: Source) -> tuple[list[dict[str, Any]], bool]:
+    """The objects of the lines, or of the document, and whether that is all of them."""
+    data = source.read(0, _MOST_BYTES)
+    if len(data) == source.size and (found := _loaded(data)) is not None:
+        return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)], True
+    found_lines = list(islice(_objects(source), _MOST_LINES + 1))
+    return found_lines[:_MOST_LINES], len(found_lines) <= _MOST_LINES
+
+
+def _objects(source: Source) -> Iterator[dict[str, Any]]:
+    for line in lines(source, ignore_problem):
+        if line.offset > _MOST_BYTES:
+            return
+        value = _loaded(line.data)
+        if isinstance(value, dict):
+            yield value
+
+
+def _loaded(data: bytes) -> Any:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _kind(record: dict[str, Any]) -> str | None:
+    found = next((record[key] for key in _KINDS if isinstance(record.get(key), str)), None)
+    return found[:_LONGEST] if found is not None else None
+
+
+_RESULT: Final = "tool_result"
+_CALL: Final = "tool_call"
+_THREADS: Final = 1000
+_ITEMS: Final = 10_000
+
+
+class UnchangedWindows:
+    """Watches the events of one import until a window changes; constant work and memory an event."""
+
+    def __init__(self) -> None:
+        self.changed = False
+        """Whether a request differed from the first of all; nothing more needs to be seen then."""
+        self._later_requests = 0
+        """The number of requests that are not the first of their thread."""
+        self._calls = self._results = 0
+        self._first: dict[str, list[Any]] = {}
+        """By thread, the window of its first request."""
+        self._result_in_window = False
+        """Whether a result of a tool stands in a window."""
+        self._items: set[str] = set()
+
+    def see(self, event: Json) -> None:
+        """Take one event into account; it is not changed."""
+        kind, data = event.get("event_type"), event.get("data")
+        if not isinstance(data, dict):
+            return
+        if kind == vocab.ITEM_ADDED:
+            self._item(data)
+        elif kind == vocab.ASSEMBLY_CREATED and data.get("target", vocab.MODEL) == vocab.MODEL:
+            self._assembly(f"{event.get('session_id')}/{event.get('thread_id')}", data)
+
+    def _item(self, data: Json) -> None:
+        what = data.get("context_kind")
+        self._calls += what == _CALL
+        if what == _RESULT:
+            self._results += 1
+            if isinstance(data.get("item_id"), str) and len(self._items) < _ITEMS:
+                self._items.add(data["item_id"])
+
+    def _assembly(self, thread: str, data: Json) -> None:
+        metadata = data.get("metadata")
+        marks = metadata.get("ctxctl") if isinstance(metadata, dict) else None
+        marks = marks if isinstance(marks, dict) else {}
+        told = data.get("ordered_blocks")
+        blocks = [block for block in told if isinstance(block, dict)] if isinstance(told, list) else []
+        named = (block.get("block_id") for block in blocks)
+        self._result_in_window = self._result_in_window or any(
+            isinstance(name, str) and name in self._items for name in named
+        )
+        refs = [block.get("item_refs") for block in blocks]
+        first = self._first.get(thread)
+        if first is None:
+            self._first[thread] = refs
+            self.changed = len(self._first) > _THREADS
+            return
+        self._later_requests += 1
+        self.changed = bool(marks.get("splices")) if "base" in marks else refs != first
+
+    def problems(self) -> list[Problem]:
+        """One problem where all requests have one window, and results of tools are in none."""
+        if (
+            self.changed
+            or self._result_in_window
+            or not (self._later_requests and self._calls and self._results)
+        ):
+            return []
+        requests = self._later_requests + len(self._first)
+        message = (
+            f"every one of {requests:,} requests has the window of the first, and the capture tells of "
+            f"{self._calls:,} tool calls and {self._results:,} results that are in none: "
+            "their order was not understood"
+        )
+        return [Problem(0, 0, "same-window", message)]
+
+
+EMPTY: Final = "no-model-calls"
+"""The problem that is held back until the whole file was looked at."""
+KEPT: Final = 10_000
+"""The most problems of one kind that are reported one by one."""
+
+
+class ProblemLimit:
+    """Takes problems and passes the first ones of each kind on; `finish` tells how many more there were.
+
+    It is the `report` that an importer gets, and carries the account of what it did not understand.
+    """
+
+    def __init__(self, report: Report, understood: Understood | None = None) -> None:
+        self.understood = understood or Understood()
+        self._report = report
+        self._seen: Counter[str] = Counter()
+        self._held: list[Problem] = []
+        self._releasing = False
+        self._last: dict[str, Problem] = {}
+
+    def __call__(self, problem: Problem) -> None:
+        """Take one problem in, and pass it on unless there were too many of its kind."""
+        if problem.slug == EMPTY and not self._releasing:
+            self._held.append(problem)
+            return
+        self._seen[problem.slug] += 1
+        if self._seen[problem.slug] <= KEPT:
+            self._report(problem)
+        else:
+            self._last[problem.slug] = problem
+
+    @property
+    def said_any(self) -> bool:
+        """Whether any problem was taken."""
+        return bool(self._seen or self._held or self._releasing)
+
+    def held(self) -> list[Problem]:
+        """Take out the problems that say that there is nothing to replay, which are reported at the end with
+        what was looked at."""
+        held, self._held, self._releasing = self._held[:KEPT], [], True
+        return held
+
+    def finish(self) -> None:
+        """Report, at the place of the last one of each kind, how many were left out."""
+        for slug, last in self._last.items():
+            more = self._seen[slug] - KEPT
+            self._report(Problem(last.line, last.byte, slug, f"{more} more of this kind up to here"))
+        self._last.clear()

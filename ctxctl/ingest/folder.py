@@ -24,7 +24,7 @@ class Folder:
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
-        """As the user typed it."""
+        """The path as the user typed it."""
         self.path = path
         self.files: tuple[str, ...] = tuple(sorted(_listed(path)))
         """Paths relative to the folder, `/`-separated, sorted; at most `MAX_FILES`, `MAX_DEPTH` deep."""
@@ -48,7 +48,7 @@ class Importer(Protocol):
     """Reads the captures of one format."""
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """See `formats.declaration.Format`."""
+        """See `ctxctl.ingest.declaration.Format`."""
         ...
 
 
@@ -57,7 +57,7 @@ def read_several(
 ) -> Iterator[dict[str, Any]]:
     """The events of a directory's captures, one after the other; ids and sessions are told apart.
 
-    Problems name the file.  A session that an earlier file told of already becomes a session of its own.
+    Problems name the file.  A session that an earlier file has told already becomes a session of its own.
     Sessions end with their file, so that a replay finishes their last steps there.
     """
     taken: dict[str, int] = {}
@@ -106,7 +106,8 @@ class _Named:
 
 
 def told_apart(event: dict[str, Any], session: str, number: int) -> dict[str, Any]:
-    """An event of one of several captures: its own id, and a session where its runtime knows none."""
+    """An event of one of several captures, with an id of its own, and with a session where its runtime knows
+    none."""
     event = {"session_id": session, **event}
     if "event_id" in event:
         event["event_id"] = f"{number}:{event['event_id']}"

@@ -1,4 +1,5 @@
-"""Which items of a request are those of the one before: the one rule for all importers (DESIGN section 2).
+"""Decides which items of a request are those of the one before: the one rule for all importers (DESIGN
+section 2).
 
 An id of the runtime is the identity, and so is a source; where several pieces share one, and where a piece
 has neither, what stands verbatim on both sides (the same role and digest) in the same order is the same item:
@@ -18,8 +19,8 @@ from ctxctl.listdiff import Run, Work, solve
 _FORMS: Final = frozenset(
     ("image", "reasoning", "system_prompt", "tool_call", "tool_definition", "tool_result")
 )
-"""Kinds that are another thing in a request, also where their texts are equal; the others are readings of one
-text in a message, and may change when more is known of it (a prompt that turns out to be a summary)."""
+"""Kinds that make two pieces different items even if their texts are equal. The other kinds are readings of a
+message's text, which may change when more is known of it (a prompt that turns out to be a summary)."""
 
 _Key = tuple[str, ...]
 
@@ -34,7 +35,7 @@ class PlacedItem(NamedTuple):
     name: str
     """Its id or source, which others may have too; empty where it has none."""
     item: str = ""
-    """Its identity; empty where that is asked for."""
+    """Its identity; empty where that is to be found."""
 
 
 def aligned_identities(
@@ -42,7 +43,7 @@ def aligned_identities(
 ) -> dict[int, str]:
     """The identities of what is in `after`, by its index, as far as they are those of `before`; each once.
 
-    Work is bounded (`ctxctl.listdiff`); in histories too long for it fewer pieces may be known again.
+    Work is bounded (`ctxctl.listdiff`); in histories too long for it, fewer pieces may be recognised.
 
     Args:
         before: The window of the request before, with identities.
@@ -50,26 +51,26 @@ def aligned_identities(
         afresh: A compaction or a new root lies between: of what has no name only what stands in order stays.
     """
     shared = {one.name for one in after if one.name}.intersection(one.name for one in before)
-    found = _standing(before, after, shared)
+    found = _match_in_order(before, after, shared)
     given = set(found.values())
     if shared:
         named = [(one.name,) if one.name in shared else None for one in before]
-        _in_turn(before, named, [(one.name,) if one.name else None for one in after], found, given)
+        _match_by_key(before, named, [(one.name,) if one.name else None for one in after], found, given)
     if not afresh:
         held = [(one.role, one.kind, one.mark) if one.name not in shared else None for one in before]
         moved = [(one.role, one.kind, one.mark) if not one.name else None for one in after]
-        _in_turn(before, held, moved, found, given)
+        _match_by_key(before, held, moved, found, given)
     return found
 
 
-def _in_turn(
+def _match_by_key(
     before: Sequence[PlacedItem],
     held: Iterable[_Key | None],
     wanted: Iterable[_Key | None],
     found: dict[int, str],
     given: set[str],
 ) -> None:
-    """Give what has none yet an identity that is left under the same key, oldest first."""
+    """Give each piece without an identity one that is left under the same key, oldest first."""
     left: dict[_Key, deque[str]] = {}
     for one, key in zip(before, held, strict=True):
         if key is not None and one.item not in given:
@@ -83,8 +84,10 @@ def _in_turn(
                 found[at] = item
 
 
-def _standing(before: Sequence[PlacedItem], after: Sequence[PlacedItem], shared: set[str]) -> dict[int, str]:
-    """What stands verbatim, in order."""
+def _match_in_order(
+    before: Sequence[PlacedItem], after: Sequence[PlacedItem], shared: set[str]
+) -> dict[int, str]:
+    """The identities of what stands in both windows verbatim and in order."""
     old: list[Hashable] = [_key(one, shared) or f"<{at}" for at, one in enumerate(before)]
     new: list[Hashable] = [
         (_key(one, shared) if not one.name or one.name in shared else None) or f">{at}"
@@ -104,9 +107,9 @@ def _standing(before: Sequence[PlacedItem], after: Sequence[PlacedItem], shared:
 
 
 def _key(one: PlacedItem, shared: set[str]) -> _Key | None:
-    """What is compared; None for what is like nothing else, as its content is not known.
+    """The key by which a piece is compared; None for one that is like no other, as its content is not known.
 
-    What has a name that both sides have is only like what has that name too.
+    A piece whose name both sides have is only like one with that name.
     """
     if not one.mark:
         return None

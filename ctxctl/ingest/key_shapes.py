@@ -1,8 +1,9 @@
-"""What looks like a fact of context assembly in a JSON value of any layout, and under which key it stands.
+"""Finds what looks like a fact of context assembly in a JSON value of any layout, and the key under which it
+stands.
 
-Used where an importer found nothing of a fact: before that is called not recorded.  Keys are compared by
-their words, so that `input_tokens`, `inputTokens` and `INPUT_TOKENS` are one.  What a tool was given or gave
-back is no fact of the request, whatever it looks like, and is passed over.
+It is used where an importer found nothing of a fact, before that is called not recorded.  Keys are compared
+by their words, so that `input_tokens`, `inputTokens` and `INPUT_TOKENS` are one.  What a tool was given or
+gave back is no fact of the request, whatever it looks like, and is passed over.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 MOST_NODES: Final = 50_000
-"""Values that one look visits: some hundredths of a second."""
+"""The most values that one look visits, which takes some hundredths of a second."""
 _LONGEST_NESTED: Final = 4 << 20
-"""Bytes of a string that is opened to see whether it is JSON itself."""
+"""The most bytes of a string that is opened to see whether it is JSON itself."""
 _EVENTS: Final = 64
-"""Events of a stream's text that are opened at its beginning, and as many at its end."""
+"""The most events of a stream's text that are opened at its beginning, and at its end."""
 _DEPTH: Final = 60
 _SHOWN: Final = 160
-"""Characters of a key's path."""
+"""The most characters of a key's path."""
 _LEAST_PROMPT: Final = 40
 """Characters from which a text under a telling key is a system prompt and not a name, a mode or a hash."""
 _LONGEST_NAME: Final = 120
@@ -123,7 +124,7 @@ _BODY: Final = (
 )
 _TOOL_TYPE: Final = re.compile(r"tool|function|exec|command|shell", re.IGNORECASE)
 _SPOKEN: Final = ("content", "text", "parts", "thinking", "reasoning", "summary")
-"""Where a message keeps what was said: text there is never opened as JSON."""
+"""Keys under which a message keeps what was said: text there is never opened as JSON."""
 
 
 class FoundFact(NamedTuple):
@@ -131,7 +132,7 @@ class FoundFact(NamedTuple):
 
     fact: str
     keys: tuple[str, ...]
-    """From the outermost key to the one that tells; places in lists are left out."""
+    """The keys from the outermost to the telling one; places in lists are left out."""
     member: tuple[dict[str, Any], str] | None = None
     """The object that holds the telling key, and the key; of what stands in a string, those of the string."""
 
@@ -260,7 +261,7 @@ def _members(fields: dict[str, Any], node: _Node) -> Iterator[_Node]:
 
 
 def _nested(text: str) -> Iterator[Any]:
-    """The JSON values that a string holds: one, or those of the events of a stream."""
+    """The JSON values in a string: one, or those of the events of a stream."""
     start = text[:64].lstrip()
     if start[:1] in ("{", "["):
         value = _loaded(text)
@@ -355,7 +356,7 @@ def _is_tool(value: Any) -> bool:
 
 
 def _is_tool_table(value: dict[str, Any]) -> bool:
-    """Tools by name: an object whose members are all a description with a schema."""
+    """Whether an object is a table of tools by name: each member is a description with a schema."""
     members = [*value.values()][:3]
     return bool(members) and all(
         isinstance(one, dict)

@@ -6,7 +6,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -37,10 +37,18 @@ class Line(NamedTuple):
     """One line without its line end."""
 
     number: int
-    """1-based."""
+    """The number of the line, from 1 on."""
     offset: int
     """Byte offset of its first byte in the (decompressed) file."""
     data: bytes
+
+
+WHOLE_FILE: Final = Line(1, 0, b"")
+"""The place of what a file holds as a whole: a document, a database, one body."""
+
+
+def ignore_problem(_problem: Problem) -> None:
+    """A `Report` for a second pass over a file: the first one has told, or will tell, what is wrong in it."""
 
 
 def lines(source: Source, report: Report) -> Iterator[Line]:
@@ -86,7 +94,7 @@ def values(
                 yield first, value
             return
     loads = orjson.loads
-    ahead = _Ahead(first, stream)
+    ahead = _LookAhead(first, stream)
     for line in ahead:
         data = line.data
         if skip is not None and line is not first and skip(data):
@@ -102,7 +110,7 @@ def values(
             if not found:
                 account_of(report).lost(len(data))
             if len(found) > 1:
-                # Each value would be looked for in the whole line again.
+                # Without the check, each value would be looked for in the whole line again.
                 line = line._replace(data=b"")
             for value in found:
                 yield line, value
@@ -110,8 +118,8 @@ def values(
             yield line, value
 
 
-class _Ahead:
-    """Lines, of which some may be looked at before their turn."""
+class _LookAhead:
+    """Lines with a look-ahead."""
 
     def __init__(self, first: Line, lines: Iterator[Line]) -> None:
         self._waiting = deque([first])
@@ -128,9 +136,11 @@ class _Ahead:
             yield line
 
     def join(self, line: Line) -> Any:
-        """The array or object that a line begins and later ones end; None where they do not, and stay.
+        """Take the array or object that a line begins and later lines end; None, and nothing taken, where
+        they do not.
 
-        No line of one ends within a string.  Looks no further than `MAX_JOINED` bytes, or a whole record.
+        No line of such a value ends within a string.  Looks no further than `MAX_JOINED` bytes, or a whole
+        record.
         """
         depth = nesting_balance(line.data)
         parts, size, at = [line.data], len(line.data), 0
@@ -184,7 +194,7 @@ def values_of_line(line: Line, report: Report) -> list[Any]:
 
 
 def salvage(line: Line, report: Report) -> list[Any]:
-    """What can be read of a line that is not one valid JSON document; says at which byte it went wrong.
+    """What can be read of a line that is not one valid JSON document; reports at which byte it went wrong.
 
     Beside the repairs of `trace.salvage`, several records glued on one line are taken apart, and a record
     that is cut short by the next one is skipped.

@@ -11,19 +11,19 @@ from typing import Any, Final
 import orjson
 
 OUTLINED: Final = 16 << 20
-"""Bytes of a file that an outline is made of, at most."""
+"""The most bytes of a file of which an outline is made."""
 _LINES: Final = 20
 _TEXT: Final = 80
 _CODED: Final = 2000
-"""Characters of a text without blanks that are kept: it may be base64, which its beginning tells."""
+"""The most characters that are kept of a text without blanks: it may be base64, which its beginning tells."""
 _DEPTH: Final = 8
 _WIDE: Final = 200
-"""Fields of the outer objects that are kept."""
+"""The most fields of an outer object that are kept."""
 _NARROW: Final = 24
 _OUTER: Final = 4
-"""Levels that are outer: a list of pairs of envelopes with the bodies in them."""
+"""The number of outer levels: a list of pairs of envelopes with the bodies in them."""
 _MOST: Final = 32_000
-"""Characters in all, about."""
+"""The size of the outline in characters, about."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 

@@ -1,4 +1,5 @@
-"""What importers make of a request's pieces before these have an identity, and of native values and times."""
+"""What importers make of a request's pieces before these have an identity, and helpers for native values and
+times."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ class Part:
         """Identity; empty until a conversation gives one."""
         self.source = source
         self.place: str | None = None
-        """Where it stands in a history that only grows: the derived identity where there is no key."""
+        """Its place in a history that only grows, which is the derived identity where there is no key."""
         self.title = title
         self.native = native
         """The runtime's own fields that have no other home; kept under `metadata.native`."""
@@ -74,19 +75,19 @@ class Part:
         """Line of the foreign file; 0: the request's."""
         self.time: str | None = None
         self.text = text
-        """Given up once the item was emitted."""
+        """The text, dropped once the item was emitted."""
         self.digest = build.digest_of(text) if text is not None else None
-        """SHA-256 hex of the text."""
+        """The SHA-256 of the text in hex."""
         self.version = version
-        """As the runtime gives it; None: the text's digest is the version."""
+        """The version that the runtime gives; None where the text's digest is the version."""
         self.estimate = estimate
-        """The runtime's own token count of it, where recorded."""
+        """The runtime's own count of its tokens, where recorded."""
         self.truncated = truncated
-        """It was cut or blanked to fit."""
+        """Whether it was cut or blanked to fit."""
         self.derived = derived
-        """The text was put together from several native facts."""
+        """Whether the text was put together from several native facts."""
         self.wire = wire
-        """Where it stands in the request's JSON (`formats.wire.slots`); a fact of the placement."""
+        """Where it stands in the request's JSON (`providers.dialects.slots`); a fact of the placement."""
         self.sent = ""
         """The text as it was sent here, where the item was told in another rendering of the same version."""
         self.data = data
@@ -104,7 +105,7 @@ class Part:
         self.text, self.digest, self.version = text, build.digest_of(text), None
 
     def block(self) -> build.Block:
-        """Its placement in a window."""
+        """Make its placement in a window."""
         mark = self.mark
         ref = f"{self.item}@{mark}" if mark else self.item
         return build.Block(
@@ -112,7 +113,7 @@ class Part:
         )
 
     def record(self, *, derived_identity: bool) -> Json:
-        """Its `context_item`, text inline."""
+        """Make its `context_item`, with the text inline."""
         made = build.bare_item(self.item, self.kind, self.text)
         if self.title is not None:
             made["title"] = self.title
@@ -181,7 +182,7 @@ def string(value: Any) -> str | None:
 
 
 LIMIT: Final = 100
-"""Levels that an importer takes over; a trace keeps 200, its own wrapping included."""
+"""The most levels that an importer takes over; a trace keeps 200, its own wrapping included."""
 _DEEPER: Final = "…"
 
 
@@ -238,7 +239,7 @@ def _cut(value: Any, depth: int) -> Any:
 
 
 def moment(value: Any) -> str | None:
-    """A native time as RFC 3339 in UTC: text as it is, seconds or milliseconds since 1970 converted."""
+    """A native time as RFC 3339: text as it is, seconds or milliseconds since 1970 converted to UTC."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     if isinstance(value, str):

@@ -15,7 +15,7 @@ from ctxctl.trace.source import Source
 
 _NOWHERE = Line(0, 0, b"")
 _LOST = ("unknown-record", "not-a-record")
-"""Problems of a record that is passed over whole: its bytes are not understood."""
+"""Problems of a record that is left out whole, so that its bytes are not understood."""
 
 
 class Run:
@@ -38,7 +38,7 @@ class Run:
         self.threads: dict[tuple[str | None, str | None], Conversation] = {}
         self._report = report
         self.understood = understood.account_of(report)
-        """The account of what of the capture was not understood."""
+        """The account of what was not understood of the capture."""
 
     def problem(self, slug: str, message: str, line: Line | None = None) -> None:
         """Report something wrong at the line that is being read."""
@@ -60,7 +60,7 @@ class Run:
         """The JSON objects of a file of JSON lines (or of one document); sets `line`, reports the rest.
 
         Lines that `skip` says yes to, by their bytes, are not parsed.  Records of a type that the importer
-        does not declare (`fidelity.HeldAgainst`) are handed on too, and counted.
+        does not declare (`about.HeldAgainst`) are handed on too, and counted.
         """
         key, known = self.understood.key, self.understood.known
         for line, value in values(source, self.report, skip):
@@ -89,7 +89,7 @@ class Run:
         return found
 
     def emit(self, event_type: str, data: Json, place: Place | None = None) -> None:
-        """An event of the line that is being read."""
+        """Emit an event of the line that is being read."""
         self.out.append(self.make.event(event_type, data, place or Place(self.session), self.line.number))
 
     def opened(self, **told: Any) -> None:

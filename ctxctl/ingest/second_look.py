@@ -24,19 +24,19 @@ from ctxctl.trace.source import Source
 
 HEAD: Final = 3 << 20
 TAIL: Final = 1 << 20
-"""Bytes of JSON lines that are looked through at the beginning of a file, and at its end."""
-OPENED: Final = 1 << 20
-"""Bytes of such lines that are parsed; a quarter of them is kept for the end."""
-DOCUMENT: Final = 4 << 20
+"""The most bytes of JSON lines that are looked through at the beginning of a file, and at its end."""
+PARSED: Final = 1 << 20
+"""The most bytes of such lines that are parsed; a quarter of these is kept for the end."""
+MAX_DOCUMENT: Final = 4 << 20
 """Bytes of the largest JSON document, and of the largest database, that is opened."""
-TEXT: Final = 1 << 20
-"""Bytes of other text that are looked through."""
-FAR: Final = 16 << 20
-"""Bytes of all files of a directory."""
+MAX_TEXT: Final = 1 << 20
+"""The most bytes of other text that are looked through."""
+MAX_FOLDER: Final = 16 << 20
+"""The most bytes that are looked through of all files of a directory."""
 _SNIFF: Final = 1 << 16
 _MOST_FILES: Final = 64
 _ROWS: Final = 256
-"""Rows of each table of a database."""
+"""The most rows that are looked through of each table of a database."""
 _NEEDLES: Final = {
     "system_prompt": (b"system", b"instruction", b"developer"),
     "tool_definitions": (b"schema", b"parameters"),
@@ -82,7 +82,7 @@ class Sighting(NamedTuple):
 
 
 class SecondLook(NamedTuple):
-    """What was looked at, and found."""
+    """What a look through a capture found."""
 
     hits: dict[str, Sighting]
     """By fact, the first place."""
@@ -97,7 +97,7 @@ def look_again(
 ) -> SecondLook:
     """Look for facts in a capture; nothing in it raises, and a bounded part of it is read.
 
-    `beside`: by fact, keys that are known to be something else (`fidelity.Claim`).
+    `beside`: by fact, keys that are known to be something else (`about.Claim`).
     """
     search = _Search(facts, beside)
     if isinstance(source, Source):
@@ -123,7 +123,7 @@ class _Search:
         self.hits: dict[str, Sighting] = {}
         self.looked = 0
         self._facts = facts
-        self._eye = FactFinder(facts)
+        self._finder = FactFinder(facts)
         self._beside = {fact: tuple(f"{key}." for key in keys) for fact, keys in beside.items() if keys}
         self._opened = 0
         self._needles = {fact: _NEEDLES[fact] for fact in facts if fact in _NEEDLES}
@@ -131,7 +131,7 @@ class _Search:
     @property
     def wanted(self) -> bool:
         """Whether something is still to be found, and something left to spend on it."""
-        return len(self.hits) < len(self._facts) and self.looked < FAR and self._eye.left > 0
+        return len(self.hits) < len(self._facts) and self.looked < MAX_FOLDER and self._finder.left > 0
 
     def file(self, source: Source, name: str | None) -> None:
         """Look through one file."""
@@ -139,17 +139,17 @@ class _Search:
         if head.startswith(database.MAGIC):
             self._database(source, name)
         elif head[:1] not in (b"{", b"["):
-            self._text(source, name)
+            self._look_through_text(source, name)
         elif _is_lines(head):
             self._lines(source, name)
-        elif source.size > DOCUMENT:
+        elif source.size > MAX_DOCUMENT:
             # One document, or lines of which each is very long.
-            (self._lines if b"\n{" in source.read(0, HEAD) else self._text)(source, name)
+            (self._lines if b"\n{" in source.read(0, HEAD) else self._look_through_text)(source, name)
         elif not self._document(source, name):
             self._lines(source, name)
 
     def _take(self, value: Any, line: Line, file: str | None, lead: str = "") -> None:
-        for one in self._eye.find(value):
+        for one in self._finder.find(value):
             if one.fact not in self.hits and not self._is_beside(one.fact, ".".join(one.keys)):
                 self._needles.pop(one.fact, None)
                 key = f"{lead}{one.path}"
@@ -166,7 +166,7 @@ class _Search:
 
     def _document(self, source: Source, name: str | None) -> bool:
         """Whether the file is one JSON document."""
-        data = source.read(0, DOCUMENT).lstrip(b"\xef\xbb\xbf")
+        data = source.read(0, MAX_DOCUMENT).lstrip(b"\xef\xbb\xbf")
         try:
             value = orjson.loads(data) if self._telling(data) else None
         except orjson.JSONDecodeError:
@@ -177,13 +177,15 @@ class _Search:
 
     def _lines(self, source: Source, name: str | None) -> None:
         whole = source.size <= HEAD + TAIL
-        self._stretch(
-            source, 0, source.size if whole else HEAD, OPENED if whole else OPENED - OPENED // 4, name
+        self._look_through_part(
+            source, 0, source.size if whole else HEAD, PARSED if whole else PARSED - PARSED // 4, name
         )
         if not whole and self.wanted:
-            self._stretch(source, source.size - TAIL, TAIL, OPENED // 4, name)
+            self._look_through_part(source, source.size - TAIL, TAIL, PARSED // 4, name)
 
-    def _stretch(self, source: Source, start: int, size: int, opened: int, name: str | None) -> None:
+    def _look_through_part(
+        self, source: Source, start: int, size: int, opened: int, name: str | None
+    ) -> None:
         """Open the telling lines of a part of the file; what is torn at its ends is no JSON, and skipped."""
         data = source.read(start, size)
         offset, number = start, 1 if start == 0 else 0
@@ -213,9 +215,9 @@ class _Search:
         number = 1 + sum(source.read(at, min(_BLOCK, line.offset - at)).count(b"\n") for at in ahead)
         self.hits = {fact: hit if hit.line else hit._replace(line=number) for fact, hit in self.hits.items()}
 
-    def _text(self, source: Source, name: str | None) -> None:
+    def _look_through_text(self, source: Source, name: str | None) -> None:
         """YAML, Markdown and other text: keys by their spelling, one at a time."""
-        data = source.read(0, TEXT)
+        data = source.read(0, MAX_TEXT)
         self.looked += len(data)
         for fact in self._facts:
             match = re.search(_PLAIN[fact], data, re.IGNORECASE) if fact not in self.hits else None
@@ -230,13 +232,13 @@ class _Search:
                 )
 
     def _database(self, source: Source, name: str | None) -> None:
-        if source.size > DOCUMENT:
+        if source.size > MAX_DOCUMENT:
             return
         self.looked += source.size
         with closing(database.rows_of_tables(source, _ROWS)) as rows:
             for table, number, fields in rows:
                 self._take(fields, Line(number, 0, b""), name, f"{table}.")
-                if not self._needles or self._eye.left <= 0:
+                if not self._needles or self._finder.left <= 0:
                     return
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -14,7 +15,8 @@ _TOKEN = re.compile(rb'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"[ \t]*(:)?|([{}\[\]])|("
 _DEPTH: Final = 6
 _VALUE: Final = 80
 _MOST: Final = 2500
-"""Tokens looked at: a layout shows itself within the first records, and each token costs a microsecond."""
+"""The most tokens that are looked at: a layout shows within the first records, and each token costs a
+microsecond."""
 _BOM: Final = b"\xef\xbb\xbf"
 _BLANK: Final = b"\0 \t\r\n"
 
@@ -74,7 +76,7 @@ def layout_of_head(head: bytes) -> Layout:
             is_array = mark == b"["
             if is_array:
                 here = f"{here.removesuffix('.')}[]."
-            # What lies deeper is not told of, and its path would cost with each level.
+            # What lies deeper is left out, as its path would cost with each level.
             stack.append(here if len(stack) < _DEPTH else "")
             arrays.append(is_array)
         elif stack:
@@ -98,6 +100,15 @@ _LINES: Final = 20
 def text_of_head(head: bytes) -> bytes:
     """The head without a byte-order mark and blank lines."""
     return head.removeprefix(_BOM).lstrip()
+
+
+def first_lines(head: bytes, most: int) -> Iterator[tuple[bytes, Any]]:
+    """The first lines, each with its JSON value; None for a line that is cut off, damaged or no JSON."""
+    for line in text_of_head(head).split(b"\n")[:most]:
+        try:
+            yield line, orjson.loads(line)
+        except orjson.JSONDecodeError:
+            yield line, None
 
 
 def objects_of_head(head: bytes) -> list[dict[str, Any]]:

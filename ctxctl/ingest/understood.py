@@ -1,7 +1,8 @@
-"""What of a capture its importer does not understand: types of records, bytes, and a newer version.
+"""Keeps account of what an importer does not understand of a capture: types of records, bytes, a newer
+version.
 
 An importer declares what it was held against (`about.HeldAgainst`); the account of one import is kept here
-and reaches the importer with the `report` that it is given (`of`).
+and reaches the importer with the `report` that it is given (`account_of`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from ctxctl.ingest.about import HeldAgainst
 from ctxctl.model.problem import Problem
 
 MAX_TYPES: Final = 50
-"""Unknown types that are told apart; any more are told as one."""
+"""The most unknown types that are told apart; any more are counted as one."""
 _LONGEST: Final = 80
-"""Characters of a type or a version that are kept."""
+"""The most characters that are kept of a type or a version."""
 _OTHERS: Final = "(others)"
 _NUMBERS: Final = re.compile(r"[vV]?(\d{1,9}(?:[.\-]\d{1,9})*)")
 
@@ -41,7 +42,8 @@ class Understood:
         self.lost_bytes = 0
         """Bytes of lines that could not be read as anything."""
         self.explained: set[str] = set()
-        """Facts that no request has, and the importer has told why: nobody needs to look for them."""
+        """Facts that no request has for a reason that the importer has told, so that they are not looked
+        for."""
         self.newer: str | None = None
         """The newest version met that is newer than what the importer was held against."""
         self._newer_at = (0, 0)
@@ -50,7 +52,7 @@ class Understood:
 
     @property
     def key(self) -> str | None:
-        """The key of a record that says its type, where the format has one."""
+        """The key under which a record names its type, where the format has one."""
         return self.held.key or None if self.held is not None and self.known else None
 
     def met(self, kind: Any, line: int = 0, offset: int = 0, size: int = 0, file: str | None = None) -> bool:

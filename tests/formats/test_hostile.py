@@ -25,9 +25,9 @@ from ctxctl.importers.pi.parts import _BEGIN, _internal
 from ctxctl.ingest.build import Maker
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.declaration import Format
+from ctxctl.ingest.fidelity import KEPT
 from ctxctl.ingest.lines import Line, salvage
 from ctxctl.ingest.parts import Part
-from ctxctl.ingest.problem_limit import KEPT
 from ctxctl.model.problem import Problem
 from ctxctl.plugins.amplifier.transcript import _stands_for
 from ctxctl.providers.dialects import slots

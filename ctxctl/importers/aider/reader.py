@@ -1,6 +1,10 @@
-"""The chat history: what was typed, what the model answered, and what the program printed.
+"""Reads aider's two files: its chat history, and its log of requests.
 
-With `--restore-chat-history` aider makes messages of it again, by rules of its own.
+The history has what was typed, what the model answered, and what the program printed; with
+`--restore-chat-history` aider makes messages of it again, by rules of its own.
+
+The log has `TO LLM` with every message as it was sent, and `LLM RESPONSE` with the answer.  Each line of a
+message is preceded by its role in capitals, and a line of dashes ends a message.
 """
 
 from __future__ import annotations
@@ -10,7 +14,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from ctxctl.importers.aider import is_log
-from ctxctl.importers.aider.log import Log
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
@@ -19,6 +22,90 @@ from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
+
+_MARK: Final = re.compile(r"(TO LLM|LLM RESPONSE) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\s*\Z")
+_RULE: Final = "-------"
+_SAID: Final = re.compile(r"(SYSTEM|USER|ASSISTANT|TOOL|FUNCTION|DEVELOPER)(?: (.*))?\Z", re.DOTALL)
+_KINDS: Final = {
+    "SYSTEM": "system_prompt",
+    "DEVELOPER": "developer_instruction",
+    "USER": "user_message",
+    "ASSISTANT": "assistant_message",
+    "TOOL": "tool_result",
+    "FUNCTION": "tool_result",
+}
+_ROLES: Final = {"DEVELOPER": "system", "FUNCTION": "tool"}
+
+
+class RequestLog:
+    """One log of requests; all of it is one session, as nothing in it says where another begins."""
+
+    def __init__(self, name: str, report: Report) -> None:
+        self._run = Run(name, report)
+        self._window: Conversation = self._run.thread()
+        self._parts: list[Part] = []
+        self._role: str | None = None
+        self._text: list[str] = []
+        self._at = 0
+        self._mark: str | None = None
+        self._mark_at = 0
+        self._last: str | None = None
+        self._turns = 0
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """Yield the log's steps as its lines are read."""
+        self._run.opened()
+        for line in lines_of(source, self._run.report):
+            self._run.line = line
+            text = line.data.decode("utf-8", "replace")
+            mark = _MARK.match(text)
+            if mark is not None:
+                self._section()
+                self._mark, self._mark_at = mark.group(1), line.number
+                self._run.make.at(mark.group(2))
+                yield from self._run.drain()
+            else:
+                self._line(text)
+        self._section()
+        yield from self._run.finish()
+
+    def _line(self, text: str) -> None:
+        if text.rstrip() == _RULE:
+            self._message()
+            return
+        said = _SAID.match(text)
+        if said is None:
+            if self._role is not None:
+                self._text.append(text)
+            return
+        if said.group(1) != self._role:
+            self._message()
+            self._role, self._at = said.group(1), self._run.line.number
+        self._text.append(said.group(2) or "")
+
+    def _message(self) -> None:
+        if self._role is not None and self._text:
+            role = _ROLES.get(self._role, self._role.lower())
+            text = "\n".join(self._text)
+            self._parts.append(Part(_KINDS[self._role], text, role, line=self._at))
+        self._role, self._text = None, []
+
+    def _section(self) -> None:
+        """End the request or the answer that the lines so far make."""
+        self._message()
+        parts, self._parts = self._parts, []
+        if self._mark == "TO LLM" and parts:
+            asked = next((part.digest for part in reversed(parts) if part.kind == "user_message"), None)
+            if asked != self._last:
+                self._turns += 1
+                self._last = asked
+            self._window.turn = f"turn-{self._turns}"
+            self._window.replace(parts)
+            self._window.request(line=self._mark_at)
+        elif self._mark == "LLM RESPONSE":
+            self._window.append(*parts)
+        self._mark = None
+
 
 _NAME: Final = "aider"
 _HEAD: Final = 1 << 16
@@ -33,14 +120,14 @@ _VERSION: Final = re.compile(r"Aider v(\d+(?:\.\d+){1,3})")
 _APPLIED: Final = "Applied edit to "
 _COMMITTED: Final = re.compile(r"Commit ([0-9a-f]{6,40}) (.*)\Z", re.DOTALL)
 _BLANKS: Final = 100
-"""Empty lines in a row that are kept."""
+"""The most empty lines in a row that are kept."""
 _EMPTIED: Final = ("/clear", "/reset")
 _SENT: Final = ("/ask", "/code", "/architect", "/help", "/context", "/undo")
 """Commands whose text goes to the model, if it answers."""
 
 
 class History:
-    """One file; each start of the program is a session."""
+    """Reads one chat history; each start of the program is a session."""
 
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
@@ -49,7 +136,7 @@ class History:
         self._open(None)
 
     def events(self, source: Source) -> Iterator[Json]:
-        """The sessions' steps, as their lines come."""
+        """Yield the sessions' steps as their lines are read."""
         self._run.opened()
         last = 0
         for line in lines_of(source, self._run.report):
@@ -65,9 +152,9 @@ class History:
         yield from self._run.finish()
 
     def _blank(self) -> None:
-        """An empty line: of an answer, if one has begun."""
-        if self._said:
-            self._said.append("")
+        """Take an empty line, which is part of an answer if one has begun."""
+        if self._answer_lines:
+            self._answer_lines.append("")
         self._past.take("")
 
     def _open(self, started: str | None) -> None:
@@ -81,19 +168,19 @@ class History:
         self._model: str | None = None
         self._turns = 0
         self._files: list[str] = []
-        self._done = 0
-        """Messages before the files: what was said up to the last edit."""
+        self._before_files = 0
+        """How many rows stand before the files: what was said up to the last edit."""
         self._edited = False
         self._commit: tuple[str, str] | None = None
-        """What the program did with the last answer."""
-        self._typed: list[str] = []
+        """The commit of the last answer's edit: its hash and its message."""
+        self._prompt_lines: list[str] = []
         self._typing_over = False
-        """Whether the program has printed something since."""
-        self._said: list[str] = []
+        """Whether the program has printed something since the prompt was typed."""
+        self._answer_lines: list[str] = []
         self._at = 0
         self._asked_at = 0
-        """Lines that the answer, and what was typed, began at."""
-        self._waits = False
+        """Line numbers at which the answer, and the prompt, began."""
+        self._is_unanswered = False
         """Whether what was typed has not been answered."""
 
     def _line(self, text: str) -> None:
@@ -107,20 +194,20 @@ class History:
             self._type(text[5:].rstrip() if text.startswith("#### ") else text[4:].rstrip())
         elif text.startswith("> ") or text.rstrip() == ">":
             self._printed(text[2:].rstrip())
-        elif text.strip() or self._said:
-            if not self._said:
+        elif text.strip() or self._answer_lines:
+            if not self._answer_lines:
                 self._at = self._run.line.number
-            self._said.append(text)
+            self._answer_lines.append(text)
 
     def _type(self, text: str) -> None:
-        if self._said or (self._waits and not self._typed):
+        if self._answer_lines or (self._is_unanswered and not self._prompt_lines):
             self._answer(None)
-        if self._waits and self._typing_over:
+        if self._is_unanswered and self._typing_over:
             self._drop()
-        if not self._typed:
+        if not self._prompt_lines:
             self._asked_at = self._run.line.number
-        self._typed.append(text)
-        self._waits = True
+        self._prompt_lines.append(text)
+        self._is_unanswered = True
         self._typing_over = False
 
     def _printed(self, text: str) -> None:
@@ -146,9 +233,9 @@ class History:
             self._commit = self._commit or (commit.group(1), commit.group(2))
 
     def _add(self, path: str) -> None:
-        """A file is in the chat: in every request from now on, its text not recorded."""
+        """Add a file, which every request carries from now on; its text is not recorded."""
         if path not in self._files:
-            self._window.splice(self._done + len(self._files), 0, [self._file(path)])
+            self._window.splice(self._before_files + len(self._files), 0, [self._file(path)])
             self._files.append(path)
 
     def _file(self, path: str) -> Part:
@@ -158,17 +245,17 @@ class History:
         for path in paths:
             if path in self._files:
                 at = self._files.index(path)
-                self._window.splice(self._done + at, 1, cause="dropped")
+                self._window.splice(self._before_files + at, 1, cause="dropped")
                 del self._files[at]
 
     def _restore(self) -> None:
-        """The file up to here is the beginning of the chat."""
+        """Begin the chat with the restored messages of the file up to here."""
         parts = self._past.parts(self._run.line.number)
         self._window.splice(0, 0, parts)
-        self._done += len(parts)
+        self._before_files += len(parts)
 
     def _settle(self) -> None:
-        """After an edit, what was said moves before the files, and the program says what it did."""
+        """After an edit, move what was said before the files, and add what the program says of the edit."""
         if not self._edited:
             return
         told = "I updated the files."
@@ -180,24 +267,24 @@ class History:
             Part("assistant_message", "Ok.", "assistant", line=self._run.line.number, derived=True),
         )
         files = [self._file(path) for path in self._files]
-        self._window.splice(self._done, len(files))
-        self._done = len(self._window.rows)
-        self._window.splice(self._done, 0, files)
+        self._window.splice(self._before_files, len(files))
+        self._before_files = len(self._window.rows)
+        self._window.splice(self._before_files, 0, files)
 
     def _drop(self) -> None:
-        """What was typed was not answered: a command, or a prompt that was given up."""
-        text = "\n".join(self._typed).strip()
+        """Settle a prompt that was not answered: a command, or one that was given up."""
+        text = "\n".join(self._prompt_lines).strip()
         command = text.split(maxsplit=1)[0] if text else ""
         if command in _EMPTIED:
             self._edited, self._commit = False, None
-            last = self._done + len(self._files)
+            last = self._before_files + len(self._files)
             self._window.splice(last, len(self._window.rows) - last, cause="cleared")
-            self._window.splice(0, self._done, cause="cleared")
-            self._done = 0
+            self._window.splice(0, self._before_files, cause="cleared")
+            self._before_files = 0
         elif text and not text.startswith(("/", "!")):
             self._put_typed(text)
-        self._typed = []
-        self._waits = False
+        self._prompt_lines = []
+        self._is_unanswered = False
 
     def _put_typed(self, text: str) -> None:
         self._settle()
@@ -206,10 +293,10 @@ class History:
         self._window.append(Part("user_message", text, "user", line=self._asked_at))
 
     def _answer(self, tokens: str | None) -> None:
-        """A request and its answer are over; `tokens`: as the program printed its counts."""
-        said = "\n".join(self._said).strip()
+        """Seal a request with its answer; `tokens` is the line of counts that the program printed."""
+        said = "\n".join(self._answer_lines).strip()
         if said or tokens is not None:
-            text = "\n".join(self._typed).strip()
+            text = "\n".join(self._prompt_lines).strip()
             if text and (not text.startswith(("/", "!")) or text.startswith(_SENT)):
                 self._put_typed(text)
             self._settle()
@@ -227,25 +314,25 @@ class History:
             if said:
                 part = Part("assistant_message", said, "assistant", line=line, native=native)
                 self._window.append(part)
-            self._typed = []
-            self._waits = False
-        elif self._waits and tokens is None:
+            self._prompt_lines = []
+            self._is_unanswered = False
+        elif self._is_unanswered and tokens is None:
             self._drop()
-        self._said = []
+        self._answer_lines = []
 
     def _close(self) -> None:
         self._answer(None)
-        if self._waits:
+        if self._is_unanswered:
             self._drop()
 
 
 _VERBATIM: Final = 32 * 1024
-"""Characters that are restored as they are: beyond some 8,000 tokens every model's restored history is
-summarised."""
+"""The most characters that are restored verbatim: a history beyond some 8,000 tokens is summarised for every
+model."""
 
 
 class Restored:
-    """The messages of the file so far, as `split_chat_history_markdown` tells them apart."""
+    """The messages of the file so far, split as aider's `split_chat_history_markdown` splits them."""
 
     def __init__(self) -> None:
         self._messages: list[tuple[str, str]] = []
@@ -254,7 +341,7 @@ class Restored:
         self._size = 0
 
     def take(self, line: str) -> None:
-        """One line of the file, without what ends it."""
+        """Take one line of the file, without its line end."""
         if line.startswith("# "):
             return
         if line.startswith("> "):
@@ -270,7 +357,7 @@ class Restored:
             self._lines.append(text)
 
     def parts(self, line: int) -> list[Part]:
-        """The restored messages; for those of a long file, that a summary stands for them."""
+        """The restored messages; for a long file, one part for the summary that stands for them."""
         if self._size > _VERBATIM:
             title = "restored history, summarised"
             return [Part("thread_summary", None, "user", title=title, version="not-recorded", line=line)]
@@ -290,5 +377,5 @@ class Restored:
 
 def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events: a chat history, or the log of what went to the model."""
-    reader = Log if is_log(source.read(0, _HEAD)) else History
+    reader = RequestLog if is_log(source.read(0, _HEAD)) else History
     return reader(_NAME, report).events(source)

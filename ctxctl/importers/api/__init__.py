@@ -83,5 +83,5 @@ FORMAT: Final = Format(
     reader="ctxctl.importers.api.reader:read",
     about=ABOUT,
     detect_folder=detect_folder,
-    folder_reader="ctxctl.importers.api.folder:read_folder",
+    folder_reader="ctxctl.importers.api.reader:read_folder",
 )

@@ -17,11 +17,11 @@ REQUESTS: Final = ("request", "req", "request_body", "requestBody", "raw_request
 """Fields that a pair may hold its request in."""
 RESPONSES: Final = ("response", "res", "resp", "response_body", "responseBody", "raw_response", "output",
                     "reply", "answer", "completion", "result", "modelOutput")  # fmt: skip
-"""Fields that it may hold its answer in."""
+"""Fields that a pair may hold its answer in."""
 INNER: Final = ("body", "json", "payload", "data", "parsed_body", "content", "message")
-"""Fields of those that the body itself may be in."""
+"""Fields of such a field that the body itself may be in."""
 EITHER: Final = ("body", "payload", "data", "content")
-"""Fields that a record of an answer alone may hold it in."""
+"""Fields that a record without a request may hold an answer in."""
 URLS: Final = ("url", "path", "endpoint", "uri")
 TIMES: Final = (
     "timestamp", "time", "ts", "created_at", "start_time", "started_at", "logged_at", "date",
@@ -29,10 +29,11 @@ TIMES: Final = (
 )  # fmt: skip
 STATUS: Final = ("status", "status_code", "statusCode", "response_status")
 IDS: Final = ("custom_id", "customId", "recordId", "request_id", "requestId", "id", "call_id")
-"""The first are a batch's: they tell which answer belongs to which request, whatever the order."""
+"""Fields of a record's id.  The first ones are a batch's: they tell which answer belongs to which request,
+whatever the order."""
 OF_BATCHES: Final = ("custom_id", "customId", "recordId")
 KEYED: Final = frozenset({"key", "request", "response", "status", "error", "metadata", "processed_time"})
-"""All that a line of a Gemini batch has, whose id is its `key`."""
+"""All fields of a line of a Gemini batch, whose id is its `key`."""
 SESSIONS: Final = ("session_id", "sessionId", "session")
 THREADS: Final = ("thread_id", "threadId", "thread")
 TURNS: Final = ("turn_id", "turnId", "turn")
@@ -43,7 +44,7 @@ BESIDE: Final = frozenset(
         "key", "latency", "latency_ms", "elapsed", "elapsed_ms", "seq", "index", "n", "usage",
     }
 )  # fmt: skip
-"""What a record of an answer alone has beside it; what has more is another document."""
+"""Fields that a record of an answer alone may have beside it; what has more is another document."""
 
 
 BARE: Final = 85
@@ -52,7 +53,7 @@ PLAIN: Final = 60
 STREAM: Final = 84
 ANSWER: Final = 80
 _SEVERAL: Final = "requests[]."
-"""What a batch is made with: a document of requests with their ids."""
+"""The document that a batch is made with: requests with their ids."""
 _ANSWERED: Final = tuple(
     f"{outer}.{inner}" for outer in RESPONSES for inner in ("", "body.", "json.", "data.", "message.")
 )
@@ -70,10 +71,10 @@ _HOLDERS: Final = (
     rb'"(?:request|req|request_body|requestBody|body|payload|content|data|params)"\s*+:\s*+"\s*+'
 )
 _WRITTEN: Final = re.compile(_HOLDERS + rb'(?:\\")?\{(?=([^\n]{0,8000}))')
-"""Where a body was written down as a string, and how it goes on."""
+"""A body that was written down as a string, and how it goes on."""
 _QUOTED: Final = re.compile(rb'\\"(?:messages|contents|input)\\++"\s*+:')
 _CODED: Final = re.compile(_HOLDERS + rb"(?=((?:eyJ|ewo|ew0|H4sI)[A-Za-z0-9+/=]{0,4096}))")
-"""Where a body was written down as base64."""
+"""A body that was written down as base64."""
 _PLAINLY: Final = re.compile(rb'"(?:messages|contents|input)"\s*+:')
 _TRIED: Final = 40
 _INFLATED: Final = 1 << 14
@@ -86,7 +87,7 @@ def body_score(head: bytes) -> int:
         return STREAM if _EVENT.search(stream.group(1)) else 0
     shown = layout_of_head(head)
     for prefix in ("", "[]."):
-        score = _bare(shown, prefix) or _held(shown, prefix)
+        score = _bare_score(shown, prefix) or _fields_score(shown, prefix)
         if score:
             return score
     if _batch(shown, _SEVERAL):
@@ -101,8 +102,8 @@ def frame_score(head: bytes) -> int:
     return STREAM if _FRAME.match(head) else 0
 
 
-def _held(shown: Layout, prefix: str) -> int:
-    """How sure the objects at a prefix hold bodies in fields of theirs."""
+def _fields_score(shown: Layout, prefix: str) -> int:
+    """How sure the objects at a prefix hold bodies in their fields."""
     answered = any(_is_answer(shown, f"{prefix}{path}") for path in _ANSWERED)
     if answered and _says_no_more(shown, prefix, frozenset(RESPONSES)):
         return WRAPPED
@@ -117,14 +118,14 @@ def _held(shown: Layout, prefix: str) -> int:
                 return WRAPPED
             if _says_no_more(shown, path):
                 return WRAPPED if answered else PLAIN
-    if any(_is_request(shown, path) for path in _deeper(shown, prefix)):
+    if any(_is_request(shown, path) for path in _nested_prefixes(shown, prefix)):
         return PLAIN
     alone = answered or any(_is_answer(shown, f"{prefix}{name}.") for name in EITHER)
     return PLAIN if alone and not _fields(shown, prefix) - BESIDE else 0
 
 
-def _deeper(shown: Layout, prefix: str) -> set[str]:
-    """Where messages are in envelopes inside of each other: the paths in front of them."""
+def _nested_prefixes(shown: Layout, prefix: str) -> set[str]:
+    """The prefixes of messages that stand in nested envelopes."""
     found = set()
     for path in shown.paths:
         mark = next((mark for mark in _MARKS if path.endswith(mark)), None)
@@ -154,7 +155,7 @@ def _in_strings(head: bytes) -> bool:
 
 
 def _decoded(text: bytes) -> bytes:
-    """The beginning of what base64 text stands for."""
+    """Decode the beginning of a base64 text."""
     try:
         data = base64.b64decode(text[: len(text) // 4 * 4])
         return zlib.decompressobj(wbits=31).decompress(data, _INFLATED) if data[:2] == b"\x1f\x8b" else data
@@ -173,7 +174,7 @@ def _fields(shown: Layout, prefix: str) -> set[str]:
     return found
 
 
-def _bare(shown: Layout, prefix: str) -> int:
+def _bare_score(shown: Layout, prefix: str) -> int:
     """How sure the objects at a prefix are bodies, requests or answers, and nothing else."""
     if not shown.paths:
         return 0
@@ -257,12 +258,12 @@ _RESPONSE: Final = (
     "promptFeedback", "prompt_feedback", "createTime", "create_time",
 )  # fmt: skip
 REQUEST: Final = frozenset(_REQUEST)
-"""Of requests, in all dialects."""
+"""Fields of requests, in all dialects."""
 RESPONSE: Final = frozenset(_RESPONSE)
-"""Of answers, in all dialects."""
+"""Fields of answers, in all dialects."""
 ASKS: Final = REQUEST - {
     "model", "messages", "metadata", "input", "text", "user", "usage", "prompt", "format", "provider",
     "labels",
     "options",
 }  # fmt: skip
-"""Of requests, that a transcript has no use for."""
+"""Fields of requests that a transcript has no use for."""

@@ -1,7 +1,12 @@
-"""A file of bodies as calls; a request's answer may come in any order, lines or files later."""
+"""Reads files and directories of API bodies as calls.
+
+An answer may stand in any order beside its request, or lines or files later.  In a directory, the files'
+names tell which two are a pair and in what order they were sent.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from itertools import islice
@@ -9,10 +14,13 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.importers.api import detection
+from ctxctl.errors import CtxctlError
+from ctxctl.importers.api import detection, is_body_file
 from ctxctl.importers.api.records import BodyRecord, body_record, requests_of
 from ctxctl.ingest.build import Json, Place
-from ctxctl.ingest.lines import Line, Report, values
+from ctxctl.ingest.document import document
+from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.lines import WHOLE_FILE, Line, Report, ignore_problem, lines, values
 from ctxctl.ingest.run import Run
 from ctxctl.model.problem import Problem
 from ctxctl.providers import dialects
@@ -24,9 +32,9 @@ from ctxctl.trace.source import Source
 
 NAME: Final = "api"
 MAX_EVENTS: Final = 1_000_000
-"""Events of one answer's stream, one a line, that are put together."""
+"""The most events of one answer's stream, one a line, that are put together."""
 MAX_STREAM: Final = 64 << 20
-"""Bytes of an event stream that is a file by itself."""
+"""The most bytes that are read of an event stream that is a file by itself."""
 
 
 class Log:
@@ -43,7 +51,7 @@ class Log:
         """Answers without a request so far."""
 
     def take(self, record: Any, line: Line) -> Iterator[Json]:
-        """The next record of a log; gives the events of what need not wait any longer."""
+        """Take the next record; yield the events of calls that need not wait any longer."""
         for one in requests_of(record):
             found = body_record(one)
             if found is None:
@@ -76,11 +84,11 @@ class Log:
             self.run.problem("waited-too-long", message)
 
     def flush(self) -> Iterator[Json]:
-        """Hand on the requests that no answer came for."""
+        """Hand on the requests that got no answer."""
         yield from self._hand_on(all_of_them=True)
 
     def _call(self, asked: PendingCall) -> None:
-        """A request with what is known of it."""
+        """Make the call of a request, with what is known of it."""
         found = asked.shape
         self.calls.take(
             Call(
@@ -102,7 +110,7 @@ class Log:
         )
 
     def answer(self, found: BodyRecord, line: int) -> None:
-        """An answer without its request: what was said, outside any window."""
+        """Take an answer without its request: what was said, outside any window."""
         failed = found.failure()
         if failed is not None:
             message = f"a request that has no answer ({failed}); the request is not in the file"
@@ -170,7 +178,7 @@ def take_records(log: Log, source: Source) -> Iterator[Json]:
     head = source.read(0, 1 << 10)
     if encodings.is_stream(head.decode("utf-8", "replace")):
         text = source.read(0, MAX_STREAM).decode("utf-8", "replace").removeprefix("\ufeff")
-        yield from log.take(text, Line(1, 0, b""))
+        yield from log.take(text, WHOLE_FILE)
         return
     run = log.run
     found: list[Problem] = []
@@ -178,7 +186,7 @@ def take_records(log: Log, source: Source) -> Iterator[Json]:
     if answer is not None:
         for problem in found:
             run.report(problem)
-        yield from log.take(answer, Line(1, 0, b""))
+        yield from log.take(answer, WHOLE_FILE)
         return
     for line, value in values(source, run.report):
         run.line = line
@@ -188,13 +196,13 @@ def take_records(log: Log, source: Source) -> Iterator[Json]:
 
 
 MAX_WAITING: Final = 64 << 20
-"""Bytes of requests (and answers behind them) that wait, as JSON."""
-_ODD: Final = 1 << 16
-"""What a record counts for that cannot be packed."""
+"""The most bytes of waiting requests (and of answers behind them), as JSON."""
+_UNPACKED_SIZE: Final = 1 << 16
+"""The bytes that a record counts for when it cannot be packed."""
 
 
 class PendingCall(NamedTuple):
-    """A request, and its answer where it has come."""
+    """A request, with its answer if that has come."""
 
     shape: BodyRecord
     line: int
@@ -202,8 +210,8 @@ class PendingCall(NamedTuple):
     answer_file: str | None = None
 
 
-class _Held:
-    """An entry; what waits is kept as JSON, which takes a fraction of the room."""
+class _PackedCall:
+    """An entry of the queue; what waits is kept as JSON, which takes a fraction of the memory."""
 
     __slots__ = (
         "_answer",
@@ -232,7 +240,7 @@ class _Held:
         return _unpacked(self._request)
 
     def answer(self, shape: BodyRecord, line: int, file: str | None) -> int:
-        """Take the answer; the bytes that it adds."""
+        """Take the answer; return the bytes that it adds."""
         self._answer, self.answered = _packed(shape), True
         self.answer_line, self.answer_file = line, file
         added = _size(self._answer)
@@ -252,19 +260,19 @@ class PendingCalls:
     """Requests in their order, each handed on once it is answered or given up."""
 
     def __init__(self) -> None:
-        self._queue: OrderedDict[int, _Held] = OrderedDict()
+        self._queue: OrderedDict[int, _PackedCall] = OrderedDict()
         self._named: dict[str, deque[int]] = {}
-        self._early: OrderedDict[str, _Held] = OrderedDict()
+        self._early: OrderedDict[str, _PackedCall] = OrderedDict()
         """Answers of a batch whose requests have not come yet."""
         self._last: int | None = None
-        """The request that an answer without an id is to."""
+        """The request that an answer without an id answers."""
         self._next = 0
         self._size = 0
         self.dropped = 0
         """Requests that were handed on without an answer because too much waited."""
 
     def ask(self, shape: BodyRecord, line: int, file: str | None = None) -> None:
-        """A request; one without an id before it is given up."""
+        """Add a request; an earlier one without an id is given up."""
         key, held = self._put(shape, line, file)
         early = self._early.pop(shape.id or "", None)
         if early is not None:
@@ -275,11 +283,11 @@ class PendingCalls:
             self._named.setdefault(shape.id, deque()).append(key)
 
     def pair(self, shape: BodyRecord, line: int, file: str | None = None) -> None:
-        """A request that has its answer already; its turn comes behind those that wait."""
+        """Add a request that has its answer already, behind those that wait."""
         self._put(shape, line, file)[1].answered = True
 
     def answer(self, shape: BodyRecord, line: int, file: str | None = None) -> bool:
-        """An answer; False if no request waits for it, nor may come yet."""
+        """Take an answer; False if no request waits for it, and none may come yet."""
         key = self._named[shape.id][0] if shape.id in self._named else self._last
         held = self._queue.get(key) if key is not None else None
         if key is not None and held is not None and (None in (held.id, shape.id) or held.id == shape.id):
@@ -288,21 +296,21 @@ class PendingCalls:
             return True
         if shape.batch is None or shape.batch in self._early or self._size > MAX_WAITING:
             return False
-        early = self._early[shape.batch] = _Held(shape, line, file)
+        early = self._early[shape.batch] = _PackedCall(shape, line, file)
         self._size += early.size
         return True
 
-    def _put(self, shape: BodyRecord, line: int, file: str | None) -> tuple[int, _Held]:
+    def _put(self, shape: BodyRecord, line: int, file: str | None) -> tuple[int, _PackedCall]:
         last = self._queue.get(self._last) if self._last is not None else None
         if last is not None and last.id is None:
             last.answered = True
         key, self._next = self._next, self._next + 1
-        held = self._queue[key] = _Held(shape, line, file)
+        held = self._queue[key] = _PackedCall(shape, line, file)
         self._size += held.size
         return key, held
 
     def alone(self) -> Iterator[tuple[BodyRecord, int, str | None]]:
-        """The answers of batches whose requests never came, with their lines and files."""
+        """Take out the answers of batches whose requests never came, with their lines and files."""
         while self._early:
             _, early = self._early.popitem(last=False)
             self._size -= early.size
@@ -321,8 +329,8 @@ class PendingCalls:
             self._size -= held.size
             yield held.asked(), held.file
 
-    def _forget(self, key: int, held: _Held) -> None:
-        """No answer is to go to this entry any more."""
+    def _forget(self, key: int, held: _PackedCall) -> None:
+        """Take care that no answer goes to this entry any more."""
         if key == self._last:
             self._last = None
         keys = self._named.get(held.id) if held.id is not None else None
@@ -334,7 +342,7 @@ class PendingCalls:
 
 def _packed(shape: BodyRecord) -> bytes | BodyRecord:
     try:
-        # A copy: the bytes that it gives have room for many more behind them, which is kept with them.
+        # Copied, because the encoder's bytes keep a larger buffer alive.
         return memoryview(orjson.dumps(shape._asdict())).tobytes()
     except TypeError:
         # Nested too deep, or characters that no UTF-8 has: what was salvaged of a damaged line.
@@ -346,4 +354,107 @@ def _unpacked(held: bytes | BodyRecord) -> BodyRecord:
 
 
 def _size(held: bytes | BodyRecord) -> int:
-    return len(held) if isinstance(held, bytes) else _ODD
+    return len(held) if isinstance(held, bytes) else _UNPACKED_SIZE
+
+
+_ASKED: Final = re.compile(r"(?<![a-z])(?:requests?|req|prompt|input|in|sent)(?![a-z])")
+_ANSWERED: Final = re.compile(
+    r"(?<![a-z])(?:responses?|resp?|reply|answer|output|out|completion|received|stream)(?![a-z])"
+)
+_ENDS: Final = re.compile(r"(?:\.(?:json|jsonl|ndjson|sse|txt|body|gz|zst|event-stream))+\Z")
+_NUMBER: Final = re.compile(r"\d+")
+
+
+class _Name(NamedTuple):
+    """A file by its name."""
+
+    stem: str
+    """What the names of a request and of its answer share."""
+    answer: bool | None
+    """None: the name does not say."""
+    file: str
+
+
+def _named(file: str) -> _Name:
+    folder, slash, base = file.rpartition("/")
+    base = _ENDS.sub("", base.lower())
+    kind: bool | None = None
+    if _ANSWERED.search(base):
+        kind = True
+        base = _ANSWERED.sub("", base)
+    elif _ASKED.search(base):
+        kind = False
+        base = _ASKED.sub("", base)
+    if kind is None and slash:
+        # Requests are in one directory and answers in another, with the same names in both.
+        last = folder.rpartition("/")[2].lower()
+        if _ANSWERED.fullmatch(last) or _ASKED.fullmatch(last):
+            kind = _ANSWERED.fullmatch(last) is not None
+            folder = folder.rpartition("/")[0]
+    return _Name(f"{folder}/{base.strip('-_. ')}", kind, file)
+
+
+def _order(stem: str) -> tuple[tuple[int, Any], ...]:
+    """A sort key that orders names by the numbers in them."""
+    made: list[tuple[int, Any]] = []
+    at = 0
+    for match in _NUMBER.finditer(stem):
+        made += [(1, stem[at : match.start()]), (0, int(match.group()[:18]))]
+        at = match.end()
+    return (*made, (1, stem[at:]))
+
+
+def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
+    """The directory's events; problems and events name the file they are from."""
+    run = Run(NAME, report)
+    log = Log(run)
+    groups: dict[str, list[_Name]] = {}
+    for file in folder.files:
+        if is_body_file(file):
+            name = _named(file)
+            groups.setdefault(name.stem, []).append(name)
+    for stem in sorted(groups, key=_order):
+        names = sorted(groups[stem], key=lambda name: (name.answer is True, name.file))
+        for name in names:
+            run.make.file = name.file
+            for record, line in _records(folder, name, run):
+                yield from log.take(record, line)
+        if len(names) > 1:
+            yield from log.flush()
+        yield from run.drain()
+    yield from log.finish()
+
+
+def _records(folder: Folder, name: _Name, run: Run) -> Iterator[tuple[Any, Line]]:
+    """The bodies of a file, with the lines that they are on."""
+    try:
+        source = folder.open(name.file)
+    except CtxctlError as error:
+        run.report(Problem(0, 0, error.slug, str(error)))
+        return
+    with source:
+        head = source.read(0, 1 << 10).decode("utf-8", "replace")
+        if encodings.is_stream(head):
+            yield source.read(0, MAX_STREAM).decode("utf-8", "replace").removeprefix("\ufeff"), WHOLE_FILE
+            return
+        if _is_lines(source):
+            answer = framed_events(source, run) if name.answer else None
+            if answer is not None:
+                yield answer, WHOLE_FILE
+            else:
+                yield from ((record, line) for line, record in values(source, run.report))
+            return
+        value = document(source, run.report)
+    records = value if isinstance(value, list) and not is_answer(value) else [value]
+    for record in records:
+        if record is not None and (body_record(record) is not None or name.answer is not None):
+            yield record, WHOLE_FILE
+
+
+def _is_lines(source: Source) -> bool:
+    """Whether a file is JSON lines: more follows what is a whole object already."""
+    first, *more = [*islice(lines(source, ignore_problem), 2)] or [WHOLE_FILE]
+    try:
+        return bool(more) and isinstance(orjson.loads(first.data), dict)
+    except orjson.JSONDecodeError:
+        return False

@@ -12,7 +12,7 @@ from ctxctl.providers.calls.recognise import is_answer, is_answer_inside, is_req
 
 _LONG: Final = 120
 _ENDS: Final = ("errored", "canceled", "cancelled", "expired")
-"""How a request of a batch ends that has no answer."""
+"""How a request of a batch may end without an answer."""
 
 
 class BodyRecord(NamedTuple):
@@ -26,7 +26,7 @@ class BodyRecord(NamedTuple):
     status: Any = None
     id: str | None = None
     batch: str | None = None
-    """The id, where it is one that the sender gave to a request of a batch."""
+    """Its id, where the sender gave it to a request of a batch."""
     session: str | None = None
     thread: str | None = None
     turn: str | None = None
@@ -43,7 +43,7 @@ class BodyRecord(NamedTuple):
 
 
 def body_record(record: Any) -> BodyRecord | None:
-    """What a record holds; None if no body of either kind."""
+    """The bodies that a record holds; None if it holds neither a request nor an answer."""
     if is_answer(record) and not _held(record, detection.REQUESTS, is_request)[0]:
         return BodyRecord(response=record)
     if not isinstance(record, dict):
@@ -92,7 +92,7 @@ def _shape(record: Json, request: Any, response: Any, asked: Json, answered: Jso
 
 
 def _ended(record: Json, answered: Json) -> BodyRecord | None:
-    """How a request ended that no model answered: refused, cancelled, expired."""
+    """How a request without an answer ended: refused, cancelled, expired."""
     held = any(name in record for name in detection.RESPONSES)
     if not held or _id(record) is None:
         return None
@@ -108,13 +108,13 @@ def _failed(record: Json, answered: Json) -> bool:
 
 
 def _first_object(record: Json) -> Json:
-    """The object in the first field that may hold an answer."""
+    """The first object among the fields that may hold an answer."""
     held = (record.get(name) for name in detection.RESPONSES)
     return next((value for value in held if isinstance(value, dict)), {})
 
 
 def _addressed(record: Json) -> BodyRecord | None:
-    """A call that asks no model that is read: its address tells what it was for."""
+    """A call that asks no model, as its address tells."""
     url = _text(_first((record,), detection.URLS))
     body = record.get("body")
     if url is None or not isinstance(body, dict):
@@ -157,7 +157,7 @@ def _batch(record: Json) -> str | None:
 
 
 def _error(value: Any) -> str | None:
-    """One line of why there is no answer."""
+    """Why there is no answer, in one line."""
     while isinstance(value, dict):
         inner = value.get("error") if isinstance(value.get("error"), dict) else value.get("message")
         if inner is None:

@@ -1,4 +1,4 @@
-"""Trajectories, alone or linked by the names of their files; their steps become the windows of requests."""
+"""Reads trajectories, alone or linked by their files' names; their steps become the windows of requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Capture(Run):
         self._documents: dict[str, Json] = {}
         self._sessions: dict[str, int] = {}
         self._named: dict[str, int] = {}
-        """How often a session, or a thread of the present one, was named so."""
+        """How often a session, or a thread of the present session, was given a name."""
 
     def events(self, source: Source) -> Iterator[Json]:
         """The trajectory of one file, with the sub-trajectories inside it."""
@@ -43,12 +43,12 @@ class Capture(Run):
                 if isinstance(version, str):
                     self.understood.version(version.upper().removeprefix("ATIF-V"), 1)
                 self._open(one, 1)
-                yield from self._whole(one, None)
+                yield from self._with_continuations(one, None)
             elif one is not None:
                 self.problem("not-a-record", "not a trajectory; not read")
 
     def folder_events(self, folder: Folder) -> Iterator[Json]:
-        """The trajectories of a directory that no other one names, each with those that it names."""
+        """Yield the trajectories that no other one of the directory names, each with those that it names."""
         for name in folder.files:
             if name.endswith(".json"):
                 self._load(folder, name)
@@ -56,7 +56,7 @@ class Capture(Run):
         roots = [name for name in self._documents if name not in named] or list(self._documents)[:1]
         for number, name in enumerate(roots):
             self._open(self._documents[name], number + 1)
-            yield from self._whole(self._documents[name], name)
+            yield from self._with_continuations(self._documents[name], name)
 
     def _load(self, folder: Folder, name: str) -> None:
         value = document_of_file(self, folder, name)
@@ -71,8 +71,8 @@ class Capture(Run):
         self.session = name if again == 1 else f"{name}~{again}"
         self._named = {}
 
-    def _whole(self, trajectory: Json, name: str | None) -> Iterator[Json]:
-        """A trajectory, its continuations and sub-trajectories; then its session is closed."""
+    def _with_continuations(self, trajectory: Json, name: str | None) -> Iterator[Json]:
+        """Yield a trajectory with its continuations and sub-trajectories, and close its session."""
         reading = Reading(self, self.thread(), name)
         done: set[str] = set()
         while True:
@@ -90,7 +90,7 @@ class Capture(Run):
                     following = other
                 else:
                     self.make.file = other
-                    yield from self._sub(self._documents[other], reference, reading)
+                    yield from self._sub_trajectory(self._documents[other], reference, reading)
             if following is None:
                 break
             name, trajectory = following, self._documents[following]
@@ -106,10 +106,12 @@ class Capture(Run):
         for one in inner if isinstance(inner, list) else ():
             if isinstance(one, dict):
                 ident = string(one.get("trajectory_id")) or string(one.get("session_id"))
-                yield from self._sub(one, references.get(ident, {}), reading, depth + 1)
+                yield from self._sub_trajectory(one, references.get(ident, {}), reading, depth + 1)
 
-    def _sub(self, trajectory: Json, reference: Json, parent: Reading, depth: int = 0) -> Iterator[Json]:
-        """A sub-trajectory: a thread of the session."""
+    def _sub_trajectory(
+        self, trajectory: Json, reference: Json, parent: Reading, depth: int = 0
+    ) -> Iterator[Json]:
+        """Yield a sub-trajectory as a thread of the session."""
         ident = string(trajectory.get("trajectory_id")) or string(trajectory.get("session_id")) or "sub"
         ident = ident.removeprefix(self.session or "").strip("-/_") or ident
         again = self._named[ident] = self._named.get(ident, 0) + 1
@@ -183,20 +185,20 @@ class Reading:
         self._copied: list[Part] | None = None
         """Steps that a continuation copied from before; None outside of one."""
         self._bodies = False
-        """Steps keep the requests themselves, so other steps add nothing to the window."""
+        """Whether steps keep their requests' bodies, so that other steps add nothing to the window."""
         self._exact = False
         self._last = False
         self._ended: Json = {}
-        """The summarisation that a continuation follows."""
+        """The summarisation that this continuation follows."""
         self.continues = False
-        """A continuation will be read: the window after a last summarisation is told there."""
+        """Whether a continuation will be read, which tells the window after the last summarisation."""
 
     def go_on(self, file: str) -> None:
-        """The next document continues this one."""
+        """Go on with the next document, which continues this one."""
         self._file = file
         self._part += 1
         self._copied = []
-        # What it copied holds the same calls again.
+        # The steps that it copied hold the same calls again.
         self._chat = Chat()
 
     def steps(self, trajectory: Json) -> Iterator[Json]:
@@ -291,7 +293,7 @@ class Reading:
                 part.place = f"step-{name}" if not unnamed else f"step-{name}/{unnamed}"
                 unnamed += 1
         if copied and self._copied is not None:
-            # Which of the items before they are is told when all have been read.
+            # Which earlier items they are is known only when all have been read.
             self._copied += parts
         else:
             self.thread.append(*parts)
@@ -299,7 +301,8 @@ class Reading:
     # -- compaction ---------------------------------------------------------------------------------------
 
     def _compact(self, step: Json, name: str) -> None:
-        """A summarisation: with a continuation the window follows there, else what stays is not recorded."""
+        """Take a summarisation: the window follows in a continuation; without one, what stays is not
+        recorded."""
         self._ended = {"compaction_id": f"step-{name}", "trigger": string(step.get("message"))}
         if self.continues and self._last:
             return
@@ -316,14 +319,14 @@ class Reading:
         )
 
     def _settle(self) -> None:
-        """A continuation's copied steps are the window that it goes on with."""
+        """Make a continuation's copied steps the window that it goes on with."""
         copied, self._copied = self._copied, None
         if not copied:
             return
         thread = self.thread
         before = [block for block, _ in thread.rows]
         again = {(part.role, part.mark) for part in copied}
-        at = sum(1 for _ in takewhile(lambda row: _stands(row, again), thread.rows))
+        at = sum(1 for _ in takewhile(lambda row: _stays_in_front(row, again), thread.rows))
         thread.identify(copied, at=at, fresh=True)
         held = {block.item for block in before}
         summary = next((part for part in copied if part.role == "user" and part.item not in held), None)
@@ -337,7 +340,7 @@ class Reading:
             thread.compacted(refs, into, **self._ended)
 
 
-def _stands(row: tuple[Block, str], copied: set[tuple[str, str]]) -> bool:
+def _stays_in_front(row: tuple[Block, str], copied: set[tuple[str, str]]) -> bool:
     """Whether a row of the window's head stays in front of what was copied."""
     block, kind = row
     mark = block.ref[len(block.item) + 1 :]
@@ -353,7 +356,7 @@ def _only_call(step: Json) -> str | None:
 
 
 def _source(step: Json) -> str:
-    """Whose step it is; one that says nothing known is the agent's if a model answered it."""
+    """Whose step it is; one of an unknown source is the agent's if a model answered it."""
     source = step.get("source")
     if source in ("system", "user", "agent"):
         return str(source)
@@ -370,7 +373,7 @@ def _is_compaction(step: Json) -> bool:
 
 
 def _body(step: Json) -> Json | None:
-    """The request itself, where an exporter kept it."""
+    """The body of the request, where an exporter kept it."""
     extra = step.get("extra")
     body = extra.get("llm_request") if isinstance(extra, dict) else None
     return body if isinstance(body, dict) and dialects.of_body(body) is not None else None

@@ -21,7 +21,7 @@ _MESSAGE: Final = frozenset(
         "session_id", "conversation_id",
     }
 )  # fmt: skip
-"""Fields of a message by itself; what has others is a record of a program that is known, or of none."""
+"""Fields of a message by itself; what has others is a program's own record."""
 _OTHERS: Final = ("type", "uuid", "parts", "messages", "trajectory", "info", "event")
 _PERHAPS: Final = 52
 _ONLY: Final = 51

@@ -13,9 +13,10 @@ import orjson
 
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
-from ctxctl.ingest.lines import Line, Report, values
+from ctxctl.ingest.lines import WHOLE_FILE, Line, Report, values
 from ctxctl.ingest.parts import Part, moment, string
 from ctxctl.ingest.run import Run
+from ctxctl.ingest.skim import text_of_head
 from ctxctl.providers.dialects import by_name
 from ctxctl.providers.dialects.base import CallTitles, Dialect
 from ctxctl.trace.source import Source
@@ -31,7 +32,7 @@ _BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 _SHOWN: Final = 6
 
 
-class _Talk:
+class _ConversationReader:
     """The conversation that is being read."""
 
     def __init__(self, run: Run, session: str | None = None) -> None:
@@ -43,15 +44,15 @@ class _Talk:
         self._prompts = 0
         self._position = 0
         self.model: str | None = None
-        """The model that answers, where it is named."""
+        """The name of the model that answers, where it is known."""
 
     def begin(self, parts: list[Part]) -> None:
-        """What stands before the messages."""
+        """Take the parts that stand before the messages."""
         self._put(parts)
         self._position += bool(parts)
 
     def take(self, message: Json) -> None:
-        """The next message; an answer in several messages is one."""
+        """Take the next message; an answer in several messages is one request's."""
         run, window = self._run, self._window
         run.session = self._session
         role = string(message.get("role"))
@@ -69,7 +70,7 @@ class _Talk:
         self._before = role
 
     def end(self) -> None:
-        """A list without an answer is one request."""
+        """End the list; one without an answer is one request."""
         self._run.session = self._session
         if not self._window.steps and len(self._window):
             self._window.request(derived=True, line=self._run.line.number, model=self.model)
@@ -88,7 +89,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     """
     run = Run(NAME, report)
     unread: Counter[str] = Counter()
-    talks: dict[str | None, _Talk] = {}
+    readers: dict[str | None, _ConversationReader] = {}
     held: tuple[Line, Json] | None = None
     named: Counter[str] = Counter()
     number = 0
@@ -97,21 +98,21 @@ def read(source: Source, report: Report) -> Iterator[Json]:
         if not isinstance(entry, dict):
             run.problem("not-a-record", "not a message; skipped")
         elif any(isinstance(entry.get(name), list) for name in _LISTS):
-            # Of one conversation alone the session needs no name.
+            # The only conversation of a file needs no session's name.
             if held is not None:
                 number += 1
                 yield from _session(run, held, _name(held[1], number, named), unread)
             held = line, entry
         elif "role" in entry or "content" in entry:
             session = _of(entry)
-            if session not in talks:
-                talks[session] = _Talk(run, session)
-            talks[session].take(entry)
+            if session not in readers:
+                readers[session] = _ConversationReader(run, session)
+            readers[session].take(entry)
             yield from run.drain()
         else:
             run.problem("not-a-record", "neither a message nor a conversation; skipped")
-    for talk in talks.values():
-        talk.end()
+    for reader in readers.values():
+        reader.end()
     if held is not None:
         name = _name(held[1], number + 1, named) if number else None
         yield from _session(run, held, name, unread)
@@ -120,7 +121,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 
 def _entries(source: Source, run: Run) -> Iterator[tuple[Line, Any]]:
-    head = source.read(0, 64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    head = text_of_head(source.read(0, 64))
     if not head.startswith(b"["):
         yield from values(source, run.report)
         return
@@ -130,20 +131,20 @@ def _entries(source: Source, run: Run) -> Iterator[tuple[Line, Any]]:
 
 
 def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counter[str]) -> Iterator[Json]:
-    """A conversation; `name`: of its session, None if it is the only one."""
+    """Yield a conversation; `name` is its session's, None if it is the only one."""
     line, entry = held
     present, run.line = run.line, line
-    talk = _Talk(run, name)
-    talk.model = string(entry.get("model"))
+    reader = _ConversationReader(run, name)
+    reader.model = string(entry.get("model"))
     unread.update(name for name in entry if name not in _READ)
-    talk.begin(_front(entry, line.number))
+    reader.begin(_front(entry, line.number))
     for message in next(entry[name] for name in _LISTS if isinstance(entry.get(name), list)):
         if isinstance(message, dict):
-            talk.take(as_message(message))
+            reader.take(as_message(message))
         else:
             run.problem("not-a-record", "not a message; skipped")
         yield from run.drain()
-    talk.end()
+    reader.end()
     if name is not None:
         yield from run.end_session()
         run.session = None
@@ -151,7 +152,7 @@ def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counte
 
 
 def _front(entry: Json, line: int) -> list[Part]:
-    """Tools and system prompt that a conversation has beside its messages."""
+    """The tools and the system prompt that a conversation has beside its messages."""
     dialect = by_name("openai-chat")
     tools = entry.get("tools", entry.get("functions"))
     if isinstance(tools, str) and tools.lstrip().startswith("["):
@@ -169,7 +170,7 @@ def _front(entry: Json, line: int) -> list[Part]:
 
 
 def _name(entry: Json, number: int, named: Counter[str]) -> str:
-    """The session of one of several conversations: its id, told apart from others of that id."""
+    """The session of one of several conversations: its id, with a number where another has the same."""
     found = f"conversation-{number}"
     for name in _IDS:
         value = entry.get(name)
@@ -181,19 +182,19 @@ def _name(entry: Json, number: int, named: Counter[str]) -> str:
 
 
 def _of(message: Json) -> str | None:
-    """The conversation that a message says it is of."""
+    """The id of the conversation that a message names."""
     return string(message.get("session_id")) or string(message.get("conversation_id"))
 
 
 def _is_result(message: Json) -> bool:
-    """Whether a message of the user only gives back what tools did."""
+    """Whether a message of the user only holds results of tools."""
     content = message.get("content")
     blocks = content if isinstance(content, list) and content else [None]
     return all(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks)
 
 
 def _dialect(message: Json) -> Dialect:
-    """Anthropic's where a message has blocks that only its API has."""
+    """The dialect: Anthropic's where a message has blocks that only its API has."""
     content = message.get("content")
     kinds = {b.get("type") for b in content if isinstance(b, dict)} if isinstance(content, list) else set()
     return by_name("openai-chat" if kinds.isdisjoint(_BLOCKS) else "anthropic")
@@ -202,7 +203,7 @@ def _dialect(message: Json) -> Dialect:
 def _tell(run: Run, unread: Counter[str]) -> None:
     if unread:
         names = ", ".join(f"{name} ({count})" for name, count in unread.most_common(_SHOWN))
-        run.problem("unread-fields", f"fields of conversations that are not read: {names}", Line(1, 0, b""))
+        run.problem("unread-fields", f"fields of conversations that are not read: {names}", WHOLE_FILE)
 
 
 _ROLES: Final = {
@@ -215,7 +216,7 @@ _CALLS: Final = ("function_call", "tool_call")
 
 
 def as_message(message: Json) -> Json:
-    """The message; one that has a role and content already is given back as it is."""
+    """The ShareGPT message as one with `role` and `content`; one that has these is returned as it is."""
     if "role" in message or "from" not in message:
         return message
     speaker, said = str(message["from"]), message.get("value")
@@ -226,7 +227,7 @@ def as_message(message: Json) -> Json:
 
 
 def _called(said: object) -> Json:
-    """A call written down as JSON; what is none stands as it is."""
+    """A call that was written down as JSON; any other text stays as it is."""
     if isinstance(said, str) and said.lstrip().startswith("{"):
         try:
             value = orjson.loads(said)

@@ -17,7 +17,7 @@ from ctxctl.importers.claude_code import detect as is_transcript
 from ctxctl.ingest.build import Json, canonical, digest_of
 from ctxctl.ingest.document import document
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.lines import Line, Report, values
+from ctxctl.ingest.lines import WHOLE_FILE, Report, ignore_problem, values
 from ctxctl.ingest.parts import string
 from ctxctl.ingest.run import Run
 from ctxctl.model.problem import Problem
@@ -27,8 +27,6 @@ from ctxctl.trace.source import Source, open_source
 NAME: Final = "claude-bodies"
 _HEAD: Final = 1 << 16
 _ADDRESS: Final = "/v1/messages"
-_WHOLE: Final = Line(1, 0, b"")
-"""The place of what is a file by itself."""
 
 
 def read_index(source: Source, report: Report) -> Iterator[Json]:
@@ -77,9 +75,9 @@ def _take(folder: Folder, entry: DumpedExchange, calls: Calls, asked: dict[str, 
     request = _body(folder, entry.request, run) if entry.request is not None else None
     if not isinstance(request, dict):
         run.make.file = None
-        run.problem("no-request", f"{entry.request}: no body of a request; skipped", _WHOLE)
+        run.problem("no-request", f"{entry.request}: no body of a request; skipped", WHOLE_FILE)
         return
-    run.line = _WHOLE
+    run.line = WHOLE_FILE
     calls.take(
         Call(
             url=_ADDRESS,
@@ -111,7 +109,8 @@ def _body(folder: Folder, name: str, run: Run) -> Any:
 
 
 def _placed(folder: Folder, files: DumpFiles, run: Run) -> list[DumpedExchange]:
-    """All exchanges: those of the index, and what it does not name at the place that it tells itself."""
+    """All exchanges: those of the index, and each that it does not name at the place that its messages
+    tell."""
     naming = Calls(run)
     strays: list[RequestSigns] = []
     for name in files.requests:
@@ -123,7 +122,7 @@ def _placed(folder: Folder, files: DumpFiles, run: Run) -> list[DumpedExchange]:
     paired, alone = paired_answers(strays, answers)
     if alone:
         message = f"{len(alone)} answers ({alone[0]} …) belong to no request that is known; left out"
-        run.problem("unpaired-answers", message, _WHOLE)
+        run.problem("unpaired-answers", message, WHOLE_FILE)
     made = [_stray(one, paired) for one in ordered_requests(strays)]
     if not files.entries:
         return made
@@ -146,7 +145,7 @@ def _merged(
     """Put each stray in front of the first indexed request of its conversation that is as long or longer."""
     naming = Calls(run)
     places: dict[tuple[str | None, str], list[tuple[int, int]]] = {}
-    """By session and head: messages and index of each request."""
+    """By session and head, the number of messages and the index of each request."""
     for n, entry in enumerate(indexed):
         body = _body(folder, entry.request, run) if entry.request is not None else None
         if isinstance(body, dict):
@@ -183,7 +182,7 @@ class DumpFiles(NamedTuple):
     entries: list[DumpedExchange]
     """As the indexes say, in their order."""
     requests: list[str]
-    """Bodies of requests that no index names (no answer came, or the client is too old to write one)."""
+    """Requests that no index names, because no answer came or the client is too old to write an index."""
     responses: list[str]
 
 
@@ -224,7 +223,7 @@ def _indexed(folder: Folder, index: str, run: Run) -> Iterator[DumpedExchange]:
 
 
 def exchange_of_line(record: Json, prefix: str = "") -> DumpedExchange | None:
-    """A line of an index; None for what names no file.  A name never leads out of the directory."""
+    """The exchange of an index's line; None if it names no file. A name never leads out of the directory."""
     request, response = _file(record, "request_file", prefix), _file(record, "response_file", prefix)
     if request is None:
         return None
@@ -247,7 +246,7 @@ def _file(record: Json, field: str, prefix: str) -> str | None:
 
 
 def turns_of_transcript(folder: Folder) -> dict[str, str]:
-    """By request id and by message id: the prompt id of the transcript's turn.
+    """The prompt id of the transcript's turn, by request id and by message id.
 
     Damage of a transcript is not reported here: it is read for its ids only.
     """
@@ -265,13 +264,13 @@ def turns_of_transcript(folder: Folder) -> dict[str, str]:
 def _of_file(path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     prompts: dict[str, str] = {}
-    """By the uuid of a line: the prompt that it follows."""
+    """The prompt that a line follows, by the line's uuid."""
     try:
         source = open_source(path)
     except CtxctlError:
         return found
     with source:
-        for _, value in values(source, lambda _: None):
+        for _, value in values(source, ignore_problem):
             if isinstance(value, dict):
                 _take_beside(value, prompts, found)
     return found
@@ -291,23 +290,23 @@ def _take_beside(record: Json, prompts: dict[str, str], found: dict[str, str]) -
 
 
 class RequestSigns(NamedTuple):
-    """What a request tells of its place."""
+    """What a request tells of its place among the others."""
 
     file: str
     session: str | None
     head: str
-    """Digest of its tools and its model: the same for the requests of one conversation."""
+    """The digest of its tools and its model, the same for all requests of one conversation."""
     tools: int
     messages: int
     first: str
-    """Digest of its first message."""
+    """The digest of its first message."""
     said: tuple[tuple[int, str], ...]
-    """Index and mark of each answer of the model in it."""
+    """The index and the mark of each answer of the model that it holds."""
     model: str | None
 
 
 def signs_of_request(file: str, body: Json, session: str | None) -> RequestSigns:
-    """The place of a request's body."""
+    """The signs in a request's body."""
     tools = body.get("tools")
     tools = tools if isinstance(tools, list) else []
     found = body.get("messages")
@@ -332,7 +331,7 @@ def signs_of_request(file: str, body: Json, session: str | None) -> RequestSigns
 
 
 def mark_of_answer(message: Json) -> str | None:
-    """What tells an answer from others: the ids of its calls, else its text; None where it has neither."""
+    """The mark of an answer: the ids of its calls, else its text; None where it has neither."""
     content = message.get("content")
     if isinstance(content, str):
         return content or None
@@ -355,9 +354,9 @@ def ordered_requests(found: Iterable[RequestSigns]) -> list[RequestSigns]:
 def paired_answers(
     found: Iterable[RequestSigns], answers: Iterable[tuple[str, Json]]
 ) -> tuple[dict[str, str], list[str]]:
-    """By a request's file, that of its answer; and the answers that cannot be paired.
+    """The answer's file by the request's, and the answers that cannot be paired.
 
-    An answer is that of the longest request which is a beginning of one that repeats the answer.
+    An answer belongs to the longest request that is a beginning of one that repeats the answer.
     """
     requests = list(found)
     repeated: dict[str, set[tuple[str | None, str, str, int]]] = {}
@@ -380,7 +379,7 @@ def paired_answers(
 
 
 def _last(requests: list[RequestSigns], left: list[tuple[str, Json]], made_pairs: dict[str, str]) -> None:
-    """Pair what is left where one request and one answer of a model are."""
+    """Pair what is left where one request and one answer of a model are left."""
     waiting: dict[str | None, list[str]] = {}
     for one in requests:
         if one.file not in made_pairs:
@@ -398,7 +397,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events: of the directory that an index stands in, or of an export of log records."""
     head = source.read(0, _HEAD)
     if is_export(head):
-        from ctxctl.importers.claude_bodies import otlp
+        from ctxctl.importers.claude_bodies import otlp_reader
 
-        return otlp.read(source, report)
+        return otlp_reader.read(source, report)
     return read_index(source, report)

@@ -17,13 +17,14 @@ import orjson
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.skim import first_lines, text_of_head
 
 _READ: Final = (
-    # Told as items, steps and bills.
+    # Read as items, steps and bills.
     "user", "assistant", "system", "attachment",
-    # Only as links of the chain of parents.
+    # Read only as links of the chain of parents.
     "progress",
-    # A request: its head, its messages, its parameters.
+    # Read as requests: the head, the messages, the parameters.
     "api-request-shape", "api-request-blob", "api-request",
 )  # fmt: skip
 _PASSED_OVER: Final = (
@@ -39,7 +40,7 @@ _PASSED_OVER: Final = (
     "file-history-snapshot", "file-history-delta", "attribution-snapshot",
     # Its own sums: their parts stand with the answers.
     "cost-state", "tools-used", "data-flow-records", "data-flow-incomplete",
-    # That an answer was paused and gone on with: the answer's lines are there.
+    # That an answer was paused and resumed: the answer's own lines are there.
     "api-request-resumed",
     # Contents that were moved out of the file.
     "content-replacement", "artifact-comment-monitor", "artifact-autoreact-ledger",
@@ -47,7 +48,7 @@ _PASSED_OVER: Final = (
     "started", "result",
 )  # fmt: skip
 KNOWN: Final = frozenset((*_READ, *_PASSED_OVER))
-"""All of them; a line of any other type is one that this importer does not understand."""
+"""All types of lines that the importer knows; a line of any other type is not understood."""
 
 
 _MESSAGES = frozenset({"user", "assistant", "system", "attachment", "progress"})
@@ -127,16 +128,13 @@ _LOOKED = 3
 def detect(head: bytes) -> int:
     """How sure the first lines look like a transcript's; 0 for other JSON lines."""
     best = 0
-    body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    body = text_of_head(head)
     if body.startswith((b"{\n", b"{\r\n")):
         return _document(body)
-    for line in body.split(b"\n")[:_LINES]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
+    for line, value in first_lines(head, _LINES):
+        if value is None:
             best = max(best, _by_text(line))
-            continue
-        if isinstance(value, dict):
+        elif isinstance(value, dict):
             best = max(best, _by_keys(value))
     return best
 
@@ -180,7 +178,7 @@ def _document(head: bytes) -> int:
 
 
 def _by_text(head: bytes) -> int:
-    """For a line that is longer than the head, damaged, or pretty-printed."""
+    """The score of a line that is longer than the head, damaged, or pretty-printed."""
     marks = (b'"parentUuid"', b'"isSidechain"', b'"sessionId"', b'"userType"')
     return _SURE if sum(mark in head for mark in marks) >= 2 and b'"event_type"' not in head else 0
 

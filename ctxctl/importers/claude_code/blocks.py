@@ -15,7 +15,8 @@ _TITLE = 80
 
 
 class Entry:
-    """One item as it stands in a request; identity compares, there is one object per native block."""
+    """One item as it stands in a request.  Each native block has one object, and objects compare by
+    identity."""
 
     __slots__ = (
         "digest",
@@ -42,25 +43,26 @@ class Entry:
         self.role = role
         self.line = line
         self.record: Json | None = record
-        """The `context_item`; given up once it was emitted, so that no text is held."""
+        """The `context_item`; dropped once it was emitted, so that no text is held."""
         self.title: str | None = record.get("title")
         self.digest: str | None = None
         self.version: str | None = None
         self.native: str = ""
-        """Uuid of the line it came from."""
+        """The uuid of the line that it came from."""
         self.tool: str | None = None
-        """Tool use id of a tool result."""
+        """The tool use id, of a tool result."""
         self.time: str | None = None
-        """Of its line."""
+        """The time of its line."""
         self.retracted = False
         self.home: object = None
-        """The thread that it was recorded in."""
+        """The thread in which it was recorded."""
         self.run: Any = None
-        """The message of the transcript that it is of (`runs.Run`), where requests name such."""
+        """The transcript's message that it is part of (`requests.MessageLines`), where requests name
+        messages."""
         self.is_rendered = False
-        """The client put it in, and its line tells the wording."""
+        """Whether the client put it in, and its line tells the wording."""
         self.updates = False
-        """It is another version of an item that was there before."""
+        """Whether it is another version of an item that was there before."""
         text = record.get("content")
         if isinstance(text, str):
             self.digest = digest = build.digest_of(text)
@@ -69,21 +71,22 @@ class Entry:
             self.version = record.get("metadata", {}).get("version", self.version)
 
     def reword(self, text: str) -> None:
-        """Give an item that was not told yet the text that it was sent with."""
+        """Give an item that was not emitted yet the text that it was sent with."""
         assert self.record is not None
         self.record["content"] = text
         self.digest = digest = build.digest_of(text)
         self.version = digest[: build.VERSION_DIGITS]
 
     def block(self, blanked: frozenset[str] | set[str]) -> build.Block:
-        """Its placement; a tool result that a microcompaction blanked is placed in its blank version."""
+        """Its placement in a window; a tool result that a microcompaction blanked has its blank version
+        there."""
         if self.tool is not None and self.tool in blanked:
             return build.Block(f"{self.item}@{BLANK_VERSION}", self.item, self.role, True)
         ref = self.item if self.version is None else f"{self.item}@{self.version}"
         return build.Block(ref, self.item, self.role)
 
     def again(self) -> Json:
-        """The item's record for another thread, its text by digest (it was inline before)."""
+        """The item's record for another thread: its text is named by digest, as it was inline before."""
         fields: Json = {"title": self.title} if self.title is not None else {}
         if self.digest is None:
             return build.opaque_item(self.item, self.kind, self.version, **fields)
@@ -94,7 +97,7 @@ class Entry:
 
 
 BLANK: Final = "[Tool result cleared by microcompact]"
-"""Ours, for a blanked tool result: what Claude Code sends in its stead is not recorded."""
+"""The version of a blanked tool result.  It is ours: what Claude Code sends in its stead is not recorded."""
 BLANK_VERSION: Final = build.digest_of(BLANK)[: build.VERSION_DIGITS]
 
 
@@ -127,14 +130,14 @@ def call_title(name: str, arguments: Any) -> str:
         for key in _ARGUMENTS:
             value = arguments.get(key)
             if isinstance(value, str) and value.strip():
-                # Of a long text, its first characters hold all that is shown.
+                # The first characters of a long text hold all that is shown.
                 line = value.strip()[: _TITLE + 1].splitlines()[0]
                 return f"{name}: {line if len(line) <= _TITLE else line[: _TITLE - 1] + '…'}"
     return name
 
 
 def _text(item: str, kind: str, text: str, title: str | None = None, metadata: Json | None = None) -> Json:
-    """As `build.text_item`, which takes any field and so takes longer."""
+    """The same as `build.text_item`, which takes any field and is slower for it."""
     made: Json = {
         "schema_version": vocab.SCHEMA_VERSION,
         "item_id": item,
@@ -201,7 +204,7 @@ def _call(block: Json, item: str, line: int) -> Entry:
 
 
 def _other(block: Json, item: str, role: str, line: int) -> Entry:
-    """A block of a type nobody here has heard of: its JSON is what went over the wire."""
+    """The item of a block of an unknown type: its JSON is what went over the wire."""
     kind = string(block.get("type")) or "block"
     context_kind = "tool_result" if kind.endswith("tool_result") else "custom"
     record = build.text_item(item, context_kind, build.canonical(block), metadata=native(kind))

@@ -3,20 +3,22 @@
 A line's parents lead to the root, which is the first prompt or the latest compaction.  A message is a unit:
 its lines (one a content block) and the results of its calls count as a whole wherever one of them is on the
 path, because parallel tool calls fork the chain and a pure walk would lose all but one of them.
+
+`LastRequest` keeps what a thread's last request carried: its head (tools, system prompt) and its messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ctxctl.importers.claude_code.blocks import Entry
 from ctxctl.ingest.build import Block
-from ctxctl.listdiff import Splice, joined, trimmed
+from ctxctl.listdiff import Splice, joined, same_start, trimmed
 
 
 class ChainUnit:
-    """What enters and leaves a request together: a message with its results, or a single line."""
+    """What enters and leaves requests together: a message with its results, or a single line."""
 
     __slots__ = ("head", "key", "tail")
 
@@ -25,34 +27,34 @@ class ChainUnit:
         self.head: list[Entry] = []
         """The message's own blocks, in file order."""
         self.tail: list[Entry] = []
-        """Results of its calls, and what came along with them."""
+        """The results of its calls, and what came along with them."""
 
     def entries(self) -> list[Entry]:
-        """What of it is in the request, in order."""
+        """All of its items, in the order of a request."""
         entries = self.head + self.tail if self.tail else self.head
         return [entry for entry in entries if not entry.retracted]
 
     def blocks(self, blanked: set[str]) -> list[Block]:
-        """The placements of the request's items."""
+        """The placements of its items."""
         return [entry.block(blanked) for entry in self.entries()]
 
 
 class Compaction:
-    """A compaction that a path begins with."""
+    """A compaction with which a path begins."""
 
     __slots__ = ("anchor", "line", "meta", "native", "pending", "preserved", "summary")
 
     def __init__(self, native: str, meta: dict[str, object], line: int) -> None:
         self.native = native
-        """Uuid of the boundary, or of the summary where there is no boundary."""
+        """The uuid of the boundary, or of the summary where there is no boundary."""
         self.meta = meta
         """`compactMetadata` as recorded."""
         self.line = line
         self.summary: Entry | None = None
         self.pending: dict[str, str] = {}
-        """Refs by item of what no request had carried yet when it happened."""
+        """By item, the refs of what no request had carried yet when it happened."""
         self.anchor: str | None = None
-        """Uuid of the line that the preserved messages come after."""
+        """The uuid of the line that the preserved messages follow."""
         self.preserved: list[ChainNode] = []
         """Lines from before the boundary that stay in the context."""
 
@@ -67,14 +69,14 @@ class ChainNode:
         self.parent = parent
         self.unit = unit
         self.turn: str | None = parent.turn if parent is not None else None
-        """Id of the turn that a request from here belongs to."""
+        """The id of the turn to which a request from here belongs."""
         self.results = False
-        """It holds tool results, or what came along with them."""
+        """Whether it holds tool results, or what came along with them."""
         self.wanted: str | None = None
-        """Uuid of a parent that was not in the file when this line was read."""
+        """The uuid of a parent that was not in the file when this line was read."""
         self.compaction: Compaction | None = None
         self.blanks: tuple[str, ...] = ()
-        """Tool use ids whose results a microcompaction blanks from here on."""
+        """The tool use ids whose results a microcompaction blanks from here on."""
 
 
 class _Placed:
@@ -89,21 +91,21 @@ class _Placed:
 
 
 class RequestChange(NamedTuple):
-    """What a request differs in from the one before in its thread."""
+    """How a request differs from the one before it in its thread."""
 
     edits: list[Splice[Block]]
     removed: list[Block]
-    """Placements of the window before whose items are not in this one."""
+    """Placements of the earlier window whose items are not in this one."""
     fresh: list[Entry]
     """Items that may not have been in this thread before."""
     blanked: list[Entry]
     """Tool results that a microcompaction newly blanked."""
     compaction: Compaction | None
-    """The compaction that the path newly begins with."""
+    """The compaction with which the path begins now, and did not before."""
 
 
 class ChainPath:
-    """The path of a thread's last request, and the window it gave."""
+    """The path of a thread's last request, and the window that it made."""
 
     def __init__(
         self, lookup: Callable[[str], ChainNode | None], holder: Callable[[str], ChainUnit | None]
@@ -113,24 +115,24 @@ class ChainPath:
         self._nodes: list[ChainNode] = []
         self._position: dict[ChainNode, int] = {}
         self._upto: list[int] = []
-        """Units on the path up to and with each node."""
+        """The number of units on the path up to and with each node."""
         self._placed: list[_Placed] = []
         self._index: dict[ChainUnit, int] = {}
         self._size = 0
         self._micro: list[tuple[int, tuple[str, ...]]] = []
-        """Microcompactions on the path: position and the tool use ids they blank."""
+        """The microcompactions on the path: the position of each, and the tool use ids that it blanks."""
         self._blanked: set[str] = set()
         self._announced: set[Entry] = set()
-        """Entries whose blanked version was given out."""
+        """The entries whose blanked version was emitted."""
         self._dirty: set[ChainUnit] = set()
         self._compaction: Compaction | None = None
 
     def blocks(self) -> list[Block]:
-        """Placements of the last request."""
+        """The placements of the last request."""
         return [block for placed in self._placed for block in placed.blocks]
 
     def touch(self, unit: ChainUnit) -> None:
-        """Say that a unit changed since the last request."""
+        """Note that a unit has changed since the last request."""
         if unit in self._index:
             self._dirty.add(unit)
 
@@ -170,7 +172,7 @@ class ChainPath:
         )
 
     def _append(self, nodes: list[ChainNode]) -> RequestChange:
-        """The path goes on from where the last request left it, as it nearly always does."""
+        """Go on from where the last request left the path, which is nearly always the case."""
         start = at = self._size
         blanked, placed = self._blanked, self._placed
         new: list[Block] = []
@@ -226,7 +228,7 @@ class ChainPath:
                 self.touch(unit)
 
     def _extend(self, nodes: list[ChainNode], count: int) -> list[ChainUnit]:
-        """Append nodes; gives the units that come with them."""
+        """Append nodes; return the units that come with them."""
         units: list[ChainUnit] = []
         path, position, index, upto = self._nodes, self._position, self._index, self._upto
         for node in nodes:
@@ -245,7 +247,7 @@ class ChainPath:
         return units
 
     def _respell(self, kept: int) -> tuple[list[Splice[Block]], list[Block], int]:
-        """Edits for the units that stay but are not what they were, and from which unit on starts moved."""
+        """Edits for the units that stay but have changed, and the first unit whose start moved."""
         edits: list[Splice[Block]] = []
         removed: list[Block] = []
         moved = kept
@@ -272,7 +274,7 @@ class ChainPath:
         return new
 
     def _restart(self, first: int) -> None:
-        """Work out again where units start, from the first that may have moved."""
+        """Work out anew where the units start, from the first that may have moved."""
         at = self._placed[first - 1].start + len(self._placed[first - 1].blocks) if first else 0
         for placed in self._placed[first:]:
             placed.start = at
@@ -285,7 +287,7 @@ class ChainPath:
         return sorted(dirty, key=self._index.__getitem__)
 
     def _newly_blank(self, entries: list[Entry]) -> list[Entry]:
-        """Those of the entries that are placed blanked for the first time."""
+        """The entries that are blank in the window for the first time."""
         if not self._blanked:
             return []
         found = [e for e in entries if e.tool in self._blanked and e not in self._announced]
@@ -298,3 +300,134 @@ class ChainPath:
             return None
         self._compaction = first
         return first
+
+
+class Message:
+    """A message of a request, in items."""
+
+    __slots__ = ("blocks", "ends", "entries", "role")
+
+    def __init__(self, role: str, entries: list[Entry], blocks: list[Block], ends: list[int]) -> None:
+        self.role = role
+        self.entries = entries
+        self.blocks = blocks
+        self.ends = ends
+        """The number of placements up to and with each content block."""
+
+
+class RecordedBody:
+    """What a request's record says that was sent: one window in items."""
+
+    __slots__ = ("head", "messages")
+
+    def __init__(self, head: Message, messages: list[Message] | None) -> None:
+        self.head = head
+        self.messages = messages
+        """None where not all of them could be resolved."""
+
+
+class LastRequest:
+    """The window of a thread's last request: by the records of requests where there are some, else by the
+    thread's lines."""
+
+    def __init__(self, path: ChainPath) -> None:
+        self._path = path
+        self._head: list[Block] = []
+        self._messages: list[Message] | None = None
+        """The messages of the last request; None where the thread's lines told them."""
+        self._starts: list[int] = []
+        """The number of placements in front of each message, without those of the head."""
+
+    def advance(
+        self, advance: RequestChange, before: list[Block] | None, body: RecordedBody | None
+    ) -> RequestChange:
+        """Go on to the next request.
+
+        Args:
+            advance: What the thread's lines say that it differs in from the one before.
+            before: Placements by the lines of the one before (`blocks`); needed where records tell this one.
+            body: What the request's record says; None where there is none.
+        """
+        head = body.head.blocks if body is not None else []
+        told = body.messages if body is not None else None
+        if told is None and self._messages is None:
+            return self._by_lines(advance, head)
+        start = len(self._head)
+        if told is not None and self._messages is not None:
+            kept = same_start(self._messages, told)
+            at = start + (self._starts[kept] if kept < len(self._starts) else self._size())
+            old = [block for one in self._messages[kept:] for block in one.blocks]
+            fresh = told[kept:]
+        else:
+            at, fresh = start, told or []
+            old = before or [] if self._messages is None else _placed(self._messages)
+        new = _placed(fresh) if told is not None else self._path.blocks()
+        edits = [edit for edit in (trimmed(0, self._head, head), trimmed(at, old, new)) if edit is not None]
+        removed = self._removed(edits, start, old, at)
+        entries = [entry for one in fresh for entry in one.entries] if told is not None else advance.fresh
+        self._head = head
+        self._keep(told)
+        if body is not None:
+            entries = body.head.entries + entries
+        return advance._replace(edits=joined(edits), removed=removed, fresh=entries, blanked=[])
+
+    def blocks(self) -> list[Block] | None:
+        """The placements of the last request's messages by the thread's lines; None where a record told
+        them."""
+        return self._path.blocks() if self._messages is None else None
+
+    def row(self, message: int, block: int) -> int | None:
+        """The index of the placement with which a content block of a message ends; None where there is
+        none."""
+        if self._messages is None or not 0 <= message < len(self._messages):
+            return None
+        ends = self._messages[message].ends
+        if not 0 <= block < len(ends) or not ends[block]:
+            return None
+        return len(self._head) + self._starts[message] + ends[block] - 1
+
+    def _size(self) -> int:
+        """The number of placements of the last request's messages, where a record told them."""
+        if not self._messages:
+            return 0
+        return self._starts[-1] + len(self._messages[-1].blocks)
+
+    def _keep(self, told: list[Message] | None) -> None:
+        if told is None:
+            self._messages, self._starts = None, []
+            return
+        kept = same_start(self._messages, told) if self._messages is not None else 0
+        at = self._starts[kept] if kept < len(self._starts) else self._size()
+        if not kept:
+            at = 0
+        del self._starts[kept:]
+        for one in told[kept:]:
+            self._starts.append(at)
+            at += len(one.blocks)
+        self._messages = told
+
+    def _by_lines(self, advance: RequestChange, head: list[Block]) -> RequestChange:
+        start = len(self._head)
+        if not start and not head:
+            return advance
+        edits = [Splice(at + start, removed, inserted) for at, removed, inserted in advance.edits]
+        edit = trimmed(0, self._head, head)
+        self._head = head
+        if edit is None:
+            return advance._replace(edits=edits)
+        return advance._replace(edits=joined([edit, *edits]))
+
+    def _removed(self, edits: list[Splice[Block]], start: int, old: list[Block], at: int) -> list[Block]:
+        """The placements of the earlier messages whose items are no longer there."""
+        inserted = {block.item for edit in edits for block in edit.inserted}
+        gone = [
+            block
+            for edit in edits
+            if edit.at >= start
+            for block in old[edit.at - at : edit.at - at + edit.removed]
+        ]
+        return [block for block in gone if block.item not in inserted]
+
+
+def _placed(messages: Sequence[Message]) -> list[Block]:
+    return [block for one in messages for block in one.blocks]

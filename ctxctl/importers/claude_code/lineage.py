@@ -50,7 +50,8 @@ class ThreadRouting:
     def __init__(self, graph: ParentChain, own: str | None = None) -> None:
         self._graph = graph
         self._own = own
-        """The session of every line, whatever it says: known where a file begins with another's lines."""
+        """The session of every line, whatever the line says; known where a file begins with lines of another
+        session."""
         self.threads: dict[tuple[str | None, str], Thread] = {}
         self.session: str | None = None
         """The session that is being read."""
@@ -59,7 +60,7 @@ class ThreadRouting:
         self.tasks: dict[str, OpenTask] = {}
         """Open calls that start a sub-agent, by tool use id."""
         self._joined: dict[str, str | None] = {}
-        """Native session ids, and the session whose conversation each carries on."""
+        """By native session id, the session whose conversation it carries on."""
 
     def thread(self, value: Json, uuid: str) -> Thread:
         """The thread of a line; a new one where the line begins a sub-agent's conversation."""
@@ -120,7 +121,7 @@ class ThreadRouting:
         return self.session
 
     def note_task(self, thread: Thread, tool: str, content: list[Any]) -> None:
-        """Remember a call of a message if it starts a sub-agent."""
+        """Remember a call if it starts a sub-agent."""
         for block in content:
             if isinstance(block, dict) and block.get("id") == tool and block.get("name") in _TASK_TOOLS:
                 arguments = block.get("input")
@@ -137,20 +138,22 @@ class ParentChain:
         self.line = Line(0, 0, b"")
         """The line that is being read."""
         self.nodes: dict[str, ChainNode | None] = {}
-        """By uuid; a line that no request carries stands for its parent, None for the root."""
+        """The nodes by uuid. A line that no request carries stands for its parent; None is the root."""
         self.owner: dict[ChainNode, Thread] = {}
         self.tools: dict[str, ChainUnit] = {}
         """Units by tool use id, of any thread."""
         self.after: dict[ChainNode, ChainNode] = {}
-        """Anchors of compactions: what follows one really follows the messages preserved behind it."""
+        """By the anchor of a compaction, the last of the messages preserved behind it, which the anchor's
+        followers really follow."""
         self.is_ordered = False
-        """The parents of the file that is being read are none: its lines follow each other."""
+        """Whether the parents of the file that is being read are wrong, so that its lines follow each
+        other."""
         self._missing: dict[str, Line] = {}
 
     def parent(self, value: Json, thread: Thread, *, wants: bool = False) -> ChainNode | None:
         """The node that a line follows; `wants`: a root is no answer (before an API call there is a prompt).
 
-        Where the parent is not in the file, the line before in its thread stands in.
+        Where the parent is not in the file, the thread's line before stands in for it.
         """
         uuid = value.get("parentUuid")
         if self.is_ordered:
@@ -179,7 +182,7 @@ class ParentChain:
         thread.last = node
 
     def holds(self, thread: Thread, tool: str, unit: ChainUnit) -> None:
-        """Say which unit a tool call is in, so that its result is put there."""
+        """Note which unit a tool call is in, so that its result is put there."""
         thread.tools[tool] = self.tools[tool] = unit
 
     def retract(self, uuids: Any) -> None:
@@ -207,29 +210,29 @@ _HEAD: Final = re.compile(
     rb'\{"parentUuid":(?:"([^"\\]{1,64})"|null),"isSidechain":[^{]*+(?<="type":"progress","data":)\{'
 )
 _TAIL: Final = 129
-"""Bytes that the end takes at most."""
+"""The most bytes that the end of such a line takes."""
 _USUAL: Final = 85
-"""Bytes that it takes with an id of 36 digits and a time with milliseconds."""
+"""The bytes that it takes with an id of 36 digits and a time with milliseconds."""
 _ENDS: Final = re.compile(
     rb'"(?:uuid":"([^"\\]{1,64})","timestamp":"([^"\\]{1,40})|timestamp":"([^"\\]{1,40})","uuid":"([^"\\]{1,64}))"\}\Z'
 )
 
 
 class ProgressLines:
-    """Takes such lines into the chain without parsing them."""
+    """Takes `progress` lines into the chain without parsing them."""
 
     def __init__(self, graph: ParentChain, make: Maker) -> None:
         self._graph = graph
         self._make = make
 
     def taken(self, data: bytes) -> bool:
-        """Whether a line is one of them and was taken; any doubt leaves it to be parsed."""
+        """Whether a line is a `progress` line and was taken; in any doubt it is left to be parsed."""
         head = _HEAD.match(data)
         if head is None:
             return False
         size = len(data)
         ends = _ENDS.match(data, max(0, size - _USUAL)) or _ENDS.search(data, max(0, size - _TAIL))
-        # A second record may be glued to it.
+        # Another record may be glued to this one.
         if ends is None or data.find(b'"parentUuid":', head.end()) >= 0:
             return False
         nodes, above = self._graph.nodes, head.group(1)
@@ -251,7 +254,7 @@ class ProgressLines:
 _HEAD_BYTES: Final = 512 * 1024
 _LINES: Final = 400
 _ANSWERS: Final = 2
-"""Answers behind results that must be wrong, at least."""
+"""The least number of answers behind results whose parents must be wrong."""
 
 
 def impossible_parent_line(source: Source) -> int:
@@ -264,7 +267,7 @@ def impossible_parent_line(source: Source) -> int:
     answers: set[str] = set()
     first = 0
     before: set[str] = set()
-    """Prompts in front of the last result."""
+    """The prompts in front of the last result."""
     for number, value in _messages(source):
         uuid, parent = string(value.get("uuid")), value.get("parentUuid")
         if value["type"] == "assistant":
@@ -310,18 +313,18 @@ class Compactions:
         self._make = make
 
     def boundary(self, value: Json, thread: Thread, uuid: str) -> None:
-        """A `compact_boundary`: a root; what follows it is all that requests carry from here on."""
+        """Take a `compact_boundary`, which is a root: requests carry what follows it and nothing else."""
         meta = mapping(value.get("compactMetadata"))
         node = ChainNode(uuid, None)
         node.compaction = compaction = self._begin(thread, uuid, meta)
         anchor, compaction.preserved = self._preserved(meta)
         self._graph.add({}, thread, node)
         if isinstance(anchor, str) and anchor in self._graph.nodes:
-            # Otherwise they come behind the summary, which is still to be read.
-            self._keep(compaction, node)
+            # Without an anchor they come behind the summary, which is still to be read.
+            self._keep_preserved(compaction, node)
 
     def summary(self, value: Json, thread: Thread, uuid: str, entries: list[Entry]) -> None:
-        """A summary; one without a boundary in front is a boundary itself (1.0.x)."""
+        """Take a summary; one without a boundary in front is a boundary itself (1.0.x)."""
         above = value.get("parentUuid")
         boundary = self._graph.nodes.get(above) if isinstance(above, str) else None
         compaction = boundary.compaction if boundary is not None else None
@@ -334,10 +337,10 @@ class Compactions:
         assert node.unit is not None
         thread.add(node.unit, entries, self._make.time, tail=True)
         self._graph.add({"uuid": uuid}, thread, node)
-        self._keep(compaction, node)
+        self._keep_preserved(compaction, node)
 
     def micro(self, value: Json, thread: Thread, uuid: str) -> None:
-        """A `microcompact_boundary`: from here on requests carry some tool results blanked."""
+        """Take a `microcompact_boundary`: from here on requests carry some tool results blanked."""
         meta = value.get("microcompactMetadata")
         ids = meta.get("compactedToolIds") if isinstance(meta, dict) else None
         node = ChainNode(uuid, self._graph.parent(value, thread))
@@ -371,7 +374,7 @@ class Compactions:
             return None, []
         return segment.get("anchorUuid"), [first, *reversed(found)]
 
-    def _keep(self, compaction: Compaction, anchor: ChainNode) -> None:
+    def _keep_preserved(self, compaction: Compaction, anchor: ChainNode) -> None:
         """Put the preserved messages behind their anchor, and what followed it behind them."""
         graph, last = self._graph, anchor
         for node in compaction.preserved:
@@ -395,12 +398,12 @@ class SubAgentFiles:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._own: dict[str, Path] = {}
-        """Files under the session's own directory, by agent id."""
+        """The files under the session's own directory, by agent id."""
         self._beside: dict[str, Path] = {}
-        """Files next to it, which may be other sessions'."""
+        """The files beside the transcript, which may be of other sessions."""
         self._root: Path | None = None
         self.wanted: list[tuple[str, Origin]] = []
-        """Agents whose result was read and whose file is to be read next."""
+        """The agents whose result was read and whose files are to be read next."""
 
     def around(self, source: Source) -> None:
         """Look around the opened file; a stream, and a sub-agent's own file, has nothing around it."""
@@ -416,16 +419,17 @@ class SubAgentFiles:
             self._report(Problem(0, 0, "sub-agents-not-read", message))
 
     def take(self, agent: str) -> Source | None:
-        """The file of an agent, unless there is none or it was handed out before."""
+        """Hand out the file of an agent; None if there is none, or it was handed out before."""
         path = self._own.pop(agent, None) or self._beside.pop(agent, None)
         return self._opened(path) if path is not None else None
 
     def pass_over(self, agent: str) -> None:
-        """An agent that another session started, which its history tells of."""
+        """Leave out an agent that another session started and that the copied history tells of."""
         self._beside.pop(agent, None)
 
     def leftover(self, session: str | None, known: Container[str]) -> Source | None:
-        """A file of this session that no result named: killed, asynchronous, or a compaction's own call."""
+        """Hand out a file of this session that no result named: of an agent that was killed or is
+        asynchronous, or of a compaction's own call."""
         for agent in sorted(self._own):
             return self.take(agent)
         for agent in sorted(self._beside):

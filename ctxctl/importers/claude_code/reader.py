@@ -19,9 +19,8 @@ from ctxctl.importers.claude_code.lineage import (
 from ctxctl.importers.claude_code.requests import RECORDED, WORDED, RequestRecords, is_since
 from ctxctl.importers.claude_code.sent_texts import attachment
 from ctxctl.importers.claude_code.shared_calls import SharedCalls, shared_calls
-from ctxctl.importers.claude_code.steps import StepWriter
 from ctxctl.importers.claude_code.texts import META, TextReading
-from ctxctl.importers.claude_code.thread import Origin, Thread
+from ctxctl.importers.claude_code.thread import Origin, StepWriter, Thread
 from ctxctl.ingest.build import Json, Maker, Place
 from ctxctl.ingest.folder import Folder, Importer, read_several
 from ctxctl.ingest.lines import Line, Report, values
@@ -37,15 +36,15 @@ _SUMMARY = TextReading("thread_summary", "compact-summary", False)
 
 
 class Session:
-    """One import: the opened file, and the files of the sub-agents that it started."""
+    """Imports one session: the opened file, and the files of the sub-agents that it started."""
 
     def __init__(self, report: Report, carried: SharedCalls = _NOTHING) -> None:
         self._send = report
         self._account = account_of(report)
-        self._carried = carried.calls
-        """Ids of messages that another transcript bills: history that this one was given."""
+        self._billed_elsewhere = carried.calls
+        """The ids of messages that another transcript bills: they are history that this one was given."""
         self._natives: dict[str, Line] = {}
-        """Sessions that API calls name, by the first line that does."""
+        """The sessions that API calls name, each with the first line that does."""
         self._out: list[Json] = []
         self._make = Maker(NAME, "cc-")
         self._steps = StepWriter(self._make, self._out)
@@ -67,27 +66,27 @@ class Session:
             "api-request": self._request,
         }
         self._client: str | None = None
-        """The version that was looked at last."""
+        """The client's version that was looked at last."""
         self._is_recorded = False
-        """The client writes records of its requests."""
+        """Whether the client writes records of its requests."""
         self._is_worded = False
-        """It records how each attachment was worded, and in which role."""
-        self._made: list[list[Entry]] = []
+        """Whether it records how each attachment was worded, and in which role."""
+        self._items_of_blocks: list[list[Entry]] = []
         """The items of each block of the line that is being read."""
 
     def events(self, source: Source) -> Iterator[Json]:
-        """Everything that the opened file, and what belongs to it, says."""
+        """Yield the events of the opened file, and of the files that belong to it."""
         self._agents.around(source)
         yield from self._file(source)
         while (agent := self._agents.leftover(self._routing.session, self._graph.nodes)) is not None:
-            yield from self._agent(agent, Origin(MAIN_THREAD))
+            yield from self._read_agent(agent, Origin(MAIN_THREAD))
         for thread in self._routing.threads.values():
             self._steps.finish(thread)
         self._graph.report_missing()
         self._report_natives()
         self._report_requests()
         if not self._make.count:
-            self._out.append(self._nothing(source))
+            self._out.append(self._empty_event(source))
         yield from self._out
         self._out.clear()
 
@@ -99,7 +98,8 @@ class Session:
         self._send(problem)
 
     def _report_natives(self) -> None:
-        """Say that lines carry another session's id than the one that goes on: history carried in."""
+        """Report the lines with another session's id than the one that goes on: history that was carried
+        in."""
         *others, own = self._natives or [""]
         for name in others:
             line = self._natives[name]
@@ -107,7 +107,7 @@ class Session:
             self._report(Problem(line.number, line.offset, "carried-history", message))
 
     def _report_requests(self) -> None:
-        """Say which records of requests the file's lines do not bear out."""
+        """Report the records of requests that the file's lines do not bear out."""
         logs = [thread.requests for thread in self._routing.threads.values() if thread.requests is not None]
         changed, unread = sum(log.changed for log in logs), sum(log.unread for log in logs)
         if changed:
@@ -122,14 +122,14 @@ class Session:
             message = f"{several} messages that are not in the file: the window is told by its lines"
             self._report(Problem(0, 0, "request-not-read", message))
 
-    def _nothing(self, source: Source) -> Json:
+    def _empty_event(self, source: Source) -> Json:
         """The one event of a transcript that holds no message."""
         data = {"format": NAME, "file": source.name.rpartition("/")[2]}
         return self._make.event("ctxctl.source.opened", data, Place(self._routing.session))
 
     def _file(self, source: Source) -> Iterator[Json]:
         out = self._out
-        self._look(source)
+        self._check_parents(source)
         for line, value in values(source, self._report, self._progress.taken):
             if not isinstance(value, dict):
                 self._report(Problem(line.number, line.offset, "not-a-record", "not a JSON object; skipped"))
@@ -142,13 +142,13 @@ class Session:
                 if agent is not None:
                     yield from out
                     out.clear()
-                    yield from self._agent(agent, origin)
+                    yield from self._read_agent(agent, origin)
             if out:
                 yield from out
                 out.clear()
 
-    def _look(self, source: Source) -> None:
-        """Say that the parents of a file cannot be right, and take its lines in order then."""
+    def _check_parents(self, source: Source) -> None:
+        """Where the parents of a file cannot be right, report that and take its lines in order."""
         number = impossible_parent_line(source)
         self._graph.is_ordered = number > 0
         if number:
@@ -158,8 +158,8 @@ class Session:
             message += " no parents, and each line is taken to follow the one before it"
             self._report(Problem(number, 0, "impossible-parents", message))
 
-    def _agent(self, source: Source, origin: Origin) -> Iterator[Json]:
-        """A sub-agent's file, read in the middle of another one."""
+    def _read_agent(self, source: Source, origin: Origin) -> Iterator[Json]:
+        """Read a sub-agent's file in the middle of another one."""
         make, routing = self._make, self._routing
         outer = make.file, make.time, routing.file, self._line
         is_ordered = self._graph.is_ordered
@@ -194,15 +194,15 @@ class Session:
             self._is_recorded = self._is_recorded or is_since(self._client, RECORDED)
             self._is_worded = is_since(self._client, WORDED)
         if handler is not None and (uuid or isinstance(value.get("message"), dict)):
-            self._made = []
+            self._items_of_blocks = []
             handler(value, uuid or f"line-{self._line.number}")
             if self._is_recorded and kind in ("user", "assistant") and isinstance(value.get("message"), dict):
-                self._note(value, uuid)
+                self._note_message(value, uuid)
         elif isinstance(kind, str) and kind in self._records:
             self._is_recorded = True
             self._records[kind](value)
         elif uuid:
-            self._pass(value, uuid)
+            self._skip(value, uuid)
 
     def _thread(self, value: Json, uuid: str) -> Thread:
         """The thread of a line, ready for records of its requests where there may be some."""
@@ -211,30 +211,30 @@ class Session:
             thread.records()
         return thread
 
-    def _asking(self, value: Json) -> Thread:
-        """The thread of a request's record, which says of a sub-agent's only whose it is."""
+    def _thread_of_request(self, value: Json) -> Thread:
+        """The thread of a request's record, which names the sub-agent but no parent."""
         return self._routing.thread({**value, "isSidechain": string(value.get("agentId")) is not None}, "")
 
     def _log(self, value: Json) -> RequestRecords:
-        return self._asking(value).records()
+        return self._thread_of_request(value).records()
 
     def _request(self, value: Json) -> None:
-        thread = self._asking(value)
+        thread = self._thread_of_request(value)
         turn = thread.last.turn if thread.last is not None else None
         thread.records().request(value, self._line.number, self._make.time, turn)
 
-    def _note(self, value: Json, uuid: str) -> None:
-        """Take a message into account that a request may name by its digest."""
+    def _note_message(self, value: Json, uuid: str) -> None:
+        """Note a message that a request may name by its digest."""
         message: Json = value["message"]
-        made = self._made
+        made = self._items_of_blocks
         count = len(blocks.blocks_of(message.get("content")))
         if len(made) != count:
-            # Told all at once, or carried by no request.
+            # The line's items were not made block by block: all of them stand with its first block.
             made = [[entry for entries in made for entry in entries], *([] for _ in range(count - 1))]
         self._routing.thread(value, uuid).records().runs.note(message, made)
 
-    def _pass(self, value: Json, uuid: str) -> None:
-        """A line that no request carries: it only hands on its parent."""
+    def _skip(self, value: Json, uuid: str) -> None:
+        """Take a line that no request carries; it only hands on its parent."""
         nodes = self._graph.nodes
         if uuid in nodes:
             return
@@ -246,8 +246,9 @@ class Session:
         else:
             nodes[uuid] = self._graph.parent(value, self._routing.thread(value, uuid))
 
-    def _fresh(self, uuid: str, entries: list[Entry]) -> str | None:
-        """The uuid to use for a line; None if it only repeats an earlier one.  Both are reported."""
+    def _unique_uuid(self, uuid: str, entries: list[Entry]) -> str | None:
+        """The uuid to use for a line, another one where an earlier line has the same; None if it only repeats
+        that line."""
         if uuid not in self._graph.nodes:
             return uuid
         node = self._graph.nodes[uuid]
@@ -267,18 +268,18 @@ class Session:
             self._summary(value, uuid, content)
             return
         if value.get("isVisibleInTranscriptOnly") is True:
-            self._pass(value, uuid)
+            self._skip(value, uuid)
             return
         thread = self._thread(value, uuid)
         results, others = self._user_entries(value, uuid, thread, content)
-        fresh = self._fresh(uuid, results + others)
+        fresh = self._unique_uuid(uuid, results + others)
         if fresh is None:
             return
         node = ChainNode(fresh, self._graph.parent(value, thread))
         if results:
             self._results(value, thread, node, results, others)
         elif others:
-            node.unit = self._beside(value, thread, node) or ChainUnit(fresh)
+            node.unit = self._unit_with_reminder(value, thread, node) or ChainUnit(fresh)
             thread.add(node.unit, others, self._make.time, tail=True)
             if _sets_off(value, others):
                 node.turn = fresh
@@ -302,20 +303,20 @@ class Session:
                     entry.native = uuid
                     results.append(entry)
                     made.append(entry)
-                self._made.append(made)
+                self._items_of_blocks.append(made)
                 continue
             other = blocks.user_item(block, item, line, reading)
             if other is not None:
                 other.native = uuid
                 others.append(other)
                 made.append(other)
-            self._made.append(made)
+            self._items_of_blocks.append(made)
         return results, others
 
     def _results(
         self, value: Json, thread: Thread, node: ChainNode, results: list[Entry], others: list[Entry]
     ) -> None:
-        """Tool results go with the message that made the calls; what came along goes with them."""
+        """Add tool results to the message that made the calls, with what came along."""
         own: ChainUnit | None = None
         for entry in results:
             unit = thread.tools.get(entry.tool) if entry.tool is not None else None
@@ -332,20 +333,20 @@ class Session:
         node.results = True
 
     def _finished(self, value: Json, thread: Thread, tool: str) -> None:
-        """Have a sub-agent's file read where its result comes in."""
+        """Have a sub-agent's file read at the place where its result comes in."""
         task = self._routing.tasks.pop(tool, None)
         native = value.get("toolUseResult")
         agent = string(native.get("agentId")) if isinstance(native, dict) else None
         unit = thread.tools.get(tool)
-        if unit is not None and unit.key in self._carried:
+        if unit is not None and unit.key in self._billed_elsewhere:
             if agent is not None:
                 self._agents.pass_over(agent)
         elif agent is not None and isinstance(native, dict):
             kind = string(native.get("agentType")) or (task.agent if task is not None else None)
             self._agents.wanted.append((agent, Origin(thread.name, tool, kind)))
 
-    def _beside(self, value: Json, thread: Thread, node: ChainNode) -> ChainUnit | None:
-        """The unit that a reminder belongs to which came along with a tool result."""
+    def _unit_with_reminder(self, value: Json, thread: Thread, node: ChainNode) -> ChainUnit | None:
+        """The unit of a reminder that came along with a tool result."""
         parent = node.parent
         if parent is None or not parent.results or self._graph.owner[parent] is not thread:
             return None
@@ -355,17 +356,17 @@ class Session:
         return parent.unit
 
     def _summary(self, value: Json, uuid: str, content: Any) -> None:
-        """A compaction's summary; without a boundary before it, it is the boundary itself."""
+        """Take a compaction's summary; without a boundary before it, it is the boundary itself."""
         entries = [
             entry
             for index, block in enumerate(blocks.blocks_of(content))
             if (entry := blocks.user_item(block, blocks.block_id(uuid, index), self._line.number, _SUMMARY))
         ]
-        fresh = self._fresh(uuid, entries)
+        fresh = self._unique_uuid(uuid, entries)
         if fresh is None:
             return
         thread = self._thread(value, uuid)
-        self._made = [[entry] for entry in entries]
+        self._items_of_blocks = [[entry] for entry in entries]
         self._compactions.summary(value, thread, fresh, entries)
 
     # -- the rest ---------------------------------------------------------------------------------------
@@ -378,10 +379,10 @@ class Session:
             return
         thread = self._thread(value, uuid)
         entries = blocks.assistant_items(message.get("content"), uuid, self._line.number)
-        fresh = self._fresh(uuid, entries)
+        fresh = self._unique_uuid(uuid, entries)
         if fresh is None:
             return
-        self._made = [[entry] for entry in entries]
+        self._items_of_blocks = [[entry] for entry in entries]
         graph = self._graph
         superseded = value.get("supersedesUuids")
         if superseded is not None:
@@ -398,14 +399,15 @@ class Session:
     def _message(
         self, value: Json, message: Json, thread: Thread, uuid: str, parent: ChainNode | None
     ) -> ChainUnit:
-        """The unit of an assistant line; a new one is a new API call, unless it was made up locally."""
+        """The unit of an assistant line; a new unit is a new API call, unless the client made the answer
+        up."""
         key = message.get("id")
         if not isinstance(key, str) or not key:
             key = string(value.get("requestId")) or uuid
         unit = thread.messages.get(key)
         if unit is None:
             unit = thread.messages[key] = ChainUnit(key)
-            if key in self._carried:
+            if key in self._billed_elsewhere:
                 thread.carried = True
             elif message.get("model") != "<synthetic>":
                 request = string(value.get("requestId"))
@@ -425,27 +427,27 @@ class Session:
             shown = value.get("attachment")
             if isinstance(shown, dict) and shown.get("type") == "prompt_snapshot":
                 self._routing.thread(value, uuid).records().snapshot(shown)
-            self._pass(value, uuid)
+            self._skip(value, uuid)
         else:
             self._beside_messages(value, uuid, entries)
 
     def _beside_messages(self, value: Json, uuid: str, entries: list[Entry]) -> None:
-        """A line that is no message, and what of it requests carry."""
+        """Take a line that is no message, and the items of it that requests carry."""
         thread = self._thread(value, uuid)
-        fresh = self._fresh(uuid, entries)
+        fresh = self._unique_uuid(uuid, entries)
         if fresh is None:
             return
         node = ChainNode(fresh, self._graph.parent(value, thread))
-        beside = self._beside(value, thread, node)
-        prompt = self._prompted(thread, node, entries) if beside is None else None
+        beside = self._unit_with_reminder(value, thread, node)
+        prompt = self._unit_of_prompt(thread, node, entries) if beside is None else None
         node.unit = beside or prompt or ChainUnit(fresh)
         # What is worded as the user's stands in front of the prompt that it came with.
         is_tail = prompt is None or entries[0].role != "user"
         thread.add(node.unit, entries, self._make.time, tail=is_tail)
         self._graph.add(value, thread, node)
 
-    def _prompted(self, thread: Thread, node: ChainNode, entries: list[Entry]) -> ChainUnit | None:
-        """The unit of the prompt that worded attachments came with."""
+    def _unit_of_prompt(self, thread: Thread, node: ChainNode, entries: list[Entry]) -> ChainUnit | None:
+        """The unit of the prompt with which worded attachments came."""
         parent = node.parent
         if parent is None or parent.unit is None or parent.results or not entries[0].is_rendered:
             return None
@@ -455,12 +457,12 @@ class Session:
         return parent.unit if prompts else None
 
     def _failed(self, value: Json, uuid: str) -> None:
-        """A line that tells why a request got no answer; no request carries it."""
+        """Take a line that tells why a request got no answer; no request carries it."""
         if self._is_recorded:
             requests = self._routing.thread(value, uuid).requests
             if requests is not None:
                 requests.failed(value)
-        self._pass(value, uuid)
+        self._skip(value, uuid)
 
     def _system(self, value: Json, uuid: str) -> None:
         subtype = value.get("subtype")
@@ -479,12 +481,12 @@ class Session:
             # The only notices that requests carry: what a local command was and what it printed.
             entry = blocks.user_item(value["content"], uuid, self._line.number, None)
             if entry is None:
-                self._pass(value, uuid)
+                self._skip(value, uuid)
                 return
             entry.native = uuid
             self._beside_messages(value, uuid, [entry])
         else:
-            self._pass(value, uuid)
+            self._skip(value, uuid)
 
 
 def _sets_off(value: Json, entries: list[Entry]) -> bool:
@@ -506,7 +508,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
     """Each session in the order of the files' names; its sub-agents' files are read along with it.
 
-    An API call that stands in several of them is one request, of the file that has it first.
+    An API call that stands in several files is one request, of the file that has it first.
     """
     mains = main_transcripts(folder)
     readers = readers_beside(folder, mains, report)
@@ -514,13 +516,13 @@ def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
 
 
 def readers_beside(folder: Folder, names: list[str], report: Report) -> dict[str, Importer]:
-    """By file, what reads it as one of these: none bills what another one does."""
+    """The reader of each of several files of a directory: none bills what another one does."""
     elsewhere = shared_calls(folder, names, report)
-    return {name: _Beside(elsewhere.get(name, _NOTHING)) for name in names}
+    return {name: _SharedTranscript(elsewhere.get(name, _NOTHING)) for name in names}
 
 
-class _Beside:
-    """Reads one of several transcripts, without requests for what another file bills."""
+class _SharedTranscript:
+    """Reads one of several transcripts, without the requests that another file bills."""
 
     def __init__(self, copied: SharedCalls) -> None:
         self._copied = copied

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.importers.claude_code.blocks import Entry, blocks_of
-from ctxctl.importers.claude_code.last_request import Message, RecordedBody
+from ctxctl.importers.claude_code.chain import Message, RecordedBody
 from ctxctl.importers.claude_code.sent_texts import SentTexts
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part, listed, string
@@ -32,19 +32,20 @@ from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.slots import without_cache
 
 _CHAINS: Final = 16
-"""Requests of a thread that a later one may name as its base, or that may still be answered."""
+"""The most requests of a thread that are kept because a later one may name them as its base, or answers may
+still come."""
 _MARKERS: Final = 64
-"""Cache markers of a request, at most; the API takes four."""
+"""The most cache markers of a request; the API takes four."""
 _ERROR: Final = 500
-"""Characters of an error that are kept."""
+"""The most characters that are kept of an error."""
 _MESSAGES: Final = 20_000
-"""Messages of a request, at most."""
+"""The most messages of a request."""
 _DIALECT: Final = Anthropic()
 _VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})")
 RECORDED: Final = (2, 1, 270)
-"""First version that may write records of its requests: this one does not, 2.1.300 does."""
+"""The first version that may write records of its requests: this one does not, 2.1.300 does."""
 WORDED: Final = (2, 1, 300)
-"""First version known to record how an attachment was worded, and in which role; 2.1.270 has no role yet."""
+"""The first version known to record how an attachment was worded, and in which role; 2.1.270 has no role."""
 
 
 def is_since(version: str | None, first: tuple[int, int, int]) -> bool:
@@ -69,12 +70,12 @@ class RecordedRequest:
         self.model: str | None = None
         self.settings: Json | None = None
         self.markers: list[Any] = []
-        """Its cache markers: `path` in the body, and what they say."""
+        """Its cache markers: each one's `path` in the body, and what it says."""
         self.rows: dict[tuple[str, int], int] = {}
-        """Placement of each tool and system block."""
+        """The index of the placement of each tool and system block."""
         self.is_answered = False
         self.error: str | None = None
-        """Why it got no answer, as a later line says."""
+        """Why it got no answer, as a later line tells."""
 
 
 class RequestShape:
@@ -85,7 +86,7 @@ class RequestShape:
     def __init__(self, message: Message, rows: dict[tuple[str, int], int]) -> None:
         self.message = message
         self.rows = rows
-        """Placement of each tool and system block: the last of it."""
+        """The index of the last placement of each tool and system block."""
 
 
 class _Chain(NamedTuple):
@@ -104,16 +105,16 @@ class RequestRecords:
         self.runs = ThreadMessages()
         self.sent = SentTexts(home, pending)
         self.open: list[RecordedRequest] = []
-        """Requests that no answer is known of, in the order in which they were sent."""
+        """The requests without a known answer, in the order in which they were sent."""
         self.unread = 0
-        """Requests whose messages could not all be told."""
+        """The number of requests whose messages could not all be resolved."""
         self.changed = 0
-        """Messages that are not what they were when a request's record was written."""
+        """The number of messages that are not what they were when a request's record was written."""
         self._shapes: dict[str, RequestShape] = {}
         self._tools: dict[tuple[str, str | None], Entry] = {}
         self._messages: dict[str, Message] = {}
         self._places: dict[int, int] = {}
-        """By `id` of a message, the last run that is in it."""
+        """By the `id` of a message, its last run of lines."""
         self._chains: dict[str, _Chain] = {}
         self._asked: dict[str, RecordedRequest] = {}
         self._snapshot: Json = {}
@@ -129,9 +130,10 @@ class RequestRecords:
         self._shapes[name] = RequestShape(*self._cut(shape, line))
 
     def snapshot(self, value: Json) -> None:
-        """A `prompt_snapshot`: the system prompt in parts and, once a request was made, the rest of the head.
+        """Take a `prompt_snapshot`: the system prompt in parts and, once a request was made, the rest of the
+        head.
 
-        What one leaves out stands as the one before had it.
+        What a snapshot leaves out stays as the one before it had it.
         """
         told = {name: value[name] for name in ("systemPrompt", "cliPrefix", "tools") if name in value}
         self._snapshot = self._snapshot | told
@@ -161,7 +163,7 @@ class RequestRecords:
             self._bind(made, [entry.run for entry in made.entries if entry.run is not None])
 
     def request(self, value: Json, line: int, time: str, turn: str | None) -> RecordedRequest | None:
-        """An `api-request`; None where it has no id."""
+        """Take an `api-request` record; None where it has no id."""
         native = string(value.get("id"))
         if native is None:
             return None
@@ -201,7 +203,8 @@ class RequestRecords:
         return asked
 
     def failed(self, value: Json) -> None:
-        """A line that says why the last request got no answer: `api_error`, or the text shown for it."""
+        """Take a line that tells why the last request got no answer: `api_error`, or the text shown for
+        it."""
         if not self.open or self.open[-1].is_answered:
             return
         error, message = value.get("error"), value.get("message")
@@ -211,7 +214,8 @@ class RequestRecords:
         self.open[-1].error = told[:_ERROR] if isinstance(told, str) and told else self.open[-1].error
 
     def unanswered(self, before: RecordedRequest | None = None) -> list[RecordedRequest]:
-        """Requests that got no answer: those sent before one that did, or all at the end; each once."""
+        """Hand out the requests without an answer, each once: those sent before one that got one, or all at
+        the end."""
         end = len(self.open)
         if before is not None:
             end = self.open.index(before) if before in self.open else 0
@@ -240,7 +244,7 @@ class RequestRecords:
         return _Chain(before.names[:keep] + names, known + told if told is not None else None)
 
     def _resolved(self, names: list[str], known: list[Message]) -> list[Message] | None:
-        """The messages with some digests, behind others; None where one of them cannot be told."""
+        """The messages with some digests, behind others; None where one of them cannot be resolved."""
         found = [self._messages.get(name) or self._by_digest(name) for name in names]
         lacking = found.count(None)
         if lacking:
@@ -275,7 +279,7 @@ class RequestRecords:
             self._places[id(message)] = max(run.index for run in runs)
 
     def _aligned(self, found: list[Message | None], at: int) -> list[tuple[int, MessageLines]]:
-        """Which runs the messages without a known digest are, by their place among the others.
+        """The runs of the messages without a known digest, by their place among the others.
 
         A file whose texts were changed after it was written (paths blanked, secrets taken out) has the
         digests of what they were.  Between two messages that are known there must be as many runs left over
@@ -309,7 +313,7 @@ class RequestRecords:
         Args:
             body: `system` and `tools` as a request has them.
             line: Where the items are from.
-            derived: It was put together.
+            derived: Whether it was put together.
             first: What the first system block counts as.
         """
         made = Message("system", [], [], [])
@@ -326,7 +330,7 @@ class RequestRecords:
         return made, rows
 
     def _head(self, part: Part, line: int) -> Entry:
-        """The item of a part of the head; one that was there before is the same."""
+        """The item of a part of the head: the earlier one, where it was there before."""
         part.item = part.item or f"body:{part.kind}"
         known = self._tools.get((part.item, part.mark))
         if known is not None:
@@ -342,24 +346,24 @@ _ENDS: Final = {"user": b'],"role":"user"}', "assistant": b'],"role":"assistant"
 
 
 class MessageLines:
-    """Lines of one message, as far as they were read."""
+    """The lines of one message, as far as they were read."""
 
     __slots__ = ("blocks", "ends", "entries", "index", "is_bound", "message", "role", "sha")
 
     def __init__(self, role: str, message: str | None, index: int) -> None:
         self.role = role
         self.message = message
-        """Id of the answer."""
+        """The id of the answer."""
         self.index = index
-        """Among the runs of its thread, in the order of the file."""
+        """Its index among the runs of its thread, in the order of the file."""
         self.entries: list[Entry] = []
         self.ends: list[int] = []
-        """Entries up to and with each content block."""
+        """The number of entries up to and with each content block."""
         self.blocks = 0
         self.is_bound = False
-        """A request's record is known to name it."""
+        """Whether a request's record is known to name it."""
         self.sha: Any = sha256(b'{"content":[')
-        """Over the blocks so far; None where one of them has no canonical form."""
+        """The hash over the blocks so far; None where one of them has no canonical form."""
 
     def goes_on(self, role: str, message: str | None) -> bool:
         """Whether a line belongs to the same message."""
@@ -372,7 +376,7 @@ class ThreadMessages:
     def __init__(self) -> None:
         self.all: list[MessageLines] = []
         self.first = 0
-        """The first one behind the last compaction."""
+        """The index of the first run behind the last compaction."""
         self._by_digest: dict[bytes, tuple[MessageLines, int]] = {}
         self._last: MessageLines | None = None
 
@@ -413,13 +417,14 @@ class ThreadMessages:
         self._by_digest[sha.digest()] = run, len(run.ends)
 
     def find(self, digest: str) -> tuple[MessageLines, int] | None:
-        """The run with a digest, and how many of its blocks make it; the digest in hex."""
+        """The run with a digest (in hex), and how many of its blocks make that digest."""
         try:
             return self._by_digest.get(bytes.fromhex(digest))
         except ValueError:
             return None
 
     def begin(self) -> None:
-        """A compaction: what comes is no part of a message in front of it, though requests may name such."""
+        """Begin anew after a compaction: what comes is no part of an earlier message, though requests may
+        name those."""
         self._last = None
         self.first = len(self.all)

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.importers.claude_code import blocks
 from ctxctl.importers.claude_code.blocks import Entry, block_id, blocks_of, native
-from ctxctl.importers.claude_code.last_request import Message
+from ctxctl.importers.claude_code.chain import Message
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Block, Json
 from ctxctl.ingest.parts import string
@@ -24,13 +24,13 @@ from ctxctl.ingest.parts import string
 _OPEN: Final = "<system-reminder>\n"
 _CLOSE: Final = "</system-reminder>"
 _AWAITED: Final = 64
-"""Renderings that wait for the request that carries them, at most."""
+"""The most renderings that wait for the request that carries them."""
 _LONGEST: Final = 1 << 20
-"""Characters of a text that renderings are looked for in."""
+"""The most characters of a text in which renderings are looked for."""
 _LOOKED: Final = 4
-"""Stretches of a text that are none, in front of one, at most."""
+"""The most places of a text that are tried in front of a rendering."""
 _ENOUGH: Final = 12
-"""Characters of a rendering that is looked for in the middle of a text, at least."""
+"""The least characters of a rendering that is looked for in the middle of a text."""
 
 
 class _Awaited(NamedTuple):
@@ -38,7 +38,7 @@ class _Awaited(NamedTuple):
 
     entry: Entry
     forms: tuple[str, ...]
-    """As it may have been sent, the longest first: with its tags, or without."""
+    """The forms in which it may have been sent, the longest first: with its tags, or without."""
 
 
 class SentTexts:
@@ -47,19 +47,19 @@ class SentTexts:
     def __init__(self, home: object, pending: list[Entry]) -> None:
         self._home = home
         self._pending = pending
-        """Items that no step has announced yet: what is found new joins them."""
+        """The items that no step has announced yet; what is found new joins them."""
         self._known: dict[tuple[str, str], Entry] = {}
-        """Items by what they may stand for (`_sort`) and version: the last of each."""
+        """The last item of each sort (`_sort_of_text`) and version."""
         self._named: dict[str, Entry] = {}
-        """Calls and results, by the id that they have of the API."""
+        """Calls and results, by the id that the API gave them."""
         self._results: dict[str, str] = {}
-        """Titles of calls, for their results."""
+        """The titles of calls, for their results."""
         self._awaited: list[_Awaited] = []
 
     def note(self, entry: Entry) -> None:
-        """An item that a line of the thread holds."""
+        """Note an item that a line of the thread holds."""
         if entry.version is not None:
-            self._known[_sort(entry), entry.version] = entry
+            self._known[_sort_of_text(entry), entry.version] = entry
         if entry.tool is not None or entry.kind == "tool_call":
             self._named[entry.item] = entry
         if entry.kind == "tool_call" and entry.title is not None:
@@ -70,7 +70,7 @@ class SentTexts:
             del self._awaited[:-_AWAITED]
 
     def message(self, value: Json, name: str, line: int) -> Message:
-        """A message as it was sent; `name`: what its new items are named for."""
+        """Cut a message as it was sent; the ids of its new items begin with `name`."""
         role = string(value.get("role")) or "user"
         entries: list[Entry] = []
         placed: list[Block] = []
@@ -88,7 +88,7 @@ class SentTexts:
             entry.home = self._home
             self._pending.append(entry)
             if entry.version is not None:
-                self._known[_sort(entry), entry.version] = entry
+                self._known[_sort_of_text(entry), entry.version] = entry
         return entry
 
     # -- blocks ----------------------------------------------------------------------------------------------
@@ -109,16 +109,16 @@ class SentTexts:
             other = blocks.user_item(block, name, line, None)
             made = [other] if other is not None else []
         for entry in made:
-            yield self._found(entry, keyed=kind in ("tool_result", "tool_use")), ""
+            yield self._item_of_block(entry, keyed=kind in ("tool_result", "tool_use")), ""
 
-    def _found(self, made: Entry, *, keyed: bool = False) -> Entry:
-        """The item of the transcript that a block is; itself where there is none."""
-        known = self._known.get((_sort(made), made.version)) if made.version is not None else None
+    def _item_of_block(self, made: Entry, *, keyed: bool = False) -> Entry:
+        """The transcript's item that a block repeats; the block's own where there is none."""
+        known = self._known.get((_sort_of_text(made), made.version)) if made.version is not None else None
         if known is not None and known.kind == made.kind and (not keyed or known.item == made.item):
             return known
         before = self._named.get(made.item) if keyed else None
         if before is not None:
-            # A result with a reminder behind it, or blanked: the same item in other words.
+            # A result with a reminder behind it, or a blanked one, is the same item in other words.
             made.updates, made.run = True, before.run
         return self.add(made)
 
@@ -135,23 +135,23 @@ class SentTexts:
         pieces = list(self._pieces(text)) if len(text) <= _LONGEST else [(None, "", text)]
         for index, (awaited, before, piece) in enumerate(pieces):
             if awaited is not None:
-                yield self._worded(awaited, piece), before
+                yield self._reworded(awaited, piece), before
                 continue
-            made = _own(piece, role, blocks.block_id(name, index) if index else name, line)
-            yield self._found(made), before
+            made = _new_item(piece, role, blocks.block_id(name, index) if index else name, line)
+            yield self._item_of_block(made), before
 
     def _pieces(self, text: str) -> Iterator[tuple[_Awaited | None, str, str]]:
-        """The text in stretches, with the blank lines in front of each; together they are the text."""
+        """The text cut into pieces, with the blank lines in front of each; together they are the text."""
         at = looked = 0
         while at < len(text):
             start = _after_lines(text, at)
             if start == len(text):
                 yield None, "", text[at:]
                 return
-            found = self._here(text, start)
+            found = self._rendering_at(text, start)
             if found is None and looked < _LOOKED:
                 looked += 1
-                found = self._ahead(text, start)
+                found = self._next_rendering(text, start)
             if found is None:
                 yield None, text[at:start], text[start:]
                 return
@@ -166,34 +166,34 @@ class SentTexts:
             yield awaited, text[at:begin], text[begin:end]
             at = end
 
-    def _here(self, text: str, start: int) -> tuple[int, int, _Awaited] | None:
+    def _rendering_at(self, text: str, start: int) -> tuple[int, int, _Awaited] | None:
         """The rendering that begins at a place."""
         for awaited in self._awaited:
             for form in awaited.forms:
-                if _stands(text, start, form):
+                if _stands_at(text, start, form):
                     return start, start + len(form), awaited
         return None
 
-    def _ahead(self, text: str, start: int) -> tuple[int, int, _Awaited] | None:
+    def _next_rendering(self, text: str, start: int) -> tuple[int, int, _Awaited] | None:
         """The first rendering behind a place."""
         best: tuple[int, int, _Awaited] | None = None
         for awaited in self._awaited:
             for form in awaited.forms:
                 before = len(text) if best is None else best[0] + len(form)
                 at = text.find(f"\n{form}", start, before) + 1 if len(form) >= _ENOUGH else 0
-                if at and _stands(text, at, form) and (best is None or at < best[0]):
+                if at and _stands_at(text, at, form) and (best is None or at < best[0]):
                     best = at, at + len(form), awaited
         return best
 
-    def _worded(self, awaited: _Awaited, text: str) -> Entry:
-        """An item as its text was sent."""
+    def _reworded(self, awaited: _Awaited, text: str) -> Entry:
+        """The item with the text as it was sent."""
         entry = awaited.entry
         if entry.digest == build.digest_of(text):
             return entry
         if entry.record is not None:
             entry.reword(text)
             assert entry.version is not None
-            self._known[_sort(entry), entry.version] = entry
+            self._known[_sort_of_text(entry), entry.version] = entry
             return entry
         again = Entry(
             entry.item, entry.kind, entry.role,
@@ -203,8 +203,8 @@ class SentTexts:
         return self.add(again)
 
 
-def _sort(entry: Entry) -> str:
-    """What an item may stand for: an answer, a result, or any text of a prompt."""
+def _sort_of_text(entry: Entry) -> str:
+    """The sort of text that an item may stand for: an answer, a result, or any text of a prompt."""
     if entry.role == "assistant":
         return "assistant"
     return "result" if entry.tool is not None else ""
@@ -215,8 +215,8 @@ def _block(entry: Entry, role: str, before: str) -> Block:
     return Block(ref, entry.item, role, before=before)
 
 
-def _own(text: str, role: str, name: str, line: int) -> Entry:
-    """A text that no line holds."""
+def _new_item(text: str, role: str, name: str, line: int) -> Entry:
+    """Make an item of a text that no line holds."""
     if role != "system":
         made = blocks.user_item(text, name, line, None)
         if made is not None:
@@ -231,7 +231,7 @@ def _forms(text: str) -> tuple[str, ...]:
 
 
 def without_tags(text: str) -> str:
-    """A rendering without its tags, as it stands in a message of the system's."""
+    """A rendering without its tags, as a system message has it."""
     whole = text.strip()
     if whole.startswith(_OPEN) and whole.endswith(_CLOSE):
         return whole[len(_OPEN) : -len(_CLOSE)].strip()
@@ -244,7 +244,7 @@ def _after_lines(text: str, at: int) -> int:
     return at
 
 
-def _stands(text: str, at: int, form: str) -> bool:
+def _stands_at(text: str, at: int, form: str) -> bool:
     """Whether a rendering stands at a place and ends with its line."""
     end = at + len(form)
     return text.startswith(form, at) and (end == len(text) or text[end] == "\n")
@@ -283,7 +283,7 @@ _KINDS = {
 }
 _LOCAL = frozenset(
     {
-        # Shown to the person or used by the harness; they reach no request.
+        # Types that are shown to the person or used by the harness, and reach no request.
         "command_permissions",
         "hook_non_blocking_error",
         "hook_error_during_execution",
@@ -292,7 +292,7 @@ _LOCAL = frozenset(
         "hook_permission_decision",
         "already_read_file",
         "structured_output",
-        # Kept so that a session can be resumed: the system prompt in parts, tools that were loaded.
+        # Types that are kept to resume a session: the system prompt in parts, tools that were loaded.
         "prompt_snapshot",
         "deferred_tools_record",
     }
@@ -300,15 +300,15 @@ _LOCAL = frozenset(
 _OF_THE_USER = frozenset(
     {"instructions", "session_context", "remote_session_change", "nested_memory", "file", "directory"}
 )
-"""What stands in the user's messages; the rest is in the system's.  Held against requests of 2.1.270, which
-does not record it, and of 2.1.330, which does."""
+"""Types of attachments that stand in user messages; the others stand in system messages.  Held against
+requests of 2.1.270, which does not record it, and of 2.1.330, which does."""
 _NEVER_WORDED = frozenset({"poll_events", "project_doc_reads", "message_pdf_reads"})
-"""What the client words anew for each request and never records."""
+"""Types of attachments that the client words anew for each request and never records."""
 _STDOUT_SENT = frozenset({"SessionStart", "UserPromptSubmit"})
 
 
 def _lines(value: Any) -> str | None:
-    """A string, or a list of strings joined by newlines."""
+    """The string, or the strings of a list joined by newlines."""
     if isinstance(value, str):
         return value or None
     if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
@@ -387,7 +387,7 @@ def attachment(record: Json, uuid: str, line: int, *, is_worded: bool = False) -
     """The items of an attachment line; none where the model is not shown it.
 
     Later versions (2.1.270 on) record what they made of it (`rendered`), then also the role of its message.
-    `is_worded`: the client does both, so that what has neither was not sent.
+    `is_worded`: the client records both, so that an attachment with neither was not sent.
     """
     value = record.get("attachment")
     if not isinstance(value, dict):
@@ -400,7 +400,7 @@ def attachment(record: Json, uuid: str, line: int, *, is_worded: bool = False) -
         role = record.get("renderedRole")
         if role not in ("system", "user"):
             role = "user" if kind in _OF_THE_USER else "system"
-        return [_worded(value, kind, role, text, block_id(uuid, at), line) for at, text in enumerate(texts)]
+        return [_reworded(value, kind, role, text, block_id(uuid, at), line) for at, text in enumerate(texts)]
     if is_worded and "renderedRole" not in record and kind not in _NEVER_WORDED:
         return []
     entry = _unworded(value, kind, uuid, line)
@@ -418,11 +418,11 @@ def _rendered(value: Any) -> list[str]:
     return found
 
 
-def _worded(value: Json, kind: str, role: str, text: str, item: str, line: int) -> Entry:
+def _reworded(value: Json, kind: str, role: str, text: str, item: str, line: int) -> Entry:
     context_kind = _KINDS.get(kind, "policy_note")
     meta = native(kind, hook=string(value.get("hookName")))
     if role == "system":
-        # Older models get it tagged, in a message of the user's: the request's record says so.
+        # Older models get it tagged, in a user message: the request's record says so.
         text = without_tags(text)
     record = build.text_item(item, context_kind, text, title=_title(kind, value), metadata=meta)
     entry = Entry(item, context_kind, role, record, line)

@@ -1,4 +1,4 @@
-"""API calls that stand in several transcripts of a directory: which file bills them.
+"""Decides which file bills an API call that stands in several transcripts of a directory.
 
 A resumed or forked session begins with a copy of its parent's lines.  Versions differ in what they write
 anew: the session's id, the time, both or neither.  The message's id and what its prompt was billed stay, so
@@ -17,7 +17,7 @@ import orjson
 from ctxctl.errors import CtxctlError
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.lines import Report, lines
+from ctxctl.ingest.lines import Report, ignore_problem, lines
 from ctxctl.ingest.parts import string
 from ctxctl.model.problem import Problem
 
@@ -27,11 +27,11 @@ Key = tuple[Any, ...]
 
 
 class CallCopy(NamedTuple):
-    """A call as one file has it."""
+    """One file's copy of a call."""
 
     time: str
     forked: bool
-    """The line says that it was copied."""
+    """Whether the line says that it was copied."""
     session: str | None
 
 
@@ -39,22 +39,22 @@ class _File(NamedTuple):
     name: str
     calls: dict[Key, CallCopy]
     own: str | None
-    """The session that it goes on with at its end."""
+    """The session with which the file ends."""
 
 
 class SharedCalls(NamedTuple):
-    """What of a file is another one's."""
+    """What a file holds of another one's session."""
 
     calls: frozenset[str] = frozenset()
-    """Ids of messages that the other one bills."""
+    """The ids of messages that the other file bills."""
     session: str | None = None
-    """The session that the file is of, where it holds such; its first lines may name the other's."""
+    """The file's own session, where it holds such messages; its first lines may name the other's."""
 
 
 def shared_calls(folder: Folder, names: list[str], report: Report) -> dict[str, SharedCalls]:
-    """By file, the messages that another one of these files bills; said once for each two files.
+    """By file, the messages that another one of these files bills; reported once for each pair of files.
 
-    One more pass over the files; it keeps some ids and times of each call.
+    This is one more pass over the files, which keeps some ids and times of each call.
     """
     if len(names) < 2:
         return {}
@@ -108,7 +108,7 @@ def _answers(folder: Folder, name: str) -> Iterator[Json]:
     except CtxctlError:
         return
     with source:
-        for line in lines(source, _unheard):
+        for line in lines(source, ignore_problem):
             if b'"assistant"' not in line.data:
                 continue
             try:
@@ -118,7 +118,3 @@ def _answers(folder: Folder, name: str) -> Iterator[Json]:
             answer = isinstance(value, dict) and value.get("type") == "assistant"
             if answer and isinstance(value.get("message"), dict):
                 yield value
-
-
-def _unheard(_problem: Problem) -> None:
-    """Take a problem silently: the file's own import reports it."""

@@ -1,15 +1,24 @@
-"""One conversation of a session: main, or a sub-agent's."""
+"""One conversation of a session, the main one or a sub-agent's, and the events of its steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container
+from typing import Any, Final, NamedTuple
 
+from ctxctl.importers.claude_code import blocks
 from ctxctl.importers.claude_code.blocks import Entry
-from ctxctl.importers.claude_code.chain import ChainNode, ChainPath, ChainUnit
-from ctxctl.importers.claude_code.last_request import LastRequest
-from ctxctl.importers.claude_code.requests import RequestRecords
-from ctxctl.ingest.build import Json, Place, Window
+from ctxctl.importers.claude_code.chain import (
+    ChainNode,
+    ChainPath,
+    ChainUnit,
+    Compaction,
+    LastRequest,
+    RequestChange,
+)
+from ctxctl.importers.claude_code.requests import RecordedRequest, RequestRecords
+from ctxctl.ingest import build
+from ctxctl.ingest.build import Json, Maker, Place, Window
+from ctxctl.model import vocab
 from ctxctl.model.billed import fields_of
 from ctxctl.providers.usage import hour_writes, miss_cause
 
@@ -53,7 +62,7 @@ class Call:
         self.output: int | None = None
         self.tier: str | None = None
         self.terms: Json = {}
-        """How it was served and what is billed apart, of the last line that says so."""
+        """How it was served and what is billed apart, as the last line that tells says."""
         self.cause: str | None = None
         """Why the cache was not read, as the API told the client."""
 
@@ -135,22 +144,22 @@ class Thread:
         self.requests: RequestRecords | None = None
         """The records of its requests, in versions that write such."""
         self.messages: dict[str, ChainUnit] = {}
-        """Units by message id."""
+        """The units by message id."""
         self.tools: dict[str, ChainUnit] = {}
-        """Units by the tool use ids they hold."""
+        """The units by the tool use ids that they hold."""
         self.titles: dict[str, str | None] = {}
-        """Title of each tool call, which its result shares."""
+        """The title of each tool call, which its result shares."""
         self.pending: list[Entry] = []
-        """Items that no step has announced yet."""
+        """The items that no step has announced yet."""
         self.retracted: list[Entry] = []
         self.foreign: set[Entry] = set()
-        """Items of other threads that this one has announced as well."""
+        """The items of other threads that this one has announced as well."""
         self.last: ChainNode | None = None
         """The line read last."""
         self.call: Call | None = None
         self.started = False
         self.carried = False
-        """Some of its API calls are another transcript's."""
+        """Whether some of its API calls are billed in another transcript."""
         self._turn: str | None = None
         self._native_turn: str | None = None
         self._turns: dict[str, int] = {}
@@ -162,7 +171,7 @@ class Thread:
         return self.requests
 
     def place(self, step: str | None = None) -> Place:
-        """Where an event of this thread belongs now."""
+        """The turn, step and thread of an event of this thread now."""
         return Place(self.session, self.name, self._turn if step is not None else None, step)
 
     def turn_to(self, turn: str | None) -> None:
@@ -211,4 +220,212 @@ def _repeats(entry: Entry, known: Entry) -> bool:
 
 
 _WITHOUT_ID = frozenset({"assistant_message", "reasoning"})
-"""Kinds of blocks that have no id of their own, so that a repeat is told by its text."""
+"""Kinds of blocks without an id of their own: a repeat is recognised by its text."""
+
+
+_NOTHING: Final = RequestChange([], [], [], [], None)
+_TRIGGERS = {"auto": "token_pressure", "manual": "manual"}
+
+
+class StepWriter:
+    """Writes the steps of one import."""
+
+    def __init__(self, make: Maker, out: list[Json]) -> None:
+        self._make = make
+        self._out = out
+        self._reported: set[Compaction] = set()
+
+    def open(
+        self,
+        thread: Thread,
+        unit: ChainUnit,
+        parent: ChainNode | None,
+        message: Json,
+        native: str | None,
+        line: int,
+        asked: RecordedRequest | None = None,
+    ) -> None:
+        """Write the step of a new API call whose request ended in `parent`, without its usage, which is still
+        to come.
+
+        `asked` is the request's own record, where there is one: then it tells the window, and not the lines.
+        """
+        self.usage(thread)
+        if asked is not None:
+            self._unanswered(thread, asked)
+        thread.turn_to(parent.turn if parent is not None else None)
+        place = thread.place(unit.key)
+        body = asked.body if asked is not None else None
+        if body is None and thread.requests is not None:
+            body = thread.requests.head(line)
+        before = thread.view.blocks() if asked is not None else None
+        advance = thread.view.advance(thread.path.advance(parent), before, body)
+        retracted = {entry.item for entry in thread.retracted} if thread.retracted else frozenset()
+        self._announce(thread, place)
+        for entry in advance.fresh:
+            if entry.home is not thread and entry not in thread.foreign:
+                thread.foreign.add(entry)
+                self._emit(vocab.ITEM_ADDED, entry.again(), place, entry.line, entry.time)
+        for entry in advance.blanked:
+            self._emit(vocab.ITEM_UPDATED, blocks.microcompacted(entry), place, entry.line)
+        cause = self._cause(advance, retracted, place)
+        call = Call(unit, place, line, self._make.time)
+        call.merge(message)
+        self._assemble(thread, advance, call, cause, native, asked)
+        thread.call = call
+
+    def _unanswered(self, thread: Thread, before: RecordedRequest | None = None) -> None:
+        """Write the steps of requests that got no answer: those sent before one that did, or all at the
+        end."""
+        for asked in thread.requests.unanswered(before) if thread.requests is not None else ():
+            if asked.body.messages is None:
+                continue
+            thread.turn_to(asked.turn)
+            place = thread.place(asked.id)
+            lines = thread.view.blocks()
+            advance = thread.view.advance(_NOTHING, lines, asked.body)
+            for entry in advance.fresh:
+                self._announce_item(entry, place)
+            unit = ChainUnit(asked.id)
+            call = Call(unit, place, asked.line, asked.time)
+            self._assemble(thread, advance, call, None, None, asked)
+            failure = {"error": asked.error or "no answer to this request is recorded"}
+            self._emit(vocab.STEP_FAILED, failure, place, asked.line, asked.time)
+
+    def _announce(self, thread: Thread, place: Place) -> None:
+        """Announce the items that were recorded since the step before."""
+        for entry in thread.pending:
+            self._announce_item(entry, place)
+        thread.pending.clear()
+        for entry in thread.retracted:
+            gone = build.opaque_item(entry.item, entry.kind, None, metadata={"cause": "cleared"})
+            self._emit(vocab.ITEM_REMOVED, gone, place, entry.line)
+        thread.retracted.clear()
+
+    def _announce_item(self, entry: Entry, place: Place) -> None:
+        """Announce an item that no step has told yet."""
+        if entry.record is not None:
+            event_type = vocab.ITEM_UPDATED if entry.updates else vocab.ITEM_ADDED
+            made = self._make.event(event_type, entry.record, place, entry.line, time=entry.time)
+            self._out.append(made)
+            entry.record = None
+
+    def _emit(self, event_type: str, data: Json, place: Place, line: int, time: str | None = None) -> None:
+        self._out.append(self._make.event(event_type, data, place, line, time=time))
+
+    def _cause(self, advance: RequestChange, retracted: Container[str], place: Place) -> str | None:
+        """Tell a new compaction; otherwise return why the window shrank, and None if it did not."""
+        compaction = advance.compaction
+        if compaction is not None and compaction not in self._reported:
+            self._reported.add(compaction)
+            self._compacted(compaction, advance, place)
+            return None
+        if not advance.removed:
+            return None
+        return "branched" if any(block.item not in retracted for block in advance.removed) else None
+
+    def _compacted(self, compaction: Compaction, advance: RequestChange, place: Place) -> None:
+        inserted = {block.item for edit in advance.edits for block in edit.inserted}
+        left = [block.ref for block in advance.removed]
+        known = {block.item for block in advance.removed}
+        known |= inserted
+        left += [ref for item, ref in compaction.pending.items() if item not in known]
+        summary = compaction.summary
+        meta = compaction.meta
+        native = {k: v for k, v in meta.items() if k not in ("preservedMessages", "preservedSegment")}
+        trigger = meta.get("trigger")
+        record = self._make.record(
+            compaction_id=compaction.native,
+            scope="session",
+            source_item_refs=left,
+            summary_ref=summary.block(set()).ref if summary is not None else None,
+            method="abstractive_summary" if summary is not None else "custom",
+            trigger=_TRIGGERS.get(trigger, "custom") if isinstance(trigger, str) else None,
+            coverage={"items": len(left)},
+            metadata={"native": native} if native else None,
+        )
+        self._emit(vocab.COMPACTION_COMPLETED, record, place, compaction.line)
+
+    def _assemble(
+        self,
+        thread: Thread,
+        advance: RequestChange,
+        call: Call,
+        cause: str | None,
+        native: str | None,
+        asked: RecordedRequest | None = None,
+    ) -> None:
+        make, place, line = self._make, call.place, call.line
+        name = f"asm-{thread.name}-{call.unit.key}"
+        origin = thread.origin.metadata() if thread.origin is not None and not thread.started else {}
+        thread.started = True
+        model, settings = call.model, None
+        if asked is not None:
+            model, settings = asked.model or model, asked.settings
+            origin |= _cache_points(thread, asked)
+        assembly = thread.window.assemble(
+            make, name, advance.edits, model=model, settings=settings, cause=cause, **origin
+        )
+        self._emit(vocab.ASSEMBLY_CREATED, assembly, place, line)
+        injected = build.injection(
+            make,
+            f"inj-{thread.name}-{call.unit.key}",
+            name,
+            "message_history",
+            native_id=native,
+            model=model,
+        )
+        self._emit(vocab.INJECTION_APPLIED, injected, place, line)
+
+    def usage(self, thread: Thread) -> None:
+        """Report the usage of the thread's open call, whose lines have all come."""
+        call = thread.call
+        if call is None:
+            return
+        thread.call = None
+        record = call.usage()
+        if record is not None:
+            self._emit(vocab.USAGE_REPORTED, record, call.place, call.line, call.time)
+        self._announce_answer(thread, call.unit)
+
+    def _announce_answer(self, thread: Thread, unit: ChainUnit) -> None:
+        """Announce a call's answer behind its bill, so that the two can be compared; it enters the next
+        request's window."""
+        own = {id(entry) for entry in unit.head if entry.kind in vocab.ANSWERS}
+        if not own:
+            return
+        place, rest = thread.place(), []
+        for entry in thread.pending:
+            if id(entry) not in own:
+                rest.append(entry)
+            else:
+                self._announce_item(entry, place)
+        thread.pending[:] = rest
+
+    def over(self, thread: Thread) -> None:
+        """End a sub-agent's thread, so that a watch need not wait for another step of it."""
+        if thread.started:
+            self._emit(vocab.SESSION_ENDED, {}, thread.place(), 0)
+
+    def finish(self, thread: Thread) -> None:
+        """End a thread: announce what its last call answered, and what no request has carried yet."""
+        self.usage(thread)
+        self._unanswered(thread)
+        if thread.carried and not thread.started:
+            thread.pending.clear()  # a copy that nothing was added to
+        self._announce(thread, thread.place())
+
+
+def _cache_points(thread: Thread, asked: RecordedRequest) -> Json:
+    """Placements that carry the request's cache markers."""
+    found: list[int] = []
+    for marker in asked.markers:
+        row = None
+        match marker.get("path") if isinstance(marker, dict) else None:
+            case ["messages", int(at), "content", int(block), *_]:
+                row = thread.view.row(at, block)
+            case [("system" | "tools") as section, int(at), *_]:
+                row = asked.rows.get((section, at))
+        if row is not None:
+            found.append(row)
+    return {"cache_points": found} if found else {}

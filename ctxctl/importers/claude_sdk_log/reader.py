@@ -1,4 +1,4 @@
-"""The messages of the control protocol: what came back is a stream, and the prompts were sent."""
+"""Reads messages of the control protocol: what came back is a stream, and the prompts were sent."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Log:
         self._run = run
         self.stream = Stream(run, repeats=False)
         self._waiting: list[Json] = []
-        """Prompts that were sent before the session had its id."""
+        """The prompts that were sent before the session had its id."""
 
     def take(self, message: Json, *, sent: bool) -> None:
         """The next message."""

@@ -34,7 +34,7 @@ HELD: Final = HeldAgainst(
     ),
     key="",
 )  # fmt: skip
-"""Of what a run prints, and of what the SDK exchanges with it."""
+"""The types of lines that a run prints, and of those that the SDK exchanges with it."""
 
 
 ABOUT: Final = About(
@@ -87,7 +87,7 @@ def detect(head: bytes) -> int:
     best = 0
     for value in values_of_head(head):
         for one in value[:5] if isinstance(value, list) else (value,):
-            best = max(best, _sure(one) if isinstance(one, dict) else 0)
+            best = max(best, _score(one) if isinstance(one, dict) else 0)
         if best == _SURE:
             return best
     torn = text_of_head(head)
@@ -96,7 +96,7 @@ def detect(head: bytes) -> int:
     return best
 
 
-def _sure(value: dict[str, Any]) -> int:
+def _score(value: dict[str, Any]) -> int:
     """How sure one line is of such a stream."""
     kind = value.get("type")
     if not isinstance(kind, str) or any(key in value for key in _FOREIGN):

@@ -1,4 +1,4 @@
-"""The lines of a stream as steps: one for each id of the model's messages."""
+"""Reads the lines of a stream as steps, one for each id of the model's messages."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import count, shallow, string
 from ctxctl.ingest.run import Run
+from ctxctl.ingest.skim import text_of_head
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
@@ -42,7 +43,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 
 def _records(source: Source, run: Run, head: bytes) -> Iterator[Json]:
-    if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+    if not text_of_head(head).startswith(b"["):
         yield from run.records(source)
         return
     found = document(source, run.report)
@@ -65,21 +66,21 @@ class Stream:
         self._run = run
         self._repeats = repeats
         self.windows: dict[str, int] = {}
-        """Size of the context window, by model."""
+        """The size of the context window in tokens, by model."""
         self._lanes: dict[tuple[str | None, str | None], StreamThread] = {}
         self._kinds: dict[str, str | None] = {}
-        """Type of the sub-agent that a call began."""
+        """By call, the type of the sub-agent that it began."""
         self._seen: dict[str, list[str | None]] = {}
-        """Uuids of lines, and the versions of what a user line held beside results."""
+        """The uuids of lines, and the versions of what a user line held beside results."""
         self._turns = 0
-        self._fresh = False
-        """The present turn has had no request yet."""
+        self._turn_is_new = False
+        """Whether the present turn has had no request yet."""
         self._turn: str | None = None
         self._error: str | None = None
         self._asked = False
 
     def look_ahead(self, source: Source) -> None:
-        """Take over the sizes of the models' windows, which are told when a run is over."""
+        """Take over the sizes of the models' windows, which the stream tells only when a run is over."""
         tail = source.read(max(0, source.size - _TAIL), _TAIL)
         at = tail.rfind(b'"modelUsage"')
         for name, size in _WINDOW.findall(tail, at) if at >= 0 else ():
@@ -116,20 +117,21 @@ class Stream:
         yield from self._run.finish()
 
     def turn(self, uuid: str | None) -> None:
-        """A prompt, or a run, sets off a turn; what comes before its first request belongs to the same."""
-        if self._fresh and self._turn is not None:
+        """Begin a turn with a prompt or a run; what comes before its first request belongs to the same
+        turn."""
+        if self._turn_is_new and self._turn is not None:
             return
         self._turns += 1
-        self._fresh = True
+        self._turn_is_new = True
         self._turn = uuid or f"turn-{self._turns}"
 
     def user(self, value: Json, message: Json) -> None:
-        """A user message: results of calls, a prompt, or what Claude Code puts in."""
-        run, lane = self._run, self._lane(value)
+        """Take a user message: results of calls, a prompt, or what Claude Code puts in."""
+        run, lane = self._run, self._thread_of(value)
         line = run.line.number
         native = string(value.get("uuid"))
         before = self._seen.get(native) if native is not None else None
-        uuid = self._once(native)
+        uuid = self._unique_uuid(native)
         base = uuid or ""
         lane.flush()
         content = message.get("content")
@@ -149,8 +151,8 @@ class Stream:
             self.turn(uuid)
         lane.told(results + others, uuid)
 
-    def _once(self, uuid: str | None) -> str | None:
-        """The id to use for a line; one that was used before is reported, and becomes another."""
+    def _unique_uuid(self, uuid: str | None) -> str | None:
+        """The id to use for a line; where it was used before, another one, and a problem."""
         if uuid is None or uuid not in self._seen:
             if uuid is not None:
                 self._seen[uuid] = []
@@ -161,15 +163,15 @@ class Stream:
 
     def _assistant(self, value: Json, message: Json) -> None:
         if value.get("is_api_error_message") is True or value.get("isApiErrorMessage") is True:
-            # Shown to the person; the next request leaves it out.
+            # This is shown to the person; the next request leaves it out.
             self._error = _said(message) or string(value.get("error"))
             return
-        base, line = self._once(string(value.get("uuid"))), self._run.line.number
+        base, line = self._unique_uuid(string(value.get("uuid"))), self._run.line.number
         uuids = value.get("supersedes_uuids")
         if isinstance(uuids, list):
-            self._lane(value).retract(uuids)
+            self._thread_of(value).retract(uuids)
         if message.get("model") == "<synthetic>":
-            self._lane(value).local(message, base, line)
+            self._thread_of(value).local(message, base, line)
             return
         self._answering(value).message(message, base, line, string(value.get("request_id")))
         content = message.get("content")
@@ -183,9 +185,9 @@ class Stream:
         """The thread of an answer, in the turn that it belongs to."""
         if self._turn is None:
             self.turn(None)
-        lane = self._lane(value)
+        lane = self._thread_of(value)
         lane.conversation.turn = self._turn
-        self._asked, self._fresh = True, False
+        self._asked, self._turn_is_new = True, False
         return lane
 
     def _system(self, value: Json) -> None:
@@ -196,7 +198,7 @@ class Stream:
             self._run.opened(**told)
             self.turn(string(value.get("uuid")))
         elif subtype == "compact_boundary":
-            lane = self._lane(value)
+            lane = self._thread_of(value)
             lane.close()
             meta = value.get("compact_metadata")
             uuid = string(value.get("uuid"))
@@ -205,10 +207,10 @@ class Stream:
             )
         uuids = value.get("retracted_message_uuids")
         if isinstance(uuids, list):
-            self._lane(value).retract(uuids)
+            self._thread_of(value).retract(uuids)
 
     def _result(self, value: Json) -> None:
-        """The end of a run.  Its totals are of calls that were billed above: they are not added to them."""
+        """Take the end of a run.  Its totals are of calls that were billed above, so they are not added."""
         totals = value.get("usage")
         for (_, call), lane in self._lanes.items():
             if call is None:
@@ -222,10 +224,10 @@ class Stream:
                 self.windows[name] = size
         if value.get("is_error") is True:
             self._error = self._error or string(value.get("result")) or string(value.get("subtype"))
-        self._turn, self._fresh = None, False
+        self._turn, self._turn_is_new = None, False
 
-    def _lane(self, value: Json) -> StreamThread:
-        """The main thread, or that of the sub-agent which a call began."""
+    def _thread_of(self, value: Json) -> StreamThread:
+        """The main thread, or the thread of the sub-agent that a call began."""
         call = string(value.get("parent_tool_use_id"))
         key = self._run.session, call
         lane = self._lanes.get(key)

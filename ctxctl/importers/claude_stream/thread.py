@@ -23,21 +23,21 @@ _TRIGGERS = {"auto": "token_pressure", "manual": "manual"}
 
 
 class Answer:
-    """A message of the model whose lines are still coming."""
+    """An answer of the model whose lines are still coming."""
 
     def __init__(self, identity: str, model: str | None, place: Place | None, line: int) -> None:
         self.identity = identity
         self.bill = CallBill(model)
         self.place = place
-        """Of its request; None for a line of an older message, whose request was told before."""
+        """The place of its request; None for a line of an older message, whose request was told before."""
         self.line = line
         self.blocks = 0
-        """Blocks of the message so far."""
+        """The number of blocks of the message so far."""
         self.known: set[tuple[str, str]] = set()
-        """Kind and id, or version, of each."""
+        """The kind, and the id or version, of each block."""
 
     def fresh(self, entries: list[Entry]) -> list[Entry]:
-        """Those that the message does not hold yet."""
+        """The entries that the message does not hold yet."""
         found = []
         for entry in entries:
             mark = entry.kind, (entry.version or "" if entry.kind in _WITHOUT_ID else entry.item)
@@ -69,15 +69,15 @@ class StreamThread:
         self.titles: dict[str, str | None] = {}
         """Title of each call, which its result shares."""
         self._asked: set[str] = set()
-        """Message ids that have their request."""
+        """The ids of messages whose request was told."""
         self._head = 0
-        """Row behind the last block of the latest answer: results of its calls stand there."""
+        """The row behind the last block of the latest answer, where results of its calls stand."""
         self._items: dict[str, list[str]] = {}
-        """Items by the uuid of their line, in order."""
+        """The items by the uuid of their line, in order."""
         self._results: set[tuple[str, str | None]] = set()
 
     def message(self, message: Json, base: str | None, line: int, request: str | None = None) -> None:
-        """A line of an answer; a new message id is a new request."""
+        """Take a line of an answer; a new message id is a new request."""
         identity = string(message.get("id")) or base or f"line-{line}"
         answer = self.answer
         if answer is None or answer.identity != identity:
@@ -89,7 +89,7 @@ class StreamThread:
         self._add(answer.fresh(made), base)
 
     def local(self, message: Json, base: str | None, line: int) -> None:
-        """An answer that Claude Code made up: no request, but it stays in the conversation."""
+        """Take an answer that Claude Code made up: it stays in the conversation without a request."""
         self.close()
         made = blocks.assistant_items(message.get("content"), base or "", line)
         parts = of_entries(made, keyed=base is not None)
@@ -97,7 +97,7 @@ class StreamThread:
         self.conversation.append(*parts)
 
     def told(self, entries: list[Entry], base: str | None) -> None:
-        """Results of calls, prompts, and what came along with them; results told before are left out."""
+        """Add results of calls, prompts, and what came along with them; results told before are left out."""
         fresh = [e for e in entries if e.tool is None or (e.item, e.version) not in self._results]
         self._results.update((e.item, e.version) for e in fresh if e.tool is not None)
         parts = of_entries(fresh, keyed=base is not None)
@@ -118,7 +118,7 @@ class StreamThread:
             self.pieces.take(event)
 
     def close(self, totals: Json | None = None, stated: Any = None) -> None:
-        """The answer has ended: its bill, and what only the stream of it held.
+        """End the answer: tell its bill, and what only the stream of it held.
 
         `totals`: the run's usage; `stated`: what the runtime says that the run cost, in US dollars.
         """
@@ -133,7 +133,7 @@ class StreamThread:
             self.conversation.usage(record, line=answer.line, place=answer.place)
 
     def compact(self, summary: list[Part]) -> None:
-        """Do the compaction that was told of; `summary` is empty where none was."""
+        """Do the announced compaction; `summary` is empty where none was told."""
         boundary, self.boundary = self.boundary, None
         if boundary is None:
             return
@@ -153,7 +153,7 @@ class StreamThread:
         self._head = len(self.conversation)
 
     def retract(self, uuids: list[object]) -> None:
-        """Take the items of lines out that Claude Code took back."""
+        """Take out the items of lines that Claude Code took back."""
         gone = {item for uuid in uuids if isinstance(uuid, str) for item in self._items.get(uuid, ())}
         if gone:
             self.close()
@@ -162,7 +162,7 @@ class StreamThread:
     def _open(self, identity: str, model: str | None, line: int, request: str | None) -> Answer:
         pieces, own = self.pieces, None
         if pieces is not None and pieces.identity == identity:
-            # What it holds beyond the message's lines is told once they have come.
+            # What it holds beyond the message's lines is told once these have come.
             self.pieces, own = None, pieces
         self.close()
         self.pieces = own
@@ -229,7 +229,8 @@ class StreamThread:
             self._items.setdefault(base, []).extend(part.item for part in parts)
 
     def _preserved(self, meta: Json) -> set[str]:
-        """The items that a compaction keeps, told by the uuids of their lines or the ends of their row."""
+        """The items that a compaction keeps: named by the uuids of their lines, or by the first and last of a
+        range."""
         kept, segment = meta.get("preserved_messages"), meta.get("preserved_segment")
         if isinstance(kept, dict) and isinstance(kept.get("uuids"), list):
             uuids = [uuid for uuid in kept["uuids"] if isinstance(uuid, str)]
@@ -261,7 +262,7 @@ class CallBill:
         self._reasoning: Any = None
         self._cause: str | None = None
         self._final: Json | None = None
-        """The usage at the answer's end: it alone counts calls of tools and further samplings."""
+        """The usage at the answer's end, which alone counts calls of tools and further samplings."""
 
     def merge(self, message: Json) -> None:
         """Take the whole line of a message, after its pieces."""
@@ -331,10 +332,10 @@ class PartialMessage:
         self.line = line
         self.identity = string(message.get("id"))
         self.usage: Json | None = None
-        """Of `message_delta`: the final counts."""
+        """The final counts, of `message_delta`."""
         self._open: dict[int, tuple[Json, dict[str, list[str]]]] = {}
         self.blocks: dict[int, Json] = {}
-        """Blocks that came to their end, by index."""
+        """The finished blocks, by index."""
 
     def take(self, event: Json) -> None:
         """The next event."""
@@ -409,7 +410,7 @@ def _part(entry: Entry, derived: bool, keyed: bool) -> Part:
         derived=derived,
         **({name: record[name] for name in _FIELDS if name in record} if text is None else {}),
     )
-    # Its digest is known: it is not worked out again.
+    # The digest is known and is not worked out again.
     part.text, part.digest = text, entry.digest
     return part
 

@@ -1,4 +1,4 @@
-"""The records of a claude-tap trace as HTTP calls, from JSON lines or from a compact bundle."""
+"""Reads the records of a claude-tap trace as HTTP calls, from JSON lines or from a compact bundle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pairs of a claude-trace log as HTTP calls."""
+"""Reads the pairs of a claude-trace log as HTTP calls."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 
 def _body(answer: Json) -> Any:
-    """The parsed body, else the raw one (an event stream)."""
+    """The parsed body; where there is none, the raw one (an event stream)."""
     body = answer.get("body")
     return body if body not in (None, "") else answer.get("body_raw")

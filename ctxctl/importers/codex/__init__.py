@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import orjson
-
 from ctxctl.importers.codex import records
 from ctxctl.importers.codex.records import unwrapped
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
+from ctxctl.ingest.skim import first_lines, text_of_head
 
-_BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = 20
 _SURE: Final = 95
 _LIKELY: Final = 75
@@ -126,15 +124,9 @@ def detect_codex_exec(head: bytes) -> int:
 
 
 def _best(head: bytes, score: Callable[[dict[str, Any]], int], marks: tuple[bytes, ...]) -> int:
-    best = 0
-    body = head.removeprefix(_BOM).lstrip()
-    for line in body.split(b"\n")[:_LINES]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            continue
-        if isinstance(value, dict):
-            best = max(best, score(value))
+    found = [value for _, value in first_lines(head, _LINES) if isinstance(value, dict)]
+    best = max(map(score, found), default=0)
+    body = text_of_head(head)
     if best or not body.startswith(b"{"):
         return best
     return _by_text(body, marks)

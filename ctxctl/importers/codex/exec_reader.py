@@ -20,7 +20,7 @@ from ctxctl.trace.source import Source
 
 NAME: Final = "codex-exec"
 _TOTALS: Final = "codex.turn.completed"
-"""Event type that keeps the running total of a turn's end; the engine takes no notice of it."""
+"""The event type that keeps the running total of a turn's end; the engine ignores it."""
 _ACTIONS: Final = frozenset(
     {"command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call"}
 )
@@ -33,11 +33,11 @@ class ExecLog(Run):
         super().__init__(name, report)
         self._turns = 0
         self._asked = False
-        """The turn has a request."""
+        """Whether the turn has a request."""
         self._answering = False
-        """Nothing has come between the last request and now but what the model made."""
+        """Whether nothing has come since the last request but what the model made."""
         self._begun: set[str] = set()
-        """Actions whose start was logged."""
+        """The actions whose start was logged."""
 
     def events(self, source: Source) -> Iterator[Json]:
         """The log's events."""
@@ -118,14 +118,14 @@ class ExecLog(Run):
         )  # fmt: skip
 
     def _answer(self, part: Part) -> None:
-        """A word of the model: it answers a request that carries all results before it."""
+        """Take a text of the model, which answers a request that carries all results before it."""
         if not self._answering:
             self._answering = self._asked = True
             self._thread.request(line=self.line.number, derived=True)
         self._thread.append(part)
 
     def _call(self, part: Part) -> None:
-        """A call: of the last answer or of another one, the log does not tell."""
+        """Take a call, of the last answer or of another one: the log does not tell."""
         if not self._asked:
             self._answer(part)
         else:

@@ -27,18 +27,17 @@ import orjson
 
 from ctxctl.errors import CtxctlError
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.lines import Line, Report, lines, values
+from ctxctl.ingest.lines import Line, Report, ignore_problem, lines, values
 from ctxctl.ingest.parts import count, string
-from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source, open_source
 
 _UUID7: Final = re.compile(
     r"([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\Z", re.IGNORECASE
 )
 _BURST: Final = 0.5
-"""Seconds between two lines of one burst; no request is answered and logged faster."""
+"""The most seconds between two lines of one burst; no request is answered and logged faster."""
 _TICK: Final = 1.0
-"""The same where times are written in whole seconds."""
+"""The most seconds between two lines of one burst where times are written in whole seconds."""
 
 
 class Fork:
@@ -48,21 +47,21 @@ class Fork:
         self, session: str | None, told: CopiedPart | None = None, *, until: int | None = None
     ) -> None:
         self._told = told
-        """What the parent's file, or another fork of it, tells."""
+        """What the parent's file, or another fork of the parent, tells."""
         self._until = until
-        """Ordinal of the first line that is this thread's own, where the session's record names it."""
+        """The ordinal of the first line of this thread's own, where the session's record names it."""
         self._born = uuid_time(session)
         self._ids = False
-        """A turn id has told that the copy goes on."""
+        """Whether a turn id has shown that the copy goes on."""
         self._first: float | None = None
         self._last: float | None = None
         self._paused = False
-        """More than one burst was seen."""
+        """Whether more than one burst was seen."""
         self.copying = True
 
     def line(self, time: Any, number: int, ordinal: Any = None) -> None:
-        """A line with its timestamp, which ends the copy only where neither the session's record nor the
-        parent nor turn ids tell."""
+        """Take a line. Its timestamp ends the copy only where neither the session's record nor the parent nor
+        turn ids tell."""
         if self._until is not None:
             if type(ordinal) is int:
                 self.copying = ordinal < self._until
@@ -108,22 +107,22 @@ def _seconds(value: Any) -> float | None:
 
 
 _DEPTH: Final = 16
-"""Forks of forks that are followed."""
+"""The most forks of forks that are followed."""
 
 
 class ForkBase(NamedTuple):
     """Where a fork's history begins."""
 
     thread: str
-    """Of the rollout that holds it."""
+    """The thread of the rollout that holds it."""
     ordinals: int | None
-    """Lines of it that count; None: those before `end`."""
+    """How many of its lines count; None for all before `end`."""
     end: int | None
-    """Byte that they end before."""
+    """The byte before which they end."""
 
 
 def base_of(meta: Json) -> ForkBase | None:
-    """What the session's record names; None where the rollout holds its whole history itself."""
+    """The base that the session's record names; None where the rollout holds its whole history itself."""
     told = meta.get("history_base")
     thread = string(told.get("thread_id")) if isinstance(told, dict) else None
     if not isinstance(told, dict) or thread is None:
@@ -142,7 +141,7 @@ class Inherited(NamedTuple):
 
 
 def inherited(path: Path | None, base: ForkBase, report: Report) -> Iterator[Inherited]:
-    """The lines of a fork's first history, oldest first, those of the parent's own parent before them.
+    """Yield the lines of a fork's first history, oldest first, those of the parent's own parent before them.
 
     Args:
         path: The fork's rollout; None where it has none.
@@ -185,7 +184,7 @@ _HOMES: Final = ("sessions", "archived_sessions")
 """Directories of a Codex home that hold rollouts."""
 _HEAD: Final = 256 * 1024
 _LOOKED: Final = 500
-"""Files that are looked into, at most; their names are looked at all the same."""
+"""The most files that are opened; the names of all of them are looked at."""
 _SIBLINGS: Final = 8
 _LISTED: Final = 50_000
 
@@ -194,16 +193,17 @@ class CopiedPart(NamedTuple):
     """How far a forked rollout is a copy."""
 
     until: int
-    """Number of the last line that another rollout has too."""
+    """The number of the last line that another rollout has too."""
     exact: bool
-    """The other one is the parent.  Else it is another fork of it: the copy goes at least so far."""
+    """Whether the other rollout is the parent's. Otherwise it is another fork, and the copy goes at least so
+    far."""
 
 
 def copied_part(source: Source, parent: str | None) -> CopiedPart | None:
-    """What the parent's rollout, or another fork of the same parent, tells of a fork; None: nothing."""
+    """What the parent's rollout, or another fork of the parent, tells of a fork; None if nothing."""
     if source.path is None or parent is None:
         return None
-    found = _kin(source.path, parent)
+    found = _rollout_and_forks(source.path, parent)
     known: set[Any] = set()
     for path in [found.parent] if found.parent is not None else found.siblings:
         try:
@@ -222,12 +222,14 @@ def copied_part(source: Source, parent: str | None) -> CopiedPart | None:
 
 def calls_plan_tool(source: Source) -> bool:
     """Whether the model called Codex' tool for plans, which is the only sign in a rollout that it was on."""
-    return any(b'"update_plan"' in line.data and b'_call"' in line.data for line in lines(source, _unheard))
+    return any(
+        b'"update_plan"' in line.data and b'_call"' in line.data for line in lines(source, ignore_problem)
+    )
 
 
 def _marked(source: Source) -> Iterator[tuple[int, list[Any]]]:
-    """By line, what tells it from any other line of any session; of lines that have such a thing."""
-    for line in lines(source, _unheard):
+    """By line number, a mark that no other line of any session has, of the lines that have one."""
+    for line in lines(source, ignore_problem):
         try:
             record = orjson.loads(line.data)
         except orjson.JSONDecodeError:
@@ -252,34 +254,34 @@ def _marks(payload: Json) -> Iterator[Any]:
 
 def rollout_of(path: Path, thread: str) -> Path | None:
     """The rollout of a thread among those of the same Codex home as `path`; None where it is not there."""
-    for found in _around(path):
+    for found in _other_rollouts(path):
         if found.stem == thread or found.stem.endswith((f"-{thread}", f"_{thread}")):
             return found
-    return _kin(path, thread).parent
+    return _rollout_and_forks(path, thread).parent
 
 
-class _Kin(NamedTuple):
+class _Relatives(NamedTuple):
     parent: Path | None
     siblings: list[Path]
 
 
-def _kin(path: Path, parent: str) -> _Kin:
-    """The rollout of a session, named for it or beginning with its record, and the forks of it."""
+def _rollout_and_forks(path: Path, parent: str) -> _Relatives:
+    """The rollout of a session, named for it or beginning with its record, and its forks."""
     siblings: list[Path] = []
-    for looked, found in enumerate(_around(path)):
+    for looked, found in enumerate(_other_rollouts(path)):
         if found.stem.endswith(parent):
-            return _Kin(found, [])
+            return _Relatives(found, [])
         meta = first_record(found) if looked < _LOOKED and found != path else {}
-        # The session id of a sub-agent is that of the thread which began it all.
+        # The session id of a sub-agent is that of the thread which began the whole run.
         if parent == (meta.get("id") or meta.get("session_id")):
-            return _Kin(found, [])
+            return _Relatives(found, [])
         if meta.get("forked_from_id") == parent and len(siblings) < _SIBLINGS:
             siblings.append(found)
-    return _Kin(None, siblings)
+    return _Relatives(None, siblings)
 
 
-def _around(path: Path) -> Iterable[Path]:
-    """Rollouts of the same Codex home, those in the same directory first."""
+def _other_rollouts(path: Path) -> Iterable[Path]:
+    """The rollouts of the same Codex home, those in the same directory first."""
     try:
         yield from sorted(path.parent.glob("*.jsonl"))
         home = next((up.parent for up in path.parents if up.name in _HOMES), None)
@@ -303,7 +305,3 @@ def first_record(path: Path) -> Json:
         return {}
     meta = record.get("payload") if isinstance(record, dict) else None
     return meta if isinstance(meta, dict) else {}
-
-
-def _unheard(_problem: Problem) -> None:
-    """The import of either file reports it."""

@@ -26,14 +26,14 @@ class History:
         self.conversation = conversation
         self._head: list[Part] = []
         self._prompts: list[str] = []
-        """Items that are prompts and still in the window, oldest first."""
+        """The prompts that are still in the window, oldest first."""
         self.holds: frozenset[str] = frozenset()
-        """What stands in the history itself of `tools` and `instructions`, which else come before it."""
+        """Which of `tools` and `instructions` stand in the history itself, and not before it."""
         self._filled: set[str] = set()
-        """Outputs that stand for ones that never came, or have not come yet."""
+        """The outputs that stand for real ones that never came, or have not come yet."""
 
     def head(self, parts: list[Part]) -> None:
-        """What every request begins with from now on."""
+        """Set what every request begins with from now on."""
         if [p.item for p in parts] == [p.item for p in self._head]:
             for at, (old, new) in enumerate(zip(self._head, parts, strict=True)):
                 if old.mark != new.mark:
@@ -54,7 +54,7 @@ class History:
             self._prompts.append(_prompt_of(read.parts).item)
 
     def _make_room(self, read: ReadItem) -> None:
-        """A real output takes the place of the one that stood for it."""
+        """Take out the outputs that stood for real ones that have come now."""
         if self._filled:
             late = {part.item for part in read.parts} & self._filled
             if late:
@@ -65,7 +65,7 @@ class History:
         """Put an output behind each call that lacks one, as Codex does with every request.
 
         Args:
-            missing: The call's key and the output (`Items.unanswered`).
+            missing: The call's key and the output (`ItemReader.unanswered`).
         """
         for call, output in missing:
             if output.item in self._filled:
@@ -77,13 +77,13 @@ class History:
                 self._filled.add(output.item)
 
     def before_all(self, parts: Sequence[Part]) -> None:
-        """Parts that stand before the rest of the history."""
+        """Put parts before the rest of the history."""
         self.conversation.splice(len(self._head), 0, parts)
 
     # -- compaction -----------------------------------------------------------------------------------------
 
     def compact(self, payload: Json, items: ItemReader, line: int, *, tell: bool) -> None:
-        """A `compacted` record; `tell` False where the parent thread did it, before it was forked."""
+        """Take a `compacted` record; `tell` is False where the parent thread did it, before it was forked."""
         message = string(payload.get("message"))
         given = payload.get("replacement_history")
         if isinstance(given, list):
@@ -96,7 +96,7 @@ class History:
     def _replace(
         self, reads: list[ReadItem], message: str | None, payload: Json, line: int, tell: bool
     ) -> None:
-        """The record holds the whole new history."""
+        """Take the whole new history from the record."""
         parts = [part for read in reads for part in read.parts]
         sealed = [part for part in parts if part.kind == "thread_summary"]
         if not sealed and message is not None:
@@ -113,7 +113,8 @@ class History:
         ]
 
     def _shorten(self, message: str | None, payload: Json, line: int, tell: bool) -> None:
-        """Only a summary is recorded: Codex keeps the first context and the prompts, then the summary."""
+        """Shorten the history as Codex does where only a summary is recorded: the first context and the
+        prompts stay, then comes the summary."""
         rows = self.conversation.rows
         keep = set(self._prompts)
         for at, (block, kind) in enumerate(rows):
@@ -161,7 +162,7 @@ class History:
     # -- going back -----------------------------------------------------------------------------------------
 
     def roll_back(self, turns: int) -> None:
-        """The last `turns` prompts and all that came after them leave, and the context put before them."""
+        """Take out the last `turns` prompts, all that came after them, and the context put before them."""
         if turns <= 0 or not self._prompts:
             return
         turns = min(turns, len(self._prompts))

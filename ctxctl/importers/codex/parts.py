@@ -27,28 +27,28 @@ _OUTPUTS: Final = frozenset(
 )
 _SUMMARIES: Final = frozenset({"compaction", "context_compaction", "compaction_summary"})
 _UNSENT: Final = frozenset({"ghost_snapshot", "compaction_trigger"})
-"""Items that rollouts hold and requests do not."""
+"""Types of items that rollouts hold and requests do not."""
 _UNANSWERED: Final = {
     "function_call": "aborted",
     "custom_tool_call": "aborted",
     "local_shell_call": "aborted",
     "tool_search_call": "[]",
 }
-"""By type of call, the output that Codex puts behind one that has none."""
+"""By type of call, the output that Codex puts behind a call without one."""
 _TEXTS: Final = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
 _DATA: Final = "data:"
 
 
 class ReadItem(NamedTuple):
-    """One item of the rollout."""
+    """One item of the rollout as parts."""
 
     parts: list[Part]
     answer: bool
-    """The model made it; otherwise it is input of the next request."""
+    """Whether the model made it; otherwise it is input of the next request."""
     prompt: bool = False
-    """A person wrote it (or another agent, for this one): it sets off a turn."""
+    """Whether it sets off a turn: a person wrote it, or another agent to this one."""
     holds: str = ""
-    """What of the request's head stands in the history itself: `tools` or `instructions`; else empty."""
+    """Which part of the request's head it is, `tools` or `instructions`; empty for other items."""
 
 
 class ToolCall(NamedTuple):
@@ -57,23 +57,23 @@ class ToolCall(NamedTuple):
     key: str
     title: str
     output: str | None
-    """What Codex sends as its output where it never got one; None where it sends none."""
+    """What Codex sends where the call never got an output; None where it sends none."""
 
 
 _NOTHING: Final = ReadItem([], False)
 
 
 class ItemReader:
-    """Reads items in order; remembers which ids were used and which calls wait for their output."""
+    """Reads items in order, and remembers which ids were used and which calls wait for their output."""
 
     def __init__(self) -> None:
         self._used: dict[str, int] = {}
         self._open: dict[str, ToolCall] = {}
-        """By call id, of calls that have no output yet."""
+        """The calls without an output so far, by call id."""
         self._left: set[str] = set()
-        """Those of them whose turn is over."""
+        """The calls without an output whose turn is over."""
         self.policy: Any = None
-        """By which Codex cuts tool outputs, where a turn tells it."""
+        """The policy by which Codex cuts tool outputs, where a turn tells it."""
 
     def read(self, item: Json, line: int, *, again: bool = False) -> ReadItem:
         """The parts of one item, with the runtime's ids as keys.
@@ -138,7 +138,8 @@ class ItemReader:
         return ReadItem(made, role == "assistant", prompt, holds)
 
     def mail(self, mail: Json, line: int, *, again: bool = False) -> ReadItem:
-        """What another agent said to this one: input, though older versions put it in the model's mouth."""
+        """Read what another agent said to this one: it is input, though older versions log it as the
+        model's."""
         sealed = string(mail.get("encrypted_content"))
         content = {"text": mail.get("content")} if sealed is None else {"encrypted_content": sealed}
         made = self._from_agent({**mail, "content": [content]}, line, again)
@@ -160,7 +161,7 @@ class ItemReader:
         return made
 
     def _reasoning(self, item: Json, line: int, again: bool) -> list[Part]:
-        """What the reasoning says of itself, and the reasoning, which is sealed: the request holds both."""
+        """The summary of the reasoning, and the sealed reasoning: the request holds both."""
         said = [_text_of(block) for block in _blocks(item.get("content"))]
         summaries = [_text_of(block) for block in _blocks(item.get("summary"))]
         text = "\n\n".join(t for t in (said if any(said) else summaries) if t) or None
@@ -263,18 +264,18 @@ class ItemReader:
         return made
 
     def _given_tools(self, item: Json, line: int, again: bool) -> list[Part]:
-        """The tools of the requests to come, where they are an item of the input."""
+        """Read the tools of the requests to come, where they are an item of the input."""
         made = tools(item.get("tools") or [], line)
         for part in made:
             part.item = self._unique(part.item, again) or part.item
         return made
 
     def leave(self) -> None:
-        """A turn begins: calls that have no output by now get none."""
+        """Begin a turn: calls without an output by now get none."""
         self._left.update(self._open)
 
     def unanswered(self) -> list[tuple[str, Part]]:
-        """For each call of a turn that is over without its output: its key, and the output that Codex sends.
+        """The key of each call whose turn is over without its output, and the output that Codex sends.
 
         The rule is that of Codex' history: a request holds an output for every call of a client's tool.
         """
@@ -287,7 +288,7 @@ class ItemReader:
         ]  # fmt: skip
 
     def _closed(self, call: str | None) -> tuple[str | None, str | None]:
-        """The key and title of a call whose output has come."""
+        """Take the call whose output has come; return its key and title."""
         found = self._open.pop(call, None) if call is not None else None
         self._left.discard(call or "")
         return (found.key, found.title) if found is not None else (None, None)
@@ -298,7 +299,7 @@ class ItemReader:
         return self._unique(string(item.get("id")), again)
 
     def _unique(self, name: str | None, again: bool) -> str | None:
-        """The id, told apart from an earlier one like it: local models number calls anew each turn."""
+        """The id, with a number if it was used before: local models number calls anew each turn."""
         if name is None or again:
             return name
         count = self._used.get(name, 0) + 1
@@ -307,7 +308,7 @@ class ItemReader:
 
 
 def tools(definitions: Any, line: int, *, prefix: str = "tool:", role: str = "system") -> list[Part]:
-    """Tool definitions, those of a namespace one by one; each is its canonical JSON."""
+    """The tool definitions, those of a namespace one by one; each text is canonical JSON."""
     made: list[Part] = []
     taken: set[str] = set()
     for tool in definitions if isinstance(definitions, list) else [definitions]:
@@ -335,7 +336,7 @@ def tools(definitions: Any, line: int, *, prefix: str = "tool:", role: str = "sy
 
 
 def _mail(item: Json) -> Json | None:
-    """The message of another agent that a message of the model's is, as its JSON."""
+    """The message of another agent that a model's message holds as JSON; None where it holds none."""
     blocks = _blocks(item.get("content"))
     text = _text_of(blocks[0]) if len(blocks) == 1 else None
     if text is None or not text.startswith('{"author":'):
@@ -368,7 +369,7 @@ def _told_kind(item: Json, index: int) -> str | None:
 
 
 def _called(name: str, arguments: Any, *, free: bool) -> tuple[str, str]:
-    """Text and title of a call; JSON in a string is made canonical, free text stays as it is."""
+    """The text and the title of a call; JSON in a string is made canonical, free text stays as it is."""
     if not free:
         arguments = parsed(arguments)
     if isinstance(arguments, str):
@@ -454,7 +455,7 @@ def _version(sealed: Any) -> str:
 _ALLOWANCE: Final = 1.2
 """Codex lets an item be longer than the limit by this factor, for its JSON."""
 _BYTES: Final = 4
-"""Of a token, by Codex' rule of thumb."""
+"""The bytes of a token, by Codex' rule of thumb."""
 _SHOWN: Final = ("tokens truncated…", "chars truncated…")
 
 

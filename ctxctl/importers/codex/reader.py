@@ -30,16 +30,16 @@ _ITEM_TYPES: Final = frozenset(
     {"message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
      "custom_tool_call_output", "local_shell_call", "web_search_call"}
 )  # fmt: skip
-"""Items that stand bare on a line of the oldest rollouts."""
+"""Types of items that stand bare on a line of the oldest rollouts."""
 _NESTED: Final = ("event_msg", "response_item")
-"""Records that name a type of their own inside."""
+"""Types of records that name another type inside."""
 _DISPLAY: Final = re.compile(
     rb'\{"timestamp":"[^"]*",(?:"ordinal":\d+,)?"type":"event_msg","payload":\{"type":"(?:agent_message|'
     rb"agent_reasoning|user_message|exec_command_end|patch_apply_end|mcp_tool_call_end|web_search_end|"
     rb"context_compacted|view_image_tool_call|item_completed|image_generation_end|"
     rb'dynamic_tool_call_response)"'
 )
-"""Events that a rollout with items can do without."""
+"""Types of events that a rollout with items can do without."""
 
 
 class Rollout(Run):
@@ -54,41 +54,42 @@ class Rollout(Run):
         self._known: History | None = None
         self._origin: Json | None = None
         self._met = False
-        """A `session_meta` was read."""
+        """Whether a `session_meta` was read."""
         self._model: str | None = None
         self._provider: str | None = None
         self._limit: int | None = None
         self._instructions: Part | None = None
         self._tools: list[Part] = []
-        self._holds: frozenset[str] = frozenset()
-        """What of the head was in the history itself when it was last set."""
-        self._due: list[Part] | None = None
-        """The head, where the first request is still to come."""
-        self._aside: dict[str, Part] = {}
-        """Instructions that stand in metadata only, until a message is found that carries them."""
+        self._head_in_history: frozenset[str] = frozenset()
+        """Which parts of the head were in the history itself when it was last set."""
+        self._pending_head: list[Part] | None = None
+        """The head, as long as the first request is still to come."""
+        self._pending_instructions: dict[str, Part] = {}
+        """Instructions that stand in metadata only, kept until a message is found that carries them."""
         self._answering = False
         self._counted = True
-        """The last request's bill is known, or there was none."""
+        """Whether the last request's bill is known, or there was none."""
         self._unbilled: list[Place] = []
-        """Requests since the last bill that got none: they were stopped."""
+        """The places of the requests since the last bill that were stopped and got no bill."""
         self._inheriting = False
-        """What is read is another rollout, whose history this one begins with."""
-        self._held: int | None = None
-        """Where the events of the request after a stopped one begin: they wait for what that was billed."""
-        self._plans: bool | None = None
-        """The model called Codex' tool for plans; None: nobody has looked."""
+        """Whether the lines that are read are another rollout's, whose history this one begins with."""
+        self._held_from: int | None = None
+        """The index where the events of the request after a stopped one begin: they wait for the bill of the
+        stopped one."""
+        self._plan_tool_used: bool | None = None
+        """Whether the model called Codex' tool for plans; None where nobody has looked."""
         self._recorded = False
-        """Each request's bill is a record of its own, so that running totals tell of none."""
+        """Whether each request's bill is a record of its own, so that running totals stand for no request."""
         self._native_turns = False
         self._turns = 0
         self._asked = 0
-        """Requests of the present turn."""
+        """The number of requests of the present turn."""
         self._asked_at = Place()
         self._logged = False
-        """The rollout holds response items, so its display events tell nothing new."""
-        self._shown: list[tuple[Part, str]] = []
-        """Prompts that were displayed before any item: they wait for the item that may be the same.
-        With the time that each was written at."""
+        """Whether the rollout holds response items, so that its display events tell nothing new."""
+        self._displayed: list[tuple[Part, str]] = []
+        """Prompts that were displayed before any item: they wait for the item that may be the same.  Each has
+        the time at which it was written."""
         self._types = {
             "session_meta": self._session_meta,
             "turn_context": self._turn_context,
@@ -105,9 +106,9 @@ class Rollout(Run):
         self._source = source
         for record in self.records(source, self._is_display):
             self._record(record)
-            if self.out and self._held is None:
+            if self.out and self._held_from is None:
                 yield from self.drain()
-        self._take_shown()
+        self._add_displayed()
         self._place_head()
         yield from self.finish()
 
@@ -134,7 +135,7 @@ class Rollout(Run):
             self._bare(record, kind)
 
     def _bare(self, record: Json, kind: Any) -> None:
-        """A line of the oldest rollouts, or of one that was taken apart."""
+        """Take a line of the oldest rollouts, or of one that was taken apart."""
         if kind in _ITEM_TYPES or (kind is None and "role" in record):
             self._response_item(record)
         elif kind is None and "record_type" not in record and string(record.get("id")) is not None:
@@ -183,14 +184,14 @@ class Rollout(Run):
         self._set_tools(meta.get("dynamic_tools"))
 
     def _begin_copy(self, parent: str | None, meta: Json) -> None:
-        """What follows is the parent's history, up to where the two part."""
+        """Begin the copy of the parent's history, which goes up to where the two part."""
         until = count(meta.get("subagent_history_start_ordinal"))
         told = copied_part(self._source, parent) if self._source is not None and until is None else None
         self._fork = Fork(self.session, told, until=until)
         self._fork.line(meta.get("timestamp"), self.line.number, 0)
 
     def _inherit(self, base: ForkBase) -> None:
-        """The history that this rollout begins with is another's, and stands there only."""
+        """Read the history that this rollout begins with, which stands in another rollout only."""
         own, make = self.line, self.make
         self._inheriting = True
         try:
@@ -219,7 +220,8 @@ class Rollout(Run):
             self._set_head()
 
     def _set_instructions(self, text: str | None, *, own: bool = False) -> None:
-        """What a session begins with; `own`: a person's instead of the model's, which go out as they are."""
+        """Set the instructions of a session; `own` ones are a person's instead of the model's, and go out as
+        they are."""
         if text is None:
             return
         shorter = None if own else texts.without_plans(text, self.make.client)
@@ -232,36 +234,37 @@ class Rollout(Run):
             self._set_head()
 
     def _plans_on(self) -> bool:
-        if self._plans is None:
-            self._plans = self._source is not None and calls_plan_tool(self._source)
-        return self._plans
+        if self._plan_tool_used is None:
+            self._plan_tool_used = self._source is not None and calls_plan_tool(self._source)
+        return self._plan_tool_used
 
     def _set_head(self) -> None:
-        """What comes before the history, of which nothing stands in the history too."""
-        holds = self._holds = self._history.holds
+        """Set what comes before the history, without what stands in the history too."""
+        holds = self._head_in_history = self._history.holds
         parts = list(self._tools) if "tools" not in holds else []
         if self._instructions is not None and "instructions" not in holds:
             parts.append(self._instructions)
         if self._history.conversation.steps or not texts.is_today(self.make.client):
             self._history.head(parts)
         else:
-            self._due = parts
+            self._pending_head = parts
 
     def _see_head(self) -> None:
-        if self._holds != self._history.holds:
+        if self._head_in_history != self._history.holds:
             self._set_head()
 
     def _place_head(self) -> None:
-        """Put before the history what waited for the first request, as the history may bring it itself."""
-        if self._due is not None:
-            self._history.head(self._due)
-            self._due = None
+        """Put the head before the history; it waited for the first request, as the history may bring it
+        itself."""
+        if self._pending_head is not None:
+            self._history.head(self._pending_head)
+            self._pending_head = None
 
     def _set_aside(self, name: str, text: Any) -> None:
-        if isinstance(text, str) and text.strip() and name not in self._aside:
+        if isinstance(text, str) and text.strip() and name not in self._pending_instructions:
             kind = "durable_memory" if name == "user_instructions" else "developer_instruction"
             role = "user" if name == "user_instructions" else "developer"
-            self._aside[name] = Part(
+            self._pending_instructions[name] = Part(
                 kind, text, role, key=name, title=name, derived=True, line=self.line.number
             )
 
@@ -290,26 +293,26 @@ class Rollout(Run):
     def _response_item(self, item: Json) -> None:
         self._logged = True
         read = self._items.read(item, self.line.number)
-        for part in read.parts if self._shown else ():
+        for part in read.parts if self._displayed else ():
             same = (
                 at
-                for at, (shown, _) in enumerate(self._shown)
+                for at, (shown, _) in enumerate(self._displayed)
                 if (shown.kind, shown.mark) == (part.kind, part.mark)
             )
             at = next(same, None)
             if at is not None:
-                del self._shown[at]
+                del self._displayed[at]
         if read.parts:
             self._take(read)
 
     def _mail(self, mail: Json) -> None:
-        """What another agent said, by versions that do not log it as an item."""
+        """Take what another agent said, of versions that do not log it as an item."""
         self._logged = True
         self._take(self._items.mail(mail, self.line.number))
 
     def _take(self, read: ReadItem) -> None:
         if read.answer:
-            self._take_shown()
+            self._add_displayed()
         if self._copying:
             self._history.add(read)
             self._see_head()
@@ -327,16 +330,16 @@ class Rollout(Run):
         self._see_head()
 
     def _settle(self, read: ReadItem) -> None:
-        """Instructions that a message carries need not be taken from metadata."""
-        if self._aside and not self._asked:
+        """Drop the instructions of the metadata once a message carries them."""
+        if self._pending_instructions and not self._asked:
             for part in read.parts:
                 if part.kind == "durable_memory":
-                    self._aside.pop("user_instructions", None)
+                    self._pending_instructions.pop("user_instructions", None)
                 elif part.kind == "developer_instruction":
-                    self._aside.pop("developer_instructions", None)
+                    self._pending_instructions.pop("developer_instructions", None)
 
     def _prompted(self) -> None:
-        """A prompt sets off a turn, where the rollout does not name turns itself."""
+        """Begin a turn with a prompt, where the rollout does not name turns itself."""
         conversation = self._history.conversation
         if not self._native_turns and (conversation.turn is None or self._asked):
             self._turns += 1
@@ -345,10 +348,10 @@ class Rollout(Run):
             self._items.leave()
 
     def _request(self, **marks: Any) -> None:
-        self._take_shown()
+        self._add_displayed()
         history = self._history
-        if history.conversation.steps == 0 and self._aside:
-            history.before_all(list(self._aside.values()))
+        if history.conversation.steps == 0 and self._pending_instructions:
+            history.before_all(list(self._pending_instructions.values()))
         self._place_head()
         history.fill(self._items.unanswered())
         if self._limit is not None:
@@ -358,10 +361,10 @@ class Rollout(Run):
                 "max_tokens": self._limit,
             }
             history.conversation.tell(vocab.BUDGET_APPLIED, budget, line=self.line.number)
-        self._held = None
+        self._held_from = None
         if not self._counted:
             self._unbilled.append(self._asked_at)
-            self._held = len(self.out) if len(self._unbilled) == 1 else None
+            self._held_from = len(self.out) if len(self._unbilled) == 1 else None
         self._asked_at = history.conversation.request(line=self.line.number, model=self._model, **marks)
         self._answering = True
         self._counted = False
@@ -380,7 +383,7 @@ class Rollout(Run):
         elif kind in ("task_complete", "turn_complete", "turn_aborted"):
             self._answering = False
         elif kind == "thread_rolled_back":
-            self._take_shown()
+            self._add_displayed()
             self._answering = False
             self._history.roll_back(count(event.get("num_turns")) or 0)
         elif not self._logged:
@@ -397,7 +400,7 @@ class Rollout(Run):
             self._billed(record)
 
     def _usage_record(self, payload: Json) -> None:
-        """The bill of one request, behind its answer if that is an item; a compaction's is none."""
+        """Take the bill of one request, behind its answer if that is an item; a compaction's is left out."""
         if self._copying or string(payload.get("thread_id")) not in (None, self.session):
             return
         self._recorded = True
@@ -412,17 +415,17 @@ class Rollout(Run):
         conversation = self._history.conversation
         rest = self._counts.unlogged
         if rest is not None and len(self._unbilled) == 1:
-            # A request that was stopped is in the total, though its own count was never logged.
+            # The total holds a stopped request too, whose own count was never logged.
             rest["metadata"] = {"ctxctl": {"derived": True}}
             conversation.usage(rest, line=self.line.number, place=self._unbilled[0])
-            self.out.insert(len(self.out) - 1 if self._held is None else self._held, self.out.pop())
-        self._held = None
+            self.out.insert(len(self.out) - 1 if self._held_from is None else self._held_from, self.out.pop())
+        self._held_from = None
         self._unbilled.clear()
         self._counted = True
         conversation.usage(record, line=self.line.number)
 
     def _display(self, event: Json, kind: Any) -> None:
-        """A display event of a rollout that holds no items: all there is of the conversation."""
+        """Take a display event of a rollout without items, which is all there is of the conversation."""
         text = string(event.get("message")) or string(event.get("text"))
         if text is None or kind not in ("user_message", "agent_message", "agent_reasoning"):
             return
@@ -431,14 +434,14 @@ class Rollout(Run):
             found = texts.of_user(text)
             part = Part(found.kind, text, "user", title=found.title, line=line, derived=True)
             self._answering = False
-            self._shown.append((part, self.make.time))
+            self._displayed.append((part, self.make.time))
         else:
             made = "assistant_message" if kind == "agent_message" else "reasoning"
             self._take(ReadItem([Part(made, text, "assistant", line=line, derived=True)], True))
 
-    def _take_shown(self) -> None:
-        """The prompts that were only displayed, as they stand in the request: behind its context."""
-        shown, self._shown = self._shown, []
+    def _add_displayed(self) -> None:
+        """Add the prompts that were only displayed behind the context, as they stand in the request."""
+        shown, self._displayed = self._displayed, []
         now = self.make.time
         for part, time in shown:
             self.make.at(time)
@@ -446,14 +449,14 @@ class Rollout(Run):
         self.make.at(now)
 
     def _compacted(self, payload: Json) -> None:
-        self._take_shown()
+        self._add_displayed()
         self._answering = False
         self._history.compact(payload, self._items, self.line.number, tell=not self._copying)
         self._see_head()
 
 
 def _origin(meta: Json) -> Json | None:
-    """Which thread a sub-agent's rollout hangs on, and what it is."""
+    """The thread that started a sub-agent, and the sub-agent's type."""
     source = meta.get("source")
     inner = source.get("subagent") if isinstance(source, dict) else None
     if inner is None and string(meta.get("parent_thread_id")) is None:
@@ -480,7 +483,7 @@ class Counts:
         self._raw: Any = None
         self._total: Json | None = None
         self.unlogged: Json | None = None
-        """What the total grew by beyond the last bill: requests whose own event was never logged."""
+        """By how much the total grew beyond the last bill: requests whose own event was never logged."""
 
     def read(self, info: Any, model: str | None, provider: str | None) -> Json | None:
         """The usage record of the request that an event's `info` tells of for the first time, else None.
@@ -549,7 +552,7 @@ def _numbers(value: Any) -> Json | None:
 
 
 def _grown(total: Json | None, before: Json | None) -> Json | None:
-    """What the total grew by; None where it became smaller."""
+    """By how much the total grew; None where it became smaller."""
     if before is None or total is None:
         return total
     grown = {name: value - before.get(name, 0) for name, value in total.items()}

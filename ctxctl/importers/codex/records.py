@@ -20,11 +20,11 @@ READ: Final = frozenset(
     {"session_meta", "turn_context", "compacted", "inter_agent_communication", "token_usage_record",
      "dynamic_tools_updated"}
 )  # fmt: skip
-"""Records that change the window, or tell of a request."""
+"""Types of records that change the window, or tell of a request."""
 UNSENT: Final = frozenset(
     {"world_state", "inter_agent_communication_metadata", "security_risk_score", "realtime_item"}
 )
-"""Records that no request carries: what they hold of the window is an item too."""
+"""Types of records that no request carries: what they hold of the window is an item too."""
 ITEMS: Final = frozenset(
     {"message", "agent_message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
      "custom_tool_call_output", "local_shell_call", "local_shell_call_output", "web_search_call",
@@ -32,12 +32,13 @@ ITEMS: Final = frozenset(
      "mcp_tool_call_output", "tool_call", "tool_result", "compaction", "context_compaction",
      "compaction_summary", "compaction_trigger", "configuration_update", "additional_tools", "ghost_snapshot"}
 )  # fmt: skip
-"""Items of a history.  One of another type is shown as it stands, and told as not understood."""
+"""Types of items of a history.  An item of another type is shown as it stands, and reported as not
+understood."""
 BARE: Final = frozenset(
     {"", "message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
      "custom_tool_call_output", "local_shell_call", "web_search_call"}
 )  # fmt: skip
-"""Lines of the oldest rollouts, which have no envelope."""
+"""Types of lines of the oldest rollouts, which have no envelope."""
 EVENTS_READ: Final = frozenset(
     {"token_count", "task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted",
      "thread_rolled_back", "user_message", "agent_message", "agent_reasoning"}
@@ -150,15 +151,16 @@ EXEC: Final = (
 
 
 _DEPTH: Final = 3
-"""Envelopes that are opened around an event."""
+"""The most envelopes that are opened around an event."""
 _LONGEST: Final = 4 << 20
-"""Bytes of an event that stands in a string."""
+"""The most bytes of an event that stands in a string."""
 
 
 def unwrapped(value: Any) -> Json | None:
     """The event that a line holds: the line itself, or what stands under its `data`; None where it is none.
 
-    What keeps such logs puts each event under `data`, as an object or a string, or leaves its type outside.
+    Programs that keep such logs put each event under `data`, as an object or a string, or leave its type
+    outside.
     """
     for _ in range(_DEPTH):
         if not isinstance(value, dict):

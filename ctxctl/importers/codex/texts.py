@@ -1,4 +1,4 @@
-"""What a text in a Codex rollout is: the harness writes context into messages of users and developers.
+"""Tells what a text in a Codex rollout is: the harness writes context into messages of users and developers.
 
 The markers are those of Codex' contextual fragments (0.2 to 0.146).
 """
@@ -33,7 +33,7 @@ _USER: Final = {
     "goal_context": "policy_note",
     "subagent_notification": "peer_agent_message",
 }
-"""Kind by the tag that wraps the whole text of a user message."""
+"""The context kind by the tag that wraps the whole text of a user message."""
 _EXTERNAL: Final = "external_"
 """What a client adds is wrapped in an element of its own name behind this."""
 _WARNINGS: Final = (
@@ -55,7 +55,7 @@ _UNNAMED: Final = "unknown"
 
 
 def of_user(text: str, told: str | None = None) -> TextReading:
-    """A text in a message of the user role; `told`: Codex' own name for its kind, where it gives one."""
+    """Read a text of a user message; `told` is Codex' own name for its kind, where it gives one."""
     if told == _TYPED:
         return _PROMPT
     found = _by_markers(text)
@@ -84,7 +84,7 @@ def _by_markers(text: str) -> TextReading:
 
 
 def of_developer(text: str, told: str | None = None) -> TextReading:
-    """A text in a message of the developer role; `told`: as in `of_user`."""
+    """Read a text of a developer message; `told` as in `of_user`."""
     if told == INSTRUCTIONS:
         return TextReading("system_prompt", "base_instructions")
     match = _OPENING.match(text.lstrip())

@@ -7,8 +7,8 @@ from typing import Final
 
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
+from ctxctl.ingest.skim import text_of_head
 
-_BOM: Final = b"\xef\xbb\xbf"
 _SURE: Final = 95
 _LIKELY: Final = 80
 _ENTRY: Final = re.compile(rb'\{\s*"kind"\s*:\s*(?:0\s*,\s*"v"|[123]\s*,\s*"k")\s*:')
@@ -81,7 +81,7 @@ _REPLAY: Final = About(
 
 def detect_copilot_chat(head: bytes) -> int:
     """How sure the beginning looks like a chat's."""
-    body = _body(head)
+    body = text_of_head(head)
     if _changes_requests(body):
         return _LIKELY
     marks = sum(mark in body for mark in (b'"requesterUsername"', b'"responderUsername"'))
@@ -92,7 +92,7 @@ def detect_copilot_chat(head: bytes) -> int:
 
 def detect_copilot_chatreplay(head: bytes) -> int:
     """How sure the beginning looks like a replay log's."""
-    body = _body(head)
+    body = text_of_head(head)
     if not body.startswith(b"{") or b'"logs"' not in body:
         return 0
     if b'"totalLogEntries"' in body and b'"prompts"' in body:
@@ -101,17 +101,13 @@ def detect_copilot_chatreplay(head: bytes) -> int:
 
 
 def is_log(body: bytes) -> bool:
-    """Whether a file begins like such a store."""
+    """Whether a file begins like a stored chat, a log of changes."""
     return _ENTRY.match(body) is not None
 
 
 def _changes_requests(body: bytes) -> bool:
     """Whether a store's first line changes the requests: its snapshot is lost."""
     return is_log(body) and _REQUESTS.search(body[:200]) is not None
-
-
-def _body(head: bytes) -> bytes:
-    return head.removeprefix(_BOM).lstrip()
 
 
 COPILOT_CHAT: Final = Format(

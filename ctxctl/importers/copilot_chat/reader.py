@@ -1,22 +1,105 @@
 """Reads VS Code chat exports and stored chats (`requests[]`): what the chat panel keeps of a conversation.
 
-A stored chat (since 1.109) is a snapshot on the first line, then a change of it on each line.
+A stored chat (since 1.109) is a snapshot on the first line, then a change of it on each line.  The texts of
+prompts hold elements that the extension puts around what was typed (`pieces`), and trees (`rendered`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from ctxctl.importers.copilot_chat import is_log, texts
+from ctxctl.importers.copilot_chat import is_log
 from ctxctl.ingest.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, call_title, listed, parsed, string
 from ctxctl.ingest.run import Run
+from ctxctl.ingest.skim import text_of_head
 from ctxctl.trace.source import Source
+
+_KINDS: Final = {
+    "environment_info": "runtime_state",
+    "workspace_info": "runtime_state",
+    "context": "runtime_state",
+    "editorContext": "runtime_state",
+    "repoContext": "runtime_state",
+    "todoList": "runtime_state",
+    "attachments": "external_resource",
+    "attachment": "external_resource",
+    "toolReferences": "policy_note",
+    "reminderInstructions": "policy_note",
+    "reminder": "policy_note",
+    "instructions": "developer_instruction",
+    "customInstructions": "developer_instruction",
+    "conversation-summary": "thread_summary",
+    "userRequest": "user_message",
+    "user_query": "user_message",
+}
+_OPENING: Final = re.compile(
+    r"^<(" + "|".join(re.escape(tag) for tag in _KINDS) + r")(?: [^<>\n]*)?>", re.MULTILINE
+)
+_MAX_NODES: Final = 200_000
+
+
+class Piece(NamedTuple):
+    """A stretch of a message; the pieces put together are the whole."""
+
+    text: str
+    kind: str
+    tag: str | None
+
+
+def pieces(text: str) -> list[Piece]:
+    """A user message cut at the elements that the extension puts into it."""
+    made: list[Piece] = []
+    at = 0
+    while (match := _OPENING.search(text, at)) is not None:
+        tag = match.group(1)
+        closing = f"</{tag}>"
+        end = text.find(closing, match.end())
+        if end < 0:
+            break
+        end += len(closing)
+        while end < len(text) and text[end].isspace():
+            end += 1
+        start = match.start()
+        if text[at:start].strip():
+            made.append(Piece(text[at:start], "user_message", None))
+        else:
+            start = at
+        made.append(Piece(text[start:end], _KINDS[tag], tag))
+        at = end
+    if text[at:]:
+        made.append(Piece(text[at:], "user_message", None))
+    return made
+
+
+def rendered(value: Any) -> str:
+    """The text of a prompt-tsx tree (`{"node": …}`) as VS Code stores tool results."""
+    made: list[str] = []
+    waiting = [value.get("node") if isinstance(value, dict) else None]
+    left = _MAX_NODES
+    while waiting and left:
+        left -= 1
+        node = waiting.pop()
+        if not isinstance(node, dict):
+            continue
+        text = node.get("text")
+        if isinstance(text, str):
+            if node.get("lineBreakBefore") is True and made and not made[-1].endswith("\n"):
+                made.append("\n")
+            made.append(text)
+        children = node.get("children")
+        if isinstance(children, list):
+            if node.get("lineBreakBefore") is True and made and not made[-1].endswith("\n"):
+                made.append("\n")
+            waiting.extend(reversed(children))
+    return "".join(made)
+
 
 NAME: Final = "copilot-chat"
 _HEAD: Final = 1024
@@ -31,7 +114,7 @@ class Export(Run):
 
     def events(self, source: Source) -> Iterator[Json]:
         """The chat's events; the file is one document and is held whole."""
-        head = source.read(0, _HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+        head = text_of_head(source.read(0, _HEAD))
         value = final_state(self, source) if is_log(head) else None
         if value is None:
             value = document(source, self.report)
@@ -111,7 +194,7 @@ def _asked(request: Json, metadata: Json, name: str) -> list[Part]:
             text = block.get("text") if isinstance(block, dict) else block
             if not isinstance(text, str):
                 continue
-            for piece in texts.pieces(text):
+            for piece in pieces(text):
                 key = f"{name}/{place}-{len(made) + 1}" if piece.tag != "userRequest" else name
                 made.append(Part(piece.kind, piece.text, "user", key=key, title=piece.tag))
     message = request.get("message")
@@ -148,7 +231,7 @@ def _result(result: Any, call: Part) -> list[Part]:
         if isinstance(value, str):
             made.append(Part("tool_result", value, "tool", key=key, title=call.title))
         elif isinstance(value, dict) and "node" in value:
-            text = texts.rendered(value)
+            text = rendered(value)
             made.append(Part("tool_result", text, "tool", key=key, title=call.title, derived=True))
         elif block.get("data") is not None:
             data = canonical(block["data"])
@@ -196,7 +279,7 @@ _INITIAL, _SET, _PUSH, _DELETE = range(4)
 
 
 def final_state(run: Run, source: Source) -> Any:
-    """What the store holds in the end; changes of what is not there are passed over."""
+    """What the store holds after all changes; changes of what is not there are passed over."""
     state: Any = {}
     for record in run.records(source):
         kind = record.get("kind")

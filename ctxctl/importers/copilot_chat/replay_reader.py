@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.importers.copilot_chat import texts
+from ctxctl.importers.copilot_chat import reader
 from ctxctl.ingest.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.document import document
@@ -27,7 +27,7 @@ class Replay(Run):
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
         self._main: str | None = None
-        """Name of the requests of the main thread."""
+        """The name that the requests of the main thread have."""
         self._turn = 0
         self._titles: dict[str, str] = {}
 
@@ -68,7 +68,8 @@ class Replay(Run):
         conversation.append(*_answer(entry.get("response")))
 
     def _conversation(self, name: str | None) -> Conversation:
-        """The thread of requests of a name: the first is the chat; titles and summaries stand beside it."""
+        """The thread of the requests of a name: the first name is the chat's; titles and summaries stand
+        beside it."""
         if not self.threads:
             self._main = name
         return self.thread(None if name == self._main else name)
@@ -186,7 +187,7 @@ def _asked(blocks: list[str | Part]) -> list[Part]:
         if isinstance(text, Part):
             made.append(text)
         else:
-            made += [Part(p.kind, p.text, "user", title=p.tag) for p in texts.pieces(text)]
+            made += [Part(p.kind, p.text, "user", title=p.tag) for p in reader.pieces(text)]
     return made
 
 

@@ -2,6 +2,8 @@
 that ``copilot --json`` and the Copilot SDK give.
 
 One step is one model request, which `assistant.turn_start` begins; a turn is what one prompt sets off.
+The types of events are from github/copilot-sdk's declaration of session events, and from logs and streams of
+the CLI up to 1.0.102.
 """
 
 from __future__ import annotations
@@ -9,13 +11,63 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-import orjson
-
-from ctxctl.importers.copilot_cli import records
 from ctxctl.ingest.about import About, HeldAgainst, absent, native
 from ctxctl.ingest.declaration import Format
+from ctxctl.ingest.skim import first_lines, text_of_head
 
-_BOM: Final = b"\xef\xbb\xbf"
+NEWEST: Final = "1.0.102"
+OLDEST: Final = "0.0.354"
+
+READ: Final = frozenset(
+    {
+        "abort", "assistant.message", "assistant.reasoning", "assistant.turn_end", "assistant.turn_start",
+        "assistant.usage", "session.auto_mode_resolved", "session.compaction_complete",
+        "session.compaction_start", "session.context_cleared", "session.model_change", "session.resume",
+        "session.shutdown", "session.snapshot_rewind", "session.start", "session.truncation",
+        "session.usage_info", "session.usage_record", "subagent.started", "system.message",
+        "system.notification", "tool.execution_complete", "tool.execution_start", "user.message",
+    }
+)  # fmt: skip
+"""Events that change a window, or tell of a request."""
+UNSENT: Final = frozenset(
+    {
+        "assistant.idle", "assistant.intent", "assistant.message_delta", "assistant.message_start",
+        "assistant.reasoning_delta", "assistant.server_tool_progress", "assistant.streaming_delta",
+        "assistant.tool_call_delta", "assistant.turn_retry", "auto_mode_switch.completed",
+        "auto_mode_switch.requested", "capabilities.changed", "command.completed", "command.execute",
+        "command.queued", "commands.changed", "elicitation.completed", "elicitation.requested",
+        "exit_plan_mode.completed", "exit_plan_mode.requested", "external_tool.completed",
+        "external_tool.requested", "factory.run_settled", "factory.run_started", "factory.run_updated",
+        "hook.end", "hook.progress", "hook.start", "mcp.headers_refresh_completed",
+        "mcp.headers_refresh_required", "mcp.oauth_completed", "mcp.oauth_required",
+        "mcp.prompts.list_changed", "mcp.resources.list_changed", "mcp.tools.list_changed",
+        "mcp_app.tool_call_complete", "model.call_failure", "model.call_final_result",
+        "model.call_finished", "model.call_start", "pending_messages.modified", "permission.completed",
+        "permission.requested", "result", "sampling.completed", "sampling.requested",
+        "session.autopilot_objective_changed", "session.background_tasks_changed", "session.binary_asset",
+        "session.canvas.closed", "session.canvas.opened", "session.canvas.recorded",
+        "session.canvas.registry_changed", "session.canvas.removed", "session.canvas.unavailable",
+        "session.context_changed", "session.custom_agents_updated", "session.custom_notification",
+        "session.error", "session.extensions.attachments_pushed", "session.extensions_loaded",
+        "session.handoff", "session.idle", "session.import_legacy", "session.info",
+        "session.managed_settings_enforced", "session.managed_settings_resolved",
+        "session.mcp_server_status_changed", "session.mcp_servers_loaded", "session.mode_changed",
+        "session.permissions_changed", "session.plan_changed", "session.remote_steerable_changed",
+        "session.schedule_cancelled", "session.schedule_created", "session.schedule_rearmed",
+        "session.session_limits_changed", "session.skills_loaded", "session.task_complete",
+        "session.title_changed", "session.todos_changed", "session.tools_updated",
+        "session.usage_checkpoint", "session.warning", "session.workspace_file_changed",
+        "session_limits_exhausted.completed", "session_limits_exhausted.requested", "skill.invoked",
+        "subagent.completed", "subagent.configured", "subagent.deselected", "subagent.failed",
+        "subagent.selected", "tool.execution_partial_result", "tool.execution_progress",
+        "tool.shell_output", "tool.user_requested", "tool_search.activated", "ui.ephemeral_query",
+        "user_input.completed", "user_input.requested",
+    }
+)  # fmt: skip
+"""Events that no request carries, or whose part of one is another event."""
+ALL: Final = READ | UNSENT
+
+
 _LINES: Final = 40
 _SURE: Final = 95
 _LIKELY: Final = 85
@@ -73,21 +125,15 @@ _ABOUT: Final = About(
         "call that started it.",
         "The totals of `session.shutdown` are kept as an event; of a single request, they are its bill.",
     ),
-    held_against=HeldAgainst("Copilot CLI", records.NEWEST, records.OLDEST, records.ALL),
+    held_against=HeldAgainst("Copilot CLI", NEWEST, OLDEST, ALL),
     origin="github/copilot-sdk (session events), logs of the CLI, and runs of 1.0.102 beside what they sent",
 )
 
 
 def detect(head: bytes) -> int:
     """How sure the first lines look like session events."""
-    best = 0
-    body = head.removeprefix(_BOM).lstrip()
-    for line in body.split(b"\n")[:_LINES]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            continue
-        best = max(best, _score(value))
+    best = max((_score(value) for _, value in first_lines(head, _LINES)), default=0)
+    body = text_of_head(head)
     if best or not body.startswith(b"{"):
         return best
     start = body[:200].replace(b" ", b"")

@@ -1,4 +1,5 @@
-"""From the events of a Copilot session to parts of a request; a prompt is cut at what was put around it."""
+"""Makes parts of a request from the events of a Copilot session; a prompt is cut at what was put around
+it."""
 
 from __future__ import annotations
 
@@ -10,13 +11,14 @@ from ctxctl.ingest.parts import Part, call_title, count, parsed, string
 
 _HUMAN: Final = frozenset({"user", "cli", "interactive"})
 _NAME: Final = "rs_"
-"""Start of the name that OpenAI gives to reasoning; some versions log it where others log what is sealed."""
+"""How a name begins that OpenAI gives to reasoning; some versions log it where others log the sealed text."""
 _AGENT: Final = "agent-"
-"""Start of the source of a prompt that another agent wrote."""
+"""How the source of a prompt begins that another agent wrote."""
 
 
 class UniqueKeys:
-    """Tells ids apart that a log uses twice: messages in pieces, and calls that a model numbers anew."""
+    """Numbers the ids that a log uses twice: of messages in pieces, and of calls that a model numbers
+    anew."""
 
     def __init__(self) -> None:
         self._used: dict[str, int] = {}
@@ -105,7 +107,7 @@ def assistant_parts(
     if reasoning is not None:
         made.append(Part("reasoning", reasoning, "assistant", key=keys.unique(name, "reasoning"), line=line))
     if sealed is not None:
-        # What was said of it stands beside it in the request.
+        # Its summary stands beside it in the request.
         key = keys.unique(name, "reasoning" if reasoning is None else "reasoning/sealed")
         version = digest_of(sealed)[:VERSION_DIGITS]
         native = {"sealed_bytes": len(sealed)}
@@ -155,9 +157,9 @@ def call_part(
 def result_parts(
     data: Json, keys: UniqueKeys, titles: dict[str, str], line: int, *, short: bool
 ) -> list[Part]:
-    """What the model got back from a tool: `result.content`, not what was shown to the person.
+    """The parts that the model got back from a tool: `result.content`, and not what was shown to the person.
 
-    `short`: of a call that failed, this version logs less than it sends, so that the text is not known.
+    `short`: this version logs less of a failed call than it sends, so that the text is not known.
     """
     call = string(data.get("toolCallId"))
     title = titles.pop(call, None) if call is not None else None
@@ -225,7 +227,7 @@ def pieces(sent: str, typed: str | None) -> list[Piece]:
 
 
 def _around(text: str) -> list[Piece]:
-    """Text that the harness wrote, element by element."""
+    """Cut a text that the harness wrote into its elements."""
     made: list[Piece] = []
     at = 0
     while at < len(text):
@@ -257,7 +259,7 @@ def _by_tags(text: str) -> list[Piece]:
 
 
 def _last(text: str) -> tuple[int, str] | None:
-    """Where the harness' element begins that a text ends with, and its name."""
+    """Where the element of the harness begins with which a text ends, and its name."""
     body = text.rstrip()
     for tag in _HARNESS:
         if body.endswith(f"</{tag}>"):

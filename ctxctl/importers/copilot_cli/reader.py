@@ -27,7 +27,7 @@ from ctxctl.trace.source import Source
 NAME: Final = "copilot-cli"
 _MAX_ID: Final = 80
 _TOTALS: Final = "copilot.session.shutdown"
-"""Event type that keeps a session's own totals; the engine takes no notice of it."""
+"""The event type that keeps a session's own totals; the engine ignores it."""
 _TOTAL_FIELDS: Final = (
     "modelMetrics", "tokenDetails", "currentTokens", "systemTokens", "conversationTokens",
     "toolDefinitionsTokens", "currentModel",
@@ -36,14 +36,14 @@ _SHORT_ERRORS: Final = (1, 0, 100)
 """Versions since log a short message of a call that failed and send another; of older ones that is not known.
 Found in runs of 1.0.102 beside what they sent."""
 _KEPT: Final = frozenset({"assistant.usage", "session.usage_info", "session.snapshot_rewind"})
-"""Events that tell of requests although the runtime does not keep them."""
+"""Types of events that tell of requests although the runtime does not keep them."""
 
 
 _TRANSIENT: Final = re.compile(
     rb'\{"type":"(?:hook\.(?:start|end)|tool\.execution_partial_result|assistant\.[a-z_]*_delta|'
     rb'session\.background_tasks_changed|permission\.[a-z]+)"'
 )
-"""Events that no request carries; hooks repeat whole tool results."""
+"""Types of events that no request carries; hooks repeat whole tool results."""
 
 
 class Session(Run):
@@ -53,29 +53,30 @@ class Session(Run):
         super().__init__(name, report)
         self._lanes: dict[str | None, SessionThread] = {}
         self._agents: dict[str, Json] = {}
-        """What `subagent.started` told, by the tool call that started it."""
+        """What `subagent.started` told, by the tool call that started the sub-agent."""
         self._titles: dict[str, str] = {}
-        """Of calls that have no result yet."""
+        """The titles of calls that have no result yet."""
         self._prompts: dict[str, str] = {}
         """The prompts that calls gave to sub-agents."""
         self._calls: dict[str, str] = {}
         """The call that started a sub-agent, by the agent's id: events name either."""
-        self._owed: dict[SessionThread, Part] = {}
-        """Prompts of sub-agents that no event of theirs has told so far."""
+        self._untold_prompts: dict[SessionThread, Part] = {}
+        """The prompts of sub-agents that none of their own events has told so far."""
         self._failed: dict[str, Part] = {}
-        """Results of calls that failed, as a client sends them that goes on from the log; by item."""
+        """By item, the results of failed calls as a client sends them that goes on from the log."""
         self._compacting: dict[SessionThread, set[str]] = {}
-        """Items that a summary which is being written will stand for."""
-        self._behind: set[str] = set()
-        """Reasoning that such a client does not send."""
+        """The items for which the summary that is being written will stand."""
+        self._unsent_reasoning: set[str] = set()
+        """The reasoning that a client does not send when it goes on from the log."""
         self._model: str | None = None
         self._version: tuple[int, ...] = ()
-        self._named = False
-        """An answer was told whose request or model is named: one that names neither is the client's own."""
+        self._answers_are_named = False
+        """Whether an answer came that names its request or model: from then on one that names neither is the
+        client's own."""
         self._keys = UniqueKeys()
         self._ordinal: dict[str, int] = {}
         self._made_at: dict[str, int] = {}
-        """By item: how many events had been read when it came."""
+        """By item, how many events had been read when it came."""
         self._handlers: dict[str, Callable[[Json, Json], None]] = {
             "session.start": self._start,
             "session.resume": self._resume,
@@ -130,7 +131,7 @@ class Session(Run):
             return
         handler(data, record)
 
-    def _lane(self, data: Json, record: Json) -> SessionThread:
+    def _thread_of(self, data: Json, record: Json) -> SessionThread:
         """The thread that an event belongs to."""
         agent = string(record.get("agentId"))
         name = string(data.get("parentToolCallId")) or self._calls.get(agent or "", agent)
@@ -138,14 +139,14 @@ class Session(Run):
         if lane is None:
             lane = self._lanes[name] = SessionThread(self.thread(name, origin=self._origin(name)))
             if name is not None and name in self._prompts:
-                self._owed[lane] = Part(
+                self._untold_prompts[lane] = Part(
                     "user_message", self._prompts.pop(name), "user", derived=True, line=self.line.number
                 )
         return lane
 
-    def _pay(self, lane: SessionThread) -> None:
-        """A sub-agent's first request begins: its prompt is the call's, where no event told it."""
-        prompt = self._owed.pop(lane, None)
+    def _give_prompt(self, lane: SessionThread) -> None:
+        """Give a sub-agent's first request the prompt of its call, where no event told one."""
+        prompt = self._untold_prompts.pop(lane, None)
         if prompt is not None:
             lane.take([prompt])
 
@@ -176,12 +177,12 @@ class Session(Run):
         self._model = string(data.get("selectedModel")) or self._model
 
     def _resume(self, data: Json, record: Json) -> None:
-        """The client goes on from its log: of calls that failed, the short message is what it sends now, and
-        some reasoning it sends no more."""
+        """Go on from the log as the client does: it sends the short message of failed calls now, and leaves
+        some reasoning out."""
         self._start(data, record)
         for lane in self._lanes.values():
-            if self._behind:
-                lane.conversation.drop(self._behind.__contains__)
+            if self._unsent_reasoning:
+                lane.conversation.drop(self._unsent_reasoning.__contains__)
             for at, row in enumerate(lane.conversation.rows) if self._failed else ():
                 part = self._failed.pop(row[0].item, None)
                 if part is not None:
@@ -190,7 +191,7 @@ class Session(Run):
     def _model_change(self, data: Json, record: Json) -> None:
         model = string(data.get("newModel")) or string(data.get("chosenModel"))
         if string(record.get("agentId")) is not None:
-            lane = self._lane(data, record)
+            lane = self._thread_of(data, record)
             lane.model = model or lane.model
         else:
             self._model = model or self._model
@@ -208,12 +209,12 @@ class Session(Run):
     def _system(self, data: Json, record: Json) -> None:
         text = string(data.get("content"))
         if text is not None:
-            self._lane(data, record).system(
+            self._thread_of(data, record).system(
                 Part("system_prompt", text, "system", key="system", line=self.line.number)
             )
 
     def _truncation(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         native = {name: value for name, value in data.items() if isinstance(value, int | str)}
         limit = count(data.get("tokenLimit")) or None
         budget = {"budget_id": "truncation", "target": vocab.MODEL, "max_tokens": limit}
@@ -225,14 +226,17 @@ class Session(Run):
         limit = count(data.get("tokenLimit"))
         if limit:
             budget = {"budget_id": "tokenLimit", "target": vocab.MODEL, "max_tokens": limit}
-            self._lane(data, record).conversation.tell(vocab.BUDGET_APPLIED, budget, line=self.line.number)
+            self._thread_of(data, record).conversation.tell(
+                vocab.BUDGET_APPLIED, budget, line=self.line.number
+            )
 
     def _usage_record(self, data: Json, record: Json) -> None:
-        """The bill of a request, in front of its answer, and the longest prompt that its model takes."""
+        """Take the bill of a request, which comes in front of its answer, and the longest prompt that its
+        model takes."""
         usage = data.get("usage")
         if not isinstance(usage, dict):
             return
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         longest = count(usage.get("maxPromptTokens"))
         if longest:
             budget = {"budget_id": "maxPromptTokens", "target": vocab.MODEL}
@@ -241,12 +245,12 @@ class Session(Run):
         lane.billed(usage_of(usage, string(usage.get("model"))))
 
     def _compaction_start(self, data: Json, record: Json) -> None:
-        """The summary will stand for what is there now; the session goes on while it is written."""
-        lane = self._lane(data, record)
+        """Begin a compaction: its summary will stand for what is there now, while the session goes on."""
+        lane = self._thread_of(data, record)
         self._compacting[lane] = {row[0].item for row in lane.conversation.rows[lane.start :]}
 
     def _compaction(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         covered = self._compacting.pop(lane, None)
         if data.get("success") is False:
             return
@@ -270,8 +274,8 @@ class Session(Run):
         )  # fmt: skip
 
     def _cleared(self, data: Json, record: Json) -> None:
-        """The history is emptied, and may begin with a message of the client's."""
-        lane = self._lane(data, record)
+        """Empty the history, which may begin with a message of the client's."""
+        lane = self._thread_of(data, record)
         lane.conversation.splice(lane.start, len(lane.conversation.rows) - lane.start, cause="cleared")
         text = string(data.get("initialMessage"))
         if text is not None:
@@ -282,9 +286,9 @@ class Session(Run):
         at = self._ordinal.get(string(data.get("upToEventId")) or "")
         if at is None:
             return
-        # Versions differ on whether the event itself goes; the number of events that went tells.
+        # Versions differ on whether the named event itself is removed; the number of removed events tells.
         stays = count(data.get("eventsRemoved")) == len(self._ordinal) - at - 1
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         rows = lane.conversation.rows
         cut = len(rows)
         while cut > lane.start and self._made_at.get(rows[cut - 1][0].item, 0) > at + stays:
@@ -314,8 +318,8 @@ class Session(Run):
     # -- messages -------------------------------------------------------------------------------------------
 
     def _user(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
-        self._owed.pop(lane, None)
+        lane = self._thread_of(data, record)
+        self._untold_prompts.pop(lane, None)
         name = string(record.get("id"))
         parts = user_parts(data, name, self._keys, self.line.number)
         if not is_injected(data):
@@ -329,28 +333,28 @@ class Session(Run):
             title = string(told.get("type")) if isinstance(told, dict) else None
             key = self._keys.unique(string(record.get("id")))
             part = Part("policy_note", text, "user", key=key, title=title, line=self.line.number)
-            self._lane(data, record).take(self._placed([part]))
+            self._thread_of(data, record).take(self._placed([part]))
 
     def _turn_start(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         lane.model = string(data.get("model")) or lane.model
-        self._pay(lane)
+        self._give_prompt(lane)
         lane.turn()
 
     def _turn_end(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         lane.model = lane.model or self._model
         lane.turn_end(self.line.number)
 
     def _abort(self, data: Json, record: Json) -> None:
-        self._lane(data, record).abort()
+        self._thread_of(data, record).abort()
 
     def _reasoning(self, data: Json, record: Json) -> None:
-        self._lane(data, record).reasoning = string(data.get("content"))
+        self._thread_of(data, record).reasoning = string(data.get("content"))
 
     def _message(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
-        self._pay(lane)
+        lane = self._thread_of(data, record)
+        self._give_prompt(lane)
         model = string(data.get("model"))
         ids = [string(data.get(name)) for name in ("apiCallId", "requestId", "serviceRequestId")]
         call = ids[0] or ids[1]
@@ -361,13 +365,13 @@ class Session(Run):
         )
         lane.reasoning = None
         reply = is_reply(data)
-        self._named = self._named or reply
-        if lane.between and self._named and not reply:
+        self._answers_are_named = self._answers_are_named or reply
+        if lane.between and self._answers_are_named and not reply:
             lane.take(self._placed(parts))
             lane.called(_calls(data))
             return
         if is_left_behind(data):
-            self._behind.update(part.item for part in parts if part.kind == "reasoning")
+            self._unsent_reasoning.update(part.item for part in parts if part.kind == "reasoning")
         if model is not None or lane.model is None:
             # The bill of the request before is reported with its own model.
             if not lane.answering:
@@ -378,14 +382,14 @@ class Session(Run):
         lane.wrote(string(data.get("messageId")) or str(self.line.number), data.get("outputTokens"))
 
     def _usage(self, data: Json, record: Json) -> None:
-        self._lane(data, record).billed(usage_of(data, string(data.get("model"))))
+        self._thread_of(data, record).billed(usage_of(data, string(data.get("model"))))
 
     # -- tools ----------------------------------------------------------------------------------------------
 
     def _tool_start(self, data: Json, record: Json) -> None:
-        """A call that no message lists (its list was blanked): the start is all there is of it."""
+        """Take a call that no message lists (its list was blanked): the start is all there is of it."""
         call = string(data.get("toolCallId"))
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         if call is None or call in self._titles or not lane.answering:
             return
         request = {"toolCallId": call, "name": data.get("toolName"), "arguments": data.get("arguments")}
@@ -394,7 +398,7 @@ class Session(Run):
         lane.called([call])
 
     def _tool_complete(self, data: Json, record: Json) -> None:
-        lane = self._lane(data, record)
+        lane = self._thread_of(data, record)
         # The stream names no version; `rte` is of the same age.
         short = self._version >= _SHORT_ERRORS or (not self._version and "rte" in data)
         parts = result_parts(data, self._keys, self._titles, self.line.number, short=short)
@@ -409,7 +413,7 @@ class Session(Run):
 
 
 def _calls(data: Json) -> list[str]:
-    """Ids of the calls of a message."""
+    """The ids of the calls of a message."""
     requests = data.get("toolRequests")
     found = (
         [string(one.get("toolCallId")) for one in requests if isinstance(one, dict)]

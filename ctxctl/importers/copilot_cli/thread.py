@@ -24,20 +24,20 @@ class SessionThread:
         """Reasoning that was shown before its message came."""
         self._head: Part | None = None
         self._open = False
-        """A turn has started."""
+        """Whether a turn has started."""
         self.between = False
-        """The last turn that was told to begin is over."""
+        """Whether the last turn that began is over."""
         self._asked = False
-        """Its request was made."""
+        """Whether its request was made."""
         self._answering = False
         self._call: str | None = None
-        """What tells the present request from others."""
+        """The id that tells the present request from others."""
         self._late: list[Part] = []
-        """Input that came while the model was answering; it is of the next request."""
+        """Input that came while the model was answering, and belongs to the next request."""
         self._calls: dict[str, int] = {}
-        """Place of each call in the present answer."""
+        """The place of each call in the present answer."""
         self._results: list[tuple[int, str]] = []
-        """Of results that have come: the place of their call, and the first item of theirs."""
+        """For each result that has come, the place of its call and its first item."""
         self._outputs: dict[str, int] = {}
         self._bill: Json | None = None
         self._next_bill: Json | None = None
@@ -45,17 +45,17 @@ class SessionThread:
 
     @property
     def answering(self) -> bool:
-        """What comes is still the answer to the last request."""
+        """Whether what comes is still the answer to the last request."""
         return self._answering
 
     @property
     def has_bill(self) -> bool:
-        """What the last request was billed came with it."""
+        """Whether the bill of the last request came with it."""
         return self._bill is not None
 
     @property
     def start(self) -> int:
-        """Place the rows that stand before the history."""
+        """The number of rows that stand before the history."""
         return 1 if self._head is not None else 0
 
     def system(self, part: Part) -> None:
@@ -73,7 +73,7 @@ class SessionThread:
         self.between = False
 
     def turn_end(self, line: int) -> None:
-        """It has ended, perhaps without an answer."""
+        """End the request's turn, perhaps without an answer."""
         if self._open and not self._asked:
             self._request(None, line, derived=True)
         self.between = self._open or self.between
@@ -94,7 +94,7 @@ class SessionThread:
             self.conversation.append(*parts)
 
     def result(self, parts: list[Part], call: str | None) -> None:
-        """What a tool gave back: a request carries results in the order of their calls."""
+        """Add what a tool gave back; a request carries results in the order of their calls."""
         self._answering = False
         place = self._calls.get(call) if call is not None else None
         at = self._before(place) if place is not None else None
@@ -121,12 +121,12 @@ class SessionThread:
         return first
 
     def called(self, calls: list[str]) -> None:
-        """The calls of the present answer, in its order."""
+        """Note the calls of the present answer, in its order."""
         for call in calls:
             self._calls.setdefault(call, len(self._calls))
 
     def answer(self, parts: list[Part], call: str | None, step: str | None, line: int) -> None:
-        """A message of the model; `call` tells its request from others, `step` names it."""
+        """Take a message of the model; `call` tells its request from others, `step` names the step."""
         other = call is not None and self._call is not None and call != self._call
         if not self._answering or other:
             if self._asked:
@@ -136,7 +136,7 @@ class SessionThread:
         self.conversation.append(*parts)
 
     def more(self, parts: list[Part]) -> None:
-        """Something that belongs to the present answer."""
+        """Add something that belongs to the present answer."""
         self.conversation.append(*parts)
 
     def _request(self, step: str | None, line: int, **marks: Any) -> None:
@@ -156,13 +156,13 @@ class SessionThread:
     # -- usage ----------------------------------------------------------------------------------------------
 
     def wrote(self, message: str, tokens: Any) -> None:
-        """The output tokens of a message; pieces of one message report it once."""
+        """Take the output tokens of a message; pieces of one message report them once."""
         found = count(tokens)
         if found is not None:
             self._outputs[message] = found
 
     def billed(self, record: Json | None) -> None:
-        """What a request was billed, where the event is kept."""
+        """Take the bill of a request, where its event is kept."""
         if self._open and not self._asked:
             self._next_bill = record
         else:

@@ -27,7 +27,7 @@ _PLACEHOLDERS: Final = {
 }
 _IMAGE: Final = "\n[image]"
 _ROOTS: Final = 2
-"""Messages that two conversations must share to be one: the system prompt and the first prompt."""
+"""How many messages two conversations must share to be one: the system prompt and the first prompt."""
 
 
 class _Stored(NamedTuple):
@@ -35,13 +35,13 @@ class _Stored(NamedTuple):
 
     conversation: Conversation
     messages: list[Json]
-    """Those of the window, in order."""
+    """The messages of the window, in order."""
     marks: list[bytes]
-    """One per message: of it and of all before it."""
+    """One mark for each message: of it and of all before it."""
     ends: list[int]
-    """Rows of the window after each message."""
+    """The number of rows of the window after each message."""
     names: CallTitles
-    """Titles of its calls."""
+    """The titles of its calls."""
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:
@@ -75,15 +75,16 @@ class _Snapshot:
         self._model = model
         self._threads: list[_Stored] = []
         self._by_root: dict[bytes, int] = {}
-        """Which thread begins with the two messages of this mark."""
+        """By the mark of its first two messages, a thread."""
         self._asked: set[bytes] = set()
-        """Requests told so far: a conversation repeats those of the one that it goes on from."""
+        """The requests that were told so far: a conversation repeats those of the one that it goes on
+        from."""
         self._tasks: dict[str, Json] = {}
         """Where a sub-agent's first prompt comes from."""
         self._dialect = by_name("openai-chat")
 
     def add(self, messages: list[Json], line: int) -> None:
-        """One stored conversation; it may share its beginning with earlier ones."""
+        """Add a stored conversation, which may share its beginning with earlier ones."""
         marks = _marks(messages)
         if not marks:
             return
@@ -101,7 +102,8 @@ class _Snapshot:
     def _rewrite(
         self, stored: _Stored, history: list[Json], marks: list[bytes], line: int, cause: str | None
     ) -> None:
-        """What follows the stored messages in the window is `history` now: nothing of it is an answer anew.
+        """Replace what follows the stored messages in the window by `history`, without telling its answers
+        anew.
 
         What stands in it as it did before stays the same item; `cause`: why the rest goes.
         """
@@ -166,7 +168,7 @@ class _Snapshot:
         said = {**message, "content": content} if images else message
         parts = self._dialect.message(said, len(stored.marks), line, stored.names)
         for part in parts:
-            # A snapshot is no request body: places in one would be made up.
+            # A snapshot is no request body; a place in one would be made up.
             part.wire = ""
         role = string(message.get("role")) or "user"
         shown = [Part("image", None, role, title="image, not recorded", line=line) for _ in range(images)]
@@ -204,7 +206,8 @@ def _answers(messages: list[Json]) -> list[int]:
 
 
 def _prompts(messages: list[Json]) -> list[Json]:
-    """What a history that is told again must hold too; an image that the snapshot left empty asks nothing."""
+    """The prompts that a repeated history must hold too; an image that the snapshot left empty asks
+    nothing."""
     return [message for message in messages if message.get("role") == "user" and message.get("content")]
 
 

@@ -1,4 +1,4 @@
-"""A project's runs and their calls as steps; ctxdiff's blocks become items.
+"""Reads a project's runs and their calls as steps; ctxdiff's blocks become items.
 
 Texts are as they were; everything else comes from the JSON that ctxdiff made of it.
 """
@@ -15,7 +15,7 @@ import orjson
 from ctxctl.ingest.build import VERSION_DIGITS, Json
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.database import read_database, value
-from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
 from ctxctl.listdiff import same_start
@@ -38,7 +38,7 @@ _COUNTS: Final = (
     ("prompt_token_count", "candidates_token_count"),
     ("inputTokens", "outputTokens"),
 )
-"""Input and output tokens as OpenAI, Anthropic (and OpenAI's Responses), Gemini and Bedrock spell them."""
+"""The fields of input and output tokens of OpenAI, Anthropic (and OpenAI's Responses), Gemini and Bedrock."""
 _PROVIDERS: Final = {"openai": "openai", "anthropic": "anthropic", "gemini": "google", "bedrock": "aws"}
 _LEAVE_OUT: Final = ("anthropic", "bedrock")
 """Providers whose count of input leaves out what was read from the cache or written to it."""
@@ -47,9 +47,7 @@ _CACHED: Final = ("cache_control", "cachePoint")
 
 def events(source: Source, report: Report) -> Iterator[Json]:
     """The events of a database."""
-    run = Run(NAME, report)
-    run.line = Line(1, 0, b"")
-    return read_database(run, source, lambda run, database: _Reader(run, database).runs())
+    return read_database(Run(NAME, report), source, lambda run, database: _Reader(run, database).runs())
 
 
 class _Thread:
@@ -59,7 +57,7 @@ class _Thread:
         self.window = window
         self.names = CallTitles()
         self.held: list[str] = []
-        """Digests of the blocks of its last call."""
+        """The digests of the blocks of its last call."""
 
 
 class _Reader:
@@ -67,13 +65,13 @@ class _Reader:
         self._run = run
         self._database = database
         self._unlike = 0
-        """Blocks whose text is not the one that was sent."""
+        """The number of blocks whose text is not the one that was sent."""
         self._missing = 0
         self._marked: dict[str, bool] = {}
         """By digest, whether a block marks the end of what is to be cached."""
 
     def runs(self) -> Iterator[Json]:
-        """One run after the other; each is a session."""
+        """Yield one run after the other; each is a session."""
         for row in self._database.execute(_RUNS).fetchall():
             yield from self._session(dict(row))
         if self._unlike:
@@ -152,7 +150,7 @@ class _Reader:
         )  # fmt: skip
 
     def _caches(self, asked: Json, held: list[str]) -> bool:
-        """Whether a call marks what is to be cached: its bill has a part then that ctxdiff does not keep."""
+        """Whether a call marks what is to be cached: then its bill has a part that ctxdiff does not keep."""
         if any(mark in asked for mark in _CACHED):
             return True
         return any(self._is_marked(digest) for digest in held)
@@ -206,7 +204,7 @@ _GEMINI: Final = ("functionCall", "function_call", "functionResponse", "function
 
 
 def part(block: Json, names: CallTitles) -> Part:
-    """A block as an item; `names`: of the thread's tool calls so far."""
+    """Make an item of a block; `names` has the names of the thread's tool calls so far."""
     role, text = string(block.get("role")) or "user", block.get("text")
     text = text if isinstance(text, str) else ""
     kind = block.get("kind")
@@ -242,7 +240,7 @@ def _tool(text: str, value: Any) -> Part:
 
 
 def _piece(role: str, value: Json, names: CallTitles) -> Part | None:
-    """One part of a message, as the dialect that has such parts reads it; None for what is in none."""
+    """One part of a message, read by the dialect that has such parts; None where no dialect has."""
     kind = value.get("type")
     made: list[Part] = []
     if kind in _ANTHROPIC:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import orjson
-
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.skim import first_lines
 
 NAME: Final = "cursor"
 _LINES: Final = 20
@@ -72,11 +71,7 @@ def detect(head: bytes) -> int:
         store = b"CREATE TABLE blobs" in head and b"CREATE TABLE meta" in head
         return 92 if store or b"cursorDiskKV" in head else 0
     best = 0
-    for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            continue
+    for _, value in first_lines(head, _LINES):
         if isinstance(value, dict):
             best = max(best, _score(value))
     return best

@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.importers.cursor.transcript import call, content, user_parts
+from ctxctl.importers.cursor.parts import call, content, user_parts
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.database import read_database, value
-from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers.usage import clock
@@ -18,14 +18,12 @@ from ctxctl.trace.source import Source
 
 _ID: Final = 32
 _FIRST_FIELD: Final = 0x0A
-"""Protocol buffers' tag of field 1, a string of bytes."""
+"""The tag of field 1 in protocol buffers, a string of bytes."""
 
 
 def events(name: str, source: Source, report: Report) -> Iterator[Json]:
-    """What a database holds of conversations."""
-    run = Run(name, report)
-    run.line = Line(1, 0, b"")
-    return read_database(run, source, _read)
+    """The events of the conversations in a database."""
+    return read_database(Run(name, report), source, _read)
 
 
 def _read(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
@@ -152,7 +150,7 @@ class _Bubbles:
         self._missing = 0
 
     def read(self, bubbles: Iterator[Any]) -> None:
-        """All of them in order."""
+        """Read all bubbles in order."""
         for bubble in bubbles:
             if isinstance(bubble, dict):
                 self._bubble(bubble)

@@ -1,4 +1,4 @@
-"""Factory Droid's sessions: Anthropic messages in an envelope.
+"""Reads Factory Droid's sessions: Anthropic messages in an envelope.
 
 A session's bills stand with its messages, or as a sum in the settings beside it.
 """
@@ -33,14 +33,14 @@ class Droid:
         self._window: Conversation | None = None
         self._names = CallTitles()
         self._ends: dict[str, int] = {}
-        """By message id: the size of the window after it."""
+        """By message id, the size of the window after it."""
         self._settings = Settings()
         self._billed = self._compacted = False
         self._model: str | None = None
-        """The last request's."""
+        """The model of the last request."""
 
     def events(self, source: Source) -> Iterator[Json]:
-        """The session's steps, as its lines come."""
+        """Yield the session's steps as its lines are read."""
         self._settings = settings_of(source)
         for record in self._run.records(source):
             self._run.make.at(record.get("timestamp"))
@@ -52,7 +52,7 @@ class Droid:
             elif kind == "compaction_state":
                 self._compaction(self._thread(), record)
             yield from self._run.drain()
-        self._sum()
+        self._bill_sum()
         yield from self._run.finish()
 
     def _thread(self) -> Conversation:
@@ -96,7 +96,7 @@ class Droid:
             self._ends[native] = len(window.rows)
 
     def _compaction(self, window: Conversation, record: Json) -> None:
-        """A summary of what came up to the anchor; what came after it stays."""
+        """Put a summary in the place of what came up to the anchor; what came after it stays."""
         text = _summary(record)
         anchor = record.get("anchorMessage")
         end = self._ends.get(str(anchor.get("id"))) if isinstance(anchor, dict) else None
@@ -113,8 +113,8 @@ class Droid:
         self._ends = {}
         self._compacted = True
 
-    def _sum(self) -> None:
-        """The session's sum is the bill of its only request; of several, it is none's.
+    def _bill_sum(self) -> None:
+        """Bill the session's sum to its only request; of several requests, it belongs to none.
 
         A compaction is a request too, of which the session holds the summary only.
         """
@@ -139,17 +139,17 @@ def _summary(record: Json) -> str | None:
 
 
 _MOST: Final = 1 << 20
-"""Bytes of settings that are read."""
+"""The most bytes of settings that are read."""
 
 
 class Settings(NamedTuple):
     """What `<session>.settings.json` tells of the session."""
 
     name: str = ""
-    """Of the file; empty where there is none."""
+    """The file's name; empty where there is none."""
     model: str | None = None
     usage: Json | None = None
-    """Tokens, summed over the session."""
+    """The tokens of the session, summed."""
 
 
 def settings_of(source: Source) -> Settings:

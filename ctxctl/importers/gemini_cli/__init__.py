@@ -8,7 +8,7 @@ import orjson
 
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import layout_of_head
+from ctxctl.ingest.skim import first_lines, layout_of_head
 
 _LINES: Final = 20
 _SAID: Final = ("user", "gemini", "info", "error", "warning")
@@ -83,15 +83,11 @@ ABOUT: Final = About(
 def detect(head: bytes) -> int:
     """How sure the beginning looks like one of the CLI's files."""
     best = layout_score(head)
-    for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:_LINES]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            if line.startswith((b'{"method":"generateContent', b'{"method": "generateContent')):
-                best = max(best, 90)
-            continue
+    for line, value in first_lines(head, _LINES):
         if isinstance(value, dict):
             best = max(best, _score(value))
+        elif line.startswith((b'{"method":"generateContent', b'{"method": "generateContent')):
+            best = max(best, 90)
     return best
 
 

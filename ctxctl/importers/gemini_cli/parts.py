@@ -1,4 +1,4 @@
-"""What Gemini CLI keeps of messages (Gemini's `Part`s and texts) as parts of a request."""
+"""Makes parts of a request from what Gemini CLI keeps of messages (Gemini's `Part`s and texts)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FILES: Final = "--- Content from referenced files ---"
 _FILES_END: Final = "--- End of content ---"
 _SNAPSHOT: Final = "<state_snapshot>"
 _SNAPSHOT_END: Final = "</state_snapshot>"
-"""In the message that a compressed history begins with."""
+"""The end of the summary in the message with which a compressed history begins."""
 _MASKED: Final = "<tool_output_masked>"
 """What the CLI leaves of a result that it took out."""
 _CONTEXT: Final = ("This is the Gemini CLI. We are setting up the context", "<session_context>")
@@ -29,7 +29,8 @@ class PartCutter:
         self._taken: set[str] = set()
 
     def user(self, content: Any, key: str | None) -> list[Part]:
-        """A user's message; files that were referred to (`@path`) and the set-up are no message of theirs."""
+        """Cut a user's message; files that were referred to (`@path`) and the set-up are parts of their
+        own."""
         made: list[Part] = []
         quoted = False
         for piece in pieces(content):
@@ -46,7 +47,7 @@ class PartCutter:
         return made
 
     def model(self, content: Any, key: str | None) -> list[Part]:
-        """A model's message; its thoughts are left out, as they are of later requests."""
+        """Cut a model's message; its thoughts are left out, as in later requests."""
         made: list[Part] = []
         for piece in pieces(content):
             if piece.get("thought") is True:
@@ -60,7 +61,7 @@ class PartCutter:
         return made
 
     def piece(self, piece: Json, role: str, key: str | None) -> list[Part]:
-        """A part of a message that is not text."""
+        """Read a part of a message that is not text."""
         call, response = piece.get("functionCall"), piece.get("functionResponse")
         if isinstance(call, dict):
             return [self.call(call.get("id"), call.get("name"), call.get("args"), key)]
@@ -104,7 +105,7 @@ class PartCutter:
         return made
 
     def told(self, piece: Json) -> Part:
-        """A function's response of which there is a result already: the same item, as it was sent."""
+        """The item of a function's response whose result was kept with the call already, as it was sent."""
         response = piece["functionResponse"]
         known, title = self._calls.get(string(response.get("id")) or "", ("", string(response.get("name"))))
         text = _response(piece) or ""
@@ -113,7 +114,7 @@ class PartCutter:
 
 
 def pieces(content: Any) -> Iterator[Json]:
-    """The parts of a content: a text, a part, or a list of both."""
+    """The parts of a content, which is a text, a part, or a list of both."""
     for piece in content if isinstance(content, list) else [content]:
         if isinstance(piece, str):
             yield {"text": piece}
@@ -127,7 +128,7 @@ def is_blob(piece: Json) -> bool:
 
 
 def _kind(text: str) -> str:
-    """What a text in a user's message is: theirs, unless the CLI put it there."""
+    """The kind of a text in a user's message: the person's, unless the CLI put it there."""
     start = text.lstrip()
     if start.startswith(_CONTEXT):
         return "runtime_state"

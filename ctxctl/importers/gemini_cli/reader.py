@@ -10,26 +10,241 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.importers.gemini_cli import is_lines, layout_score
-from ctxctl.importers.gemini_cli.chat import Chat, is_sent
-from ctxctl.importers.gemini_cli.parts import PartCutter
+from ctxctl.importers.gemini_cli.parts import PartCutter, bill, is_billed, is_blob, pieces
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.document import document
-from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.lines import WHOLE_FILE, Line, Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
 
+
+class Chat:
+    """Makes steps of the messages of one chat, in order, each when it is whole."""
+
+    def __init__(self, run: Run, *, kind: str | None = None) -> None:
+        self._run = run
+        origin = {"agent_type": "subagent"} if kind == "subagent" else None
+        self._window = run.thread(origin=origin)
+        self._cutter = PartCutter()
+        self._messages: list[tuple[str | None, int]] = []
+        """The messages in the window, by id, and how many rows each has."""
+        self._waiting = False
+        """Whether the last answer had no calls yet."""
+        self._results: list[Part] = []
+        """The results that were kept with the last answer's calls."""
+        self._known_calls: set[str] = set()
+        """The ids of calls in the window, and `id/result` of those with results."""
+
+    def message(self, message: Json) -> None:
+        """Take one message; what the CLI told the person (`info`, `error`, `warning`) is passed over."""
+        self._run.make.at(message.get("timestamp"))
+        kind = message.get("type")
+        if kind == "user":
+            self._waiting = False
+            native, parts = string(message.get("id")), self._asked(message)
+            if any(part.kind == "user_message" for part in parts) and not _answers_calls(message):
+                self._window.turn = native or self._window.turn
+            self._enter(native, parts)
+        elif kind == "gemini":
+            self._answer(message)
+        elif is_sent(message):
+            native = string(message.get("id"))
+            self._enter(native, self._cutter.user(message.get("content"), native))
+
+    def again(self, message: Json) -> None:
+        """Take the new calls and results of a message that was taken already."""
+        parts = self._called(message)
+        if parts:
+            self._enter(None, parts)
+
+    def rewind(self, native: str) -> bool:
+        """Take out a message and all that follow it; return whether it was there."""
+        at = next((at for at, one in enumerate(self._messages) if one[0] == native), None)
+        if at is None:
+            return False
+        gone = sum(rows for _, rows in self._messages[at:])
+        del self._messages[at:]
+        self._window.splice(len(self._window) - gone, gone, cause="branched")
+        self._waiting = False
+        return True
+
+    def restart(self, messages: list[Any]) -> None:
+        """Replace the history by another one, none of whose answers is a new request.
+
+        The CLI does so when it compressed the history, when it masked results, and when it took an
+        unanswered prompt back.
+        """
+        before = [native for native, _ in self._messages]
+        self._messages.clear()
+        self._cutter = PartCutter()
+        self._known_calls.clear()
+        self._waiting = False
+        made: list[Part] = []
+        for message in messages:
+            if not isinstance(message, dict):
+                continue
+            native, parts = string(message.get("id")), self._sent_parts(message)
+            if parts:
+                self._messages.append((native, len(parts)))
+                made += parts
+        for part in made:
+            part.line = self._run.line.number
+        after = [native for native, _ in self._messages]
+        summary = next((part for part in made if part.kind == "thread_summary"), None)
+        if summary is not None and summary.item not in {row[0].item for row in self._window.rows}:
+            marks = {"ctxctl": {"derived": True}}
+            self._window.compact(made, summary=summary, line=self._run.line.number, metadata=marks)
+            return
+        taken_back = len(after) < len(before) and before[: len(after)] == after
+        self._window.replace(made, cause="branched" if taken_back else "unrecorded")
+
+    def _sent_parts(self, message: Json) -> list[Part]:
+        """The parts of a message that are sent."""
+        if message.get("type") == "user":
+            return self._asked(message)
+        if message.get("type") == "gemini":
+            return self._parts(message)
+        content = message.get("content")
+        return self._cutter.user(content, string(message.get("id"))) if is_sent(message) else []
+
+    def _asked(self, message: Json) -> list[Part]:
+        """The parts of a user's message; of one that answers calls, those that were not kept with the calls
+        already."""
+        native, content = string(message.get("id")), message.get("content")
+        if not _answers_calls(message):
+            return self._cutter.user(content, native)
+        made: list[Part] = []
+        beside: list[Json] = []
+        for piece in pieces(content):
+            response = piece.get("functionResponse")
+            if not isinstance(response, dict):
+                beside.append(piece)
+            elif self._is_new(response.get("id"), "/result"):
+                made += self._cutter.result(response.get("id"), response.get("name"), [piece])
+                self._is_new(response.get("id"), "/answered")
+            elif self._is_new(response.get("id"), "/answered"):
+                self._set_result(self._cutter.told(piece))
+            else:
+                # A chat that is taken up again has the results of a message's calls twice, and sends both.
+                made += self._cutter.result(response.get("id"), response.get("name"), [piece])
+        known = {part.mark for part in self._results}
+        return made + [part for part in self._cutter.user(beside, native) if part.mark not in known]
+
+    def _set_result(self, part: Part) -> None:
+        """Set a result to what was sent, where that is another text than was kept with the call."""
+        rows = self._window.rows
+        at = next((at for at in range(len(rows) - 1, -1, -1) if rows[at][0].item == part.item), None)
+        if at is not None and rows[at][0].ref != part.block().ref:
+            part.line = self._run.line.number
+            self._window.put(at, part)
+
+    def _answer(self, message: Json) -> None:
+        calls = message.get("toolCalls")
+        if not self._goes_on(message) and not _is_made_up(message):
+            model = string(message.get("model"))
+            line = self._run.line.number
+            self._window.request(string(message.get("id")), line=line, model=model, derived=True)
+            self._window.usage(bill(message.get("tokens"), model), line=line)
+        self._waiting = not calls
+        self._enter(string(message.get("id")), self._parts(message))
+
+    def _goes_on(self, message: Json) -> bool:
+        """Whether a message holds no answer of its own, but the calls of the one before.
+
+        The CLI begins a new message for calls where something else was recorded after the answer.
+        """
+        empty = not message.get("content") and not message.get("thoughts")
+        return (
+            empty
+            and self._waiting
+            and bool(message.get("toolCalls"))
+            and not is_billed(message.get("tokens"))
+        )
+
+    def _parts(self, message: Json) -> list[Part]:
+        """The parts of a model's message: its text, its calls, and the results that are kept with them."""
+        found = message.get("toolCalls")
+        called = {
+            value
+            for call in (found if isinstance(found, list) else [])
+            if isinstance(call, dict)
+            for value in (call.get("id"), call.get("name"))
+            if isinstance(value, str)
+        }
+        said: list[Json] = []
+        for piece in pieces(message.get("content")):
+            call = piece.get("functionCall")
+            native = (call.get("id") or call.get("name")) if isinstance(call, dict) else None
+            if native is None or (native not in called if isinstance(native, str) else True):
+                said.append(piece)
+                if isinstance(call, dict):
+                    self._is_new(call.get("id"))
+        return self._cutter.model(said, string(message.get("id"))) + self._called(message)
+
+    def _called(self, message: Json) -> list[Part]:
+        """The calls of a message, then their results, without those that were told before."""
+        found = message.get("toolCalls")
+        calls = [call for call in found if isinstance(call, dict)] if isinstance(found, list) else []
+        made: list[Part] = []
+        for call in calls:
+            if self._is_new(call.get("id")):
+                made.append(self._cutter.call(call.get("id"), call.get("name"), call.get("args")))
+        for call in calls:
+            result = call.get("result")
+            if result is not None and self._is_new(call.get("id"), "/result"):
+                failed = call.get("status") in ("error", "cancelled")
+                results = self._cutter.result(call.get("id"), call.get("name"), result, failed=failed)
+                self._results = [*self._results, *results] if made else results
+                made += results
+        return made
+
+    def _is_new(self, native: object, what: str = "") -> bool:
+        if not isinstance(native, str):
+            return True
+        known = f"{native}{what}" in self._known_calls
+        self._known_calls.add(f"{native}{what}")
+        return not known
+
+    def _enter(self, native: str | None, parts: list[Part]) -> None:
+        for part in parts:
+            part.line = self._run.line.number
+        self._window.append(*parts)
+        self._messages.append((native, len(parts)))
+
+
+def is_sent(message: Json) -> bool:
+    """Whether a notice holds files that came with a tool's result, which the CLI keeps as one."""
+    content = message.get("content")
+    return message.get("type") == "info" and isinstance(content, list) and any(map(is_blob, pieces(content)))
+
+
+def _answers_calls(message: Json) -> bool:
+    """Whether a user's message is the CLI's, with what tools gave back (newer versions record it)."""
+    return any(isinstance(piece.get("functionResponse"), dict) for piece in pieces(message.get("content")))
+
+
+def _is_made_up(message: Json) -> bool:
+    """Whether the CLI put words into the model's mouth: nobody was asked."""
+    return (
+        isinstance(message.get("content"), list)
+        and string(message.get("model")) is None
+        and not message.get("toolCalls")
+        and not is_billed(message.get("tokens"))
+    )
+
+
 _NAME: Final = "gemini-cli"
 _HEAD: Final = 64 * 1024
 _GREETING: Final = "Got it. Thanks for the context!"
-"""What the CLI lets the model say to the set-up; nobody was asked."""
+"""What the CLI has the model answer to the set-up, without a request."""
 
 
 def read_document(name: str, source: Source, report: Report) -> Iterator[Json]:
-    """A document: a chat, or a saved history."""
+    """Read a document: a chat, or a saved history."""
     run = Run(name, report)
-    run.line = Line(1, 0, b"")
+    run.line = WHOLE_FILE
     value = document(source, run.report)
     history = value
     if isinstance(value, dict):
@@ -66,7 +281,7 @@ def _begin(run: Run, head: Json) -> Chat:
 
 
 def _saved(run: Run, history: list[Any]) -> None:
-    """A history as it would be sent again: each answer in it is one request's."""
+    """Take a saved history as it would be sent again: each answer in it is one request's."""
     window, cutter = run.thread(), PartCutter()
     turns = 0
     for content in history:
@@ -91,13 +306,13 @@ def _is_greeting(made: list[Part]) -> bool:
 
 
 class LineReader(Run):
-    """JSON lines: a chat of newer versions, recorded replies, or what was printed."""
+    """Reads JSON lines: a chat of newer versions, recorded replies, or what was printed."""
 
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
         self._chat: Chat | None = None
         self._held: tuple[Json, Line] | None = None
-        """The last message, which may come again with more in it, and its line."""
+        """The last message, which may come again with more in it, with its line."""
         self._done: set[str] = set()
         self._replies: RecordedReplies | None = None
         self._printed: PrintedStream | None = None
@@ -120,19 +335,20 @@ class LineReader(Run):
         yield from self.finish()
 
     def _recorded(self, record: Json) -> None:
-        """A line of a chat: its head, a message (again, if it changed), a change of the head, a rewind."""
+        """Take a line of a chat: its head, a message (again, if it changed), a change of the head, a
+        rewind."""
         if isinstance(record.get("type"), str):
             self._message(record)
         elif isinstance(record.get("$rewindTo"), str):
             self._release()
-            if not self._of().rewind(record["$rewindTo"]):
+            if not self._sent_parts().rewind(record["$rewindTo"]):
                 self.problem("missing-parent", "a rewind to a message that is not there; passed over")
             self._done.discard(record["$rewindTo"])
         elif isinstance(record.get("$set"), dict):
             messages = record["$set"].get("messages")
             if isinstance(messages, list):
                 self._release()
-                self._of().restart(messages)
+                self._sent_parts().restart(messages)
                 found = (one.get("id") for one in messages if isinstance(one, dict))
                 self._done.update(native for native in found if isinstance(native, str))
         elif "sessionId" in record and self._chat is None:
@@ -146,7 +362,7 @@ class LineReader(Run):
         if record.get("type") not in ("user", "gemini") and not is_sent(record):
             return
         if native in self._done:
-            self._of().again(record)
+            self._sent_parts().again(record)
             return
         if self._held is not None and self._held[0].get("id") != native:
             self._release()
@@ -161,10 +377,10 @@ class LineReader(Run):
         if native is not None:
             self._done.add(native)
         here, self.line = self.line, line
-        self._of().message(message)
+        self._sent_parts().message(message)
         self.line = here
 
-    def _of(self) -> Chat:
+    def _sent_parts(self) -> Chat:
         if self._chat is None:
             self._chat = Chat(self)
         return self._chat
@@ -174,14 +390,14 @@ _ASKED: Final = ("generateContent", "generateContentStream")
 
 
 class RecordedReplies:
-    """A line for each call: one request, of which nothing is known but the bill and the answer."""
+    """Reads a line for each call: of its request, only the bill and the answer are known."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._window = run.thread()
 
     def take(self, record: Json) -> None:
-        """One call and its reply, whole or as it was streamed."""
+        """Take one call and its reply, whole or as it was streamed."""
         if record["method"] not in _ASKED:
             return
         response = record["response"]
@@ -229,7 +445,7 @@ def _pieces(chunk: Json) -> list[Json]:
 
 
 def _bill(chunks: list[Json], model: str | None) -> Json | None:
-    """The last bill of a stream: each one is of the whole request so far."""
+    """The last bill of a stream; each one is of the whole request so far."""
     for chunk in reversed(chunks):
         usage = chunk.get("usageMetadata")
         if isinstance(usage, dict) and count(usage.get("promptTokenCount")) is not None:
@@ -258,7 +474,7 @@ class PrintedStream:
         self._turns = 0
         self._text: list[str] = []
         self._at = 0
-        """Line of the last piece."""
+        """The line of the last piece."""
         self._calls: list[Part] = []
 
     def take(self, record: Json) -> None:
@@ -314,7 +530,7 @@ class PrintedStream:
         self._run.thread().append(*parts)
 
     def _answer(self) -> None:
-        """The model speaks: the window as it is was its request."""
+        """Seal the window as it is: the model speaks now."""
         if not self._answering:
             self._answering = True
             self._run.thread().request(line=self._run.line.number, model=self._model, derived=True)

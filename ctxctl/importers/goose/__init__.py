@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import orjson
-
 from ctxctl.ingest.about import About, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import layout_of_head
+from ctxctl.ingest.skim import first_lines, layout_of_head
 
 NAME: Final = "goose"
 _LINES: Final = 20
@@ -61,11 +59,7 @@ def detect(head: bytes) -> int:
     if layout.has("working_dir", "conversation"):
         return 90
     best = 0
-    for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:_LINES]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            continue
+    for _, value in first_lines(head, _LINES):
         if isinstance(value, dict):
             best = max(best, _score(value))
     return best

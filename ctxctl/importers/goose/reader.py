@@ -1,4 +1,4 @@
-"""goose's sessions as steps: from its `sessions.db`, an export, or JSON lines."""
+"""Reads goose's sessions as steps: from its `sessions.db`, an export, or JSON lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ctxctl.importers.goose_recordings.reader import parts_of, tool_parts
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.document import document
-from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.lines import WHOLE_FILE, Report
 from ctxctl.ingest.parts import Part, mapping, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.ingest.skim import layout_of_head
@@ -31,13 +31,13 @@ class Session:
         self._turns = 0
         self._titles: dict[str, str] = {}
         self._hidden: set[str] = set()
-        """Items that are no longer sent, as the file says today."""
+        """The items that are no longer sent, as the file says today."""
         self._compacted = False
-        """What goose adds to a summary comes next."""
+        """Whether what goose adds to a summary comes next."""
         self._prompt = ""
-        """The version of the last prompt."""
+        """The digest of the last prompt."""
         self._called: Any = None
-        """When the message with the last call was made, where results only came since."""
+        """The time of the message with the last call, as long as only results came since."""
         self.summed_up: int | None = None
         """Position of the last message that only the agent sees; None if it was not looked up."""
 
@@ -93,7 +93,7 @@ class Session:
         return command or any(part.kind == "custom" and part.title == "error" for part in parts)
 
     def _asked(self, message: Json, parts: list[Part], *, again: bool) -> None:
-        """A user's message; after a summary goose sends the last prompt once more."""
+        """Take a user's message; after a summary goose sends the last prompt once more."""
         prompts = [part.mark for part in parts if part.kind == "user_message"]
         if not prompts:
             return
@@ -125,7 +125,7 @@ class Session:
         return bool(parts) and all(part.kind in ("user_message", "assistant_message") for part in parts)
 
     def _answer(self, message: Json, parts: list[Part]) -> None:
-        """An assistant's message; those that follow one another are one answer.
+        """Take an assistant's message; those that follow one another are one answer.
 
         Of calls that the model made at once goose stores each with its result, in messages of one time.
         """
@@ -139,7 +139,7 @@ class Session:
         self._answering = True
 
     def _compact(self, parts: list[Part]) -> None:
-        """What only the agent sees, after messages that it no longer sees: a summary of them."""
+        """Take a message that only the agent sees: a summary of those that it no longer sees."""
         parts[0].kind = "thread_summary"
         self._compacted, self._called = True, None
         hidden, self._hidden = self._hidden, set()
@@ -181,7 +181,7 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
 def exported_events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of an exported session: one document."""
     run = Run(name, report)
-    run.line = Line(1, 0, b"")
+    run.line = WHOLE_FILE
     value = document(source, run.report)
     head = value if isinstance(value, dict) else {}
     run.session = string(head.get("id"))
@@ -202,9 +202,7 @@ def exported_events(name: str, source: Source, report: Report) -> Iterator[Json]
 
 def database_events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of a database: every session of it, message by message as they were stored."""
-    run = Run(name, report)
-    run.line = Line(1, 0, b"")
-    return read_database(run, source, _sessions)
+    return read_database(Run(name, report), source, _sessions)
 
 
 def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
@@ -233,7 +231,7 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
 
 
 def _summed_up(database: sqlite3.Connection) -> dict[Any, int]:
-    """By session: where, among all messages, the last stands that only the agent sees."""
+    """By session, the position of the last message that only the agent sees."""
     found: dict[Any, int] = {}
     for position, row in enumerate(database.execute("SELECT * FROM messages ORDER BY id"), 1):
         record = dict(row)

@@ -1,4 +1,4 @@
-"""The calls of a goose provider recording: what goose gave its provider, and the answer."""
+"""Reads the calls of a goose provider recording: what goose gave its provider, and the answer."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ def read(source: Source, report: Report) -> Iterator[Json]:
         given = value.get("output")
         calls.append(_Recorded(key, asked, given if isinstance(given, dict) else {}))
     threads = _Threads(run)
-    for call in sorted(calls, key=_order):
+    for call in sorted(calls, key=_sort_key):
         threads.add(call)
         yield from run.drain()
     yield from run.finish()
 
 
-def _order(call: _Recorded) -> tuple[int, int]:
-    """Length of the history, after the time of the answer: a replayed recording keeps its first times."""
+def _sort_key(call: _Recorded) -> tuple[int, int]:
+    """A sort key: the time of the answer, then the length of the history, as a replayed recording keeps its
+    first times."""
     messages = _messages(call.input)
     answer = call.output.get("message")
     created = count(answer.get("created")) if isinstance(answer, dict) else None
@@ -54,7 +55,7 @@ def _order(call: _Recorded) -> tuple[int, int]:
 
 
 def _messages(asked: Json) -> list[Json]:
-    """The messages that the model gets: goose keeps some for people only."""
+    """The messages that the model gets; goose keeps others for people only."""
     found = asked.get("messages")
     kept = [m for m in found if isinstance(m, dict)] if isinstance(found, list) else []
     return [m for m in kept if not _hidden(m)]
@@ -66,7 +67,7 @@ def _hidden(message: Json) -> bool:
 
 
 class _Threads:
-    """A thread for each conversation: those that begin with another prompt are others."""
+    """Keeps a thread for each conversation; one that begins with another prompt is another one."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

@@ -1,4 +1,4 @@
-"""HAIL: the interchange lines that opensession makes of other agents' sessions."""
+"""Reads HAIL, the interchange lines that opensession makes of other agents' sessions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SKIPPED: Final = ("TaskStart", "TaskEnd", "Custom")
 
 
 class Hail:
-    """One session's lines."""
+    """Reads one session's lines."""
 
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
@@ -37,7 +37,7 @@ class Hail:
         self._seen: set[str] = set()
 
     def events(self, source: Source) -> Iterator[Json]:
-        """The session's steps, as its lines come."""
+        """Yield the session's steps as its lines are read."""
         for record in self._run.records(source):
             kind = record.get("type")
             if kind == "header":
@@ -91,7 +91,7 @@ class Hail:
 
     def _answer(self, kind: str, data: Json, text: str, native: str | None, record: Json) -> None:
         if kind == "Thinking":
-            # Told once as it was shown, and once as it was stored.
+            # It is told twice: as it was shown, and as it was stored.
             if text == self._thought:
                 return
             self._thought = text
@@ -127,7 +127,7 @@ class Hail:
         self._window.append(part)
 
     def _count(self, attributes: Any) -> None:
-        """A count that Codex repeats; it is new where the session's total has grown by it."""
+        """Take a count, which Codex repeats; it is new where the session's total has grown by it."""
         if not isinstance(attributes, dict) or self._place is None:
             return
         given, total = count(attributes.get("input_tokens")), count(attributes.get("input_tokens_total"))
@@ -147,7 +147,7 @@ class Hail:
 
 
 def _text(content: Any) -> str:
-    """The blocks' texts; of what is no text, its JSON."""
+    """The texts of the blocks; of a block without text, its JSON."""
     blocks = content.get("blocks") if isinstance(content, dict) else None
     made = []
     for block in blocks if isinstance(blocks, list) else []:

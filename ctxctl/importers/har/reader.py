@@ -1,4 +1,4 @@
-"""The entries of an HTTP archive as HTTP calls."""
+"""Reads the entries of an HTTP archive as HTTP calls."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 
 def _started(entry: Any) -> str:
-    """Sort key: some writers list entries as they end.  Stable, so entries without a time stay together."""
+    """A sort key by start, as some writers list entries as they end."""
     value = entry.get("startedDateTime") if isinstance(entry, dict) else None
     return value if isinstance(value, str) else ""
 
@@ -82,7 +82,7 @@ def _posted(data: Any) -> Any:
 
 
 def _content(content: Json) -> Any:
-    """Text, or bytes in base64."""
+    """The text of a content, or its bytes where it is base64."""
     text = content.get("text")
     if content.get("encoding") == "base64" and isinstance(text, str):
         return unbase64(text)

@@ -1,4 +1,5 @@
-"""Any JSON document that holds HTTP requests with their bodies, however deep: golden files, request dumps."""
+"""Reads any JSON document that holds HTTP requests with their bodies, however deep: golden files, request
+dumps."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _DEPTH: Final = 8
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:
-    """The document's events: every request that stands by a name of its own is a thread of that name."""
+    """The document's events; a request under a name of its own is a thread of that name."""
     run = Run(NAME, report)
     calls = Calls(run, addresses=False)
     for path, request, response in _requests(document(source, run.report), (), _DEPTH):

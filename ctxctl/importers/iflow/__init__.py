@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import orjson
-
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.skim import first_lines
 
 ABOUT: Final = About(
     reads="A session of iFlow CLI: one line is a prompt, a tool's result, or a stretch of an answer.",
@@ -48,22 +47,17 @@ _LINES: Final = 20
 _HEAD: Final = 64 * 1024
 _LOOKED: Final = 3
 _SURE: Final = 98
-"""More than Claude Code's own importer is sure of such lines."""
+"""A higher score than Claude Code's own importer gives such lines."""
 _PREFIX: Final = "session-"
 _KEYS: Final = ("uuid", "parentUuid", "userType")
 
 
 def detect(head: bytes) -> int:
     """How sure the first lines look like such a transcript's; 0 for Claude Code's own."""
-    best = 0
-    for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            best = max(best, _by_text(line))
-            continue
-        best = max(best, _by_keys(value))
-    return best
+    scores = (
+        _by_text(line) if value is None else _by_keys(value) for line, value in first_lines(head, _LINES)
+    )
+    return max(scores, default=0)
 
 
 def detect_folder(folder: Folder) -> int:
@@ -99,7 +93,7 @@ def _is_result(value: Json) -> bool:
 
 
 def _by_text(head: bytes) -> int:
-    """For a line that is longer than the head, or damaged."""
+    """The score of a line that is longer than the head, or damaged."""
     marks = b'"parentUuid"' in head and b'"userType"' in head
     return _SURE - 1 if marks and b'"sessionId":"session-' in head.replace(b'": "', b'":"') else 0
 

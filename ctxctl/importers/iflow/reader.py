@@ -32,7 +32,7 @@ class _Answer:
         self.usage: dict[str, int] = {}
 
     def merge(self, message: Json) -> None:
-        """Take over a line's counts, the largest of each; 0 stands where the model's provider gives none."""
+        """Take over a line's counts, the largest of each; iFlow writes 0 where the provider gives none."""
         self.model = self.model or string(message.get("model"))
         usage = message.get("usage")
         for name in _COUNTS:
@@ -42,13 +42,13 @@ class _Answer:
 
 
 class Session:
-    """One transcript."""
+    """Reads one transcript."""
 
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
         self._names = CallTitles()
         self._calls: set[str] = set()
-        """Ids of the tool calls met: later lines of an answer repeat those before."""
+        """The ids of the tool calls so far: later lines of an answer repeat earlier ones."""
         self._answer: _Answer | None = None
 
     def events(self, source: Source) -> Iterator[Json]:
@@ -64,19 +64,19 @@ class Session:
             window = run.thread("sidechain" if record.get("isSidechain") is True else None)
             uuid = string(record.get("uuid")) or f"line-{run.line.number}"
             if record.get("type") == "assistant":
-                self._said(window, message, uuid)
+                self._take_answer_line(window, message, uuid)
             elif record.get("type") == "user":
-                self._billed(window)
+                self._finish_answer(window)
                 self._user(window, record, message, uuid)
             yield from run.drain()
         for window in run.threads.values():
-            self._billed(window)
+            self._finish_answer(window)
         if not run.make.count:
             run.opened()
         yield from run.finish()
 
-    def _said(self, window: Conversation, message: Json, uuid: str) -> None:
-        """A stretch of an answer: the first one is where the request before it ended."""
+    def _take_answer_line(self, window: Conversation, message: Json, uuid: str) -> None:
+        """Take a line of an answer: before its first line, the request was complete."""
         line = self._run.line.number
         if self._answer is None:
             self._answer = _Answer(line, string(message.get("model")))
@@ -90,8 +90,8 @@ class Session:
         self._calls.update(part.item for part in fresh if part.kind == "tool_call" and part.item)
         window.append(*_named(fresh, uuid))
 
-    def _billed(self, window: Conversation) -> None:
-        """The answer is over: say what it was billed."""
+    def _finish_answer(self, window: Conversation) -> None:
+        """End the answer: tell what it was billed."""
         answer, self._answer = self._answer, None
         if answer is None or not answer.usage:
             return
@@ -124,7 +124,7 @@ def _named(parts: list[Part], uuid: str) -> list[Part]:
 
 
 def _unwrapped(block: Any) -> Any:
-    """A tool's result less the client's wrappers: what its function answered is what the model gets."""
+    """A tool's result without the client's wrappers: the model gets what its function answered."""
     if not isinstance(block, dict) or not isinstance(block.get("content"), dict):
         return block
     inner: Any = block["content"]

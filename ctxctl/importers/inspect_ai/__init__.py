@@ -74,7 +74,7 @@ def detect(head: bytes) -> int:
 
 
 def _archive(head: bytes) -> int:
-    """By the names of the first entries, which stand in their local headers."""
+    """How sure an archive is a log, by the names of its first entries in their local headers."""
     found = at = 0
     while at >= 0 and found < 3:
         size = int.from_bytes(head[at + 26 : at + 28], "little")

@@ -1,4 +1,4 @@
-"""The samples of a log, one after the other, from a document or from an `.eval` archive.
+"""Reads the samples of a log, one after the other, from a document or from an `.eval` archive.
 
 The entries of an archive are read within bounds; zstd entries need the extra `zstd`.
 """
@@ -38,7 +38,7 @@ class Log(Run):
     """One import of a log."""
 
     def events(self, source: Source) -> Iterator[Json]:
-        """The samples' sessions: of an archive by id and epoch, of a document as they stand."""
+        """Yield the samples' sessions: of an archive by id and epoch, of a document as they stand."""
         samples = self._archive(source) if source.read(0, 2) == b"PK" else self._document(source)
         names: dict[str, int] = {}
         for sample, model in samples:
@@ -98,7 +98,7 @@ class Log(Run):
             return None
 
     def _chunks(self, archive: Archive, names: list[str], prefix: str, sample: Json) -> None:
-        """Put a chunked sample together: its events, pools and attachments stand in entries of their own.
+        """Put a chunked sample together, whose events, pools and attachments stand in entries of their own.
 
         It refers to attachments by place; what is given by hash, in its shell or in a chunk, is kept.
         """
@@ -124,7 +124,7 @@ class Log(Run):
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
-    """Numbers in names count as numbers."""
+    """A sort key in which numbers in names count as numbers."""
     return [(0, int(bit[:18]), "") if bit.isdecimal() else (1, 0, bit) for bit in _DIGITS.split(name)]
 
 
@@ -147,7 +147,7 @@ _LOOKED: Final = 1 << 20
 _MAX_FOUND: Final = 100_000
 _ENTRY_FLOOR: Final = 64 << 20
 _ENTRY_RATIO: Final = 200
-"""Output bytes per input byte of one entry above the floor: an entry has to be in memory whole."""
+"""The most output bytes per input byte of one entry above the floor; an entry has to be in memory whole."""
 _DAMAGED: Final = (
     zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError, EOFError, LookupError,
 )  # fmt: skip
@@ -161,12 +161,12 @@ class Archive:
         self._source = source
         self._report = report
         self._limit = self._left = max(RATIO_FLOOR, RATIO_LIMIT * source.size)
-        """Bytes that may still come out; overlapping entries could give any amount."""
+        """The bytes that may still be inflated; overlapping entries could give any amount."""
         self._entries = self._listed()
 
     @property
     def names(self) -> list[str]:
-        """In the order in which they were written; the last one of a name counts."""
+        """The entries' names in the order in which they were written; the last entry of a name counts."""
         return list(self._entries)
 
     def read(self, name: str) -> bytes | None:
@@ -230,7 +230,7 @@ class Archive:
             at += _HEADER + name_size + extra + info.compress_size
 
     def _inflated(self, info: zipfile.ZipInfo, limit: int) -> bytes:
-        """At most `limit` bytes of an entry."""
+        """Inflate an entry to at most `limit` bytes."""
         fields = self._source.read(info.header_offset, _HEADER)
         if len(fields) < _HEADER or not fields.startswith(_MAGIC):
             raise ValueError("no entry where the directory says")
@@ -246,7 +246,7 @@ class Archive:
         raise ValueError(f"compressed by method {info.compress_type}, which is not supported")
 
     def _inflate(self, at: int, end: int, limit: int) -> bytes:
-        """Piece by piece, as where an entry ends may be known to its data alone."""
+        """Inflate piece by piece, as only the data may tell where an entry ends."""
         decoder = zlib.decompressobj(wbits=-15)
         made: list[bytes] = []
         while at < end and not decoder.eof and limit > 0:

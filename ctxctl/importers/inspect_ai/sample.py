@@ -1,4 +1,4 @@
-"""A sample's requests: from its model events, or where a log holds none, from its messages.
+"""Reads a sample's requests from its model events or, where a log holds none, from its messages.
 
 Long texts, and messages that several events share, are put back into the events that the log took them out
 of.  A model event belongs to a conversation by the spans that it stands in and by its first message.
@@ -30,13 +30,13 @@ class Sample:
         self._model = model
         self._pools = SharedValues(sample)
         self._openings: dict[tuple[str | None, str], str | None] = {}
-        """Thread by its spans' name and its first message."""
+        """The thread by its spans' name and its first message."""
         self._homes: dict[str | None, int] = {}
         """How many conversations began in a home."""
         self._wire = True
-        """The log holds each request as it went over the wire."""
+        """Whether the log holds each request as it went over the wire."""
         self._compacted: dict[str | None, Json] = {}
-        """A compaction that the next request of a home shows."""
+        """The compaction that the next request of a home shows."""
 
     def events(self) -> Iterator[Json]:
         """The sample's events."""
@@ -63,11 +63,11 @@ class Sample:
         compaction = self._compacted.pop(where.name, None)
         thread = self._thread(where, messages, path, compacted=compaction is not None)
         body = self._pools.request(event) if self._wire else None
-        parts, dialect = _cut(body, event, messages, self._pools)
+        parts, dialect = _window_of(body, event, messages, self._pools)
         before = [(block.item, block.ref) for block, _ in thread.rows]
         thread.replace(parts, fresh=compaction is not None)
         if compaction is not None:
-            _tell(thread, before, parts, compaction)
+            _tell_compaction(thread, before, parts, compaction)
         thread.turn = _turn(messages)
         output = mapping(self._pools.texts(event.get("output")))
         model = string(output.get("model")) or string(event.get("model")) or self._model
@@ -108,7 +108,7 @@ class Sample:
     # -- logs without events ------------------------------------------------------------------------------
 
     def _from_messages(self) -> Iterator[Json]:
-        """Each assistant message was the answer to what stands before it."""
+        """Make a step of each assistant message, which answered what stands before it."""
         messages = [m for m in self._pools.conversation(self._sample) if isinstance(m, dict)]
         output = mapping(self._sample.get("output"))
         answers = sum(1 for m in messages if _generated(m))
@@ -125,7 +125,8 @@ class Sample:
 
 
 def _has_body(placed: tuple[Json, tuple[Span, ...]]) -> bool:
-    """Whether an event is no request, or holds its body; by default Inspect keeps those that failed only."""
+    """Whether an event is no request, or holds its body; by default Inspect keeps only the bodies of failed
+    requests."""
     event = placed[0]
     call = event.get("call")
     return event.get("event") != "model" or (isinstance(call, dict) and isinstance(call.get("request"), dict))
@@ -135,7 +136,9 @@ def _generated(message: Json) -> bool:
     return message.get("role") == "assistant" and message.get("source") != "input"
 
 
-def _cut(body: Json | None, event: Json, messages: list[Json], pools: SharedValues) -> tuple[list[Part], Any]:
+def _window_of(
+    body: Json | None, event: Json, messages: list[Json], pools: SharedValues
+) -> tuple[list[Part], Any]:
     """The window of a model event, and the dialect of its body if there is one that is known."""
     if body is not None:
         from ctxctl.providers import dialects
@@ -151,7 +154,7 @@ def _cut(body: Json | None, event: Json, messages: list[Json], pools: SharedValu
 
 
 def _message(chat: Chat, message: Json, at: int) -> list[Part]:
-    """A message of Inspect's own shape; its id is its identity."""
+    """The parts of a message of Inspect's own shape; its id is their identity."""
     error = message.get("error")
     if message.get("role") == "tool" and isinstance(error, dict) and not message.get("content"):
         message = {**message, "content": error.get("message")}
@@ -186,15 +189,17 @@ def _answer(output: Json) -> list[Part]:
 
 
 def _turn(messages: list[Json]) -> str | None:
-    """The last prompt of the user names the turn."""
+    """The turn, which the last prompt of the user names."""
     prompts = [m for m in messages if m.get("role") == "user" and not _is_summary(m)]
     if not prompts:
         return None
     return string(prompts[-1].get("id")) or f"turn-{len(prompts)}"
 
 
-def _tell(thread: Conversation, before: list[tuple[str, str]], parts: list[Part], event: Json) -> None:
-    """A compaction event: what left is what the request before had and this one has not."""
+def _tell_compaction(
+    thread: Conversation, before: list[tuple[str, str]], parts: list[Part], event: Json
+) -> None:
+    """Tell a compaction: what the request before had and this one has not is what left."""
     now, held = {part.item for part in parts}, {item for item, _ in before}
     gone = [ref for item, ref in before if item not in now]
     summaries = [part for part in parts if part.kind == "thread_summary"]
@@ -240,7 +245,7 @@ def bill(usage: Any, model: str | None) -> Json | None:
 
 
 _SCHEMES: Final = ("attachment://", "tc://")
-"""Of addresses of texts; `tc` is what logs of 2024 have, also where a newer version has rewritten them."""
+"""The schemes of texts' addresses; logs of 2024 have `tc`, even if a newer version has rewritten them."""
 _MAX_DEPTH: Final = 100
 
 
@@ -257,7 +262,7 @@ class SharedValues:
         self._calls = [self.texts(message) for message in pooled]
 
     def texts(self, value: Any, depth: int = 0) -> Any:
-        """A value with its attachments in place; one that is lost stays as its address."""
+        """A value with its attachments in place; a lost attachment stays as its address."""
         if isinstance(value, str):
             if value.startswith(_SCHEMES):
                 found = self._texts.get(value.partition("://")[2])
@@ -334,7 +339,7 @@ class Spans:
         self._steps: list[Span] = []
 
     def walk(self, events: Any, depth: int = 0) -> Iterator[tuple[Json, tuple[Span, ...]]]:
-        """Each event that is no span, with the spans that it is in, outermost first."""
+        """Yield each event that is no span, with the spans around it, outermost first."""
         for event in events if isinstance(events, list) else ():
             if not isinstance(event, dict) or self._mark(event):
                 continue
@@ -382,9 +387,9 @@ class ThreadOfSpans(NamedTuple):
     """A conversation by its spans."""
 
     name: str | None
-    """Thread name; None: the sample's own."""
+    """The thread's name; None for the sample's own."""
     kind: str | None
-    """What sort of agent it is."""
+    """The type of agent."""
 
 
 def thread_of_spans(path: tuple[Span, ...], role: str | None) -> ThreadOfSpans:

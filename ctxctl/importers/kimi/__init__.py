@@ -16,7 +16,7 @@ _OWN: Final = (
     "context.apply_compaction",
 )
 _TIMED: Final = ("llm.tools_snapshot", "tools.set_active_tools", "full_compaction.begin", "usage.record")
-"""Types that others may have too: they count with a `time` beside them."""
+"""Types that other formats may have too; they count only with a `time` beside them."""
 
 ABOUT: Final = About(
     reads="The wire log of an agent or a sub-agent, protocol 1.x.",

@@ -1,4 +1,4 @@
-"""Kimi Code's wire log: a ledger of what entered the context, and of each request."""
+"""Reads Kimi Code's wire log, a ledger of what entered the context, and of each request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIXED: Final = ("system_prompt", "tool_definition")
 
 
 class Kimi:
-    """One agent's log; a sub-agent has one of its own."""
+    """Reads one agent's log; a sub-agent has one of its own."""
 
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
@@ -26,14 +26,14 @@ class Kimi:
         self._chat = Chat()
         self._model: str | None = None
         self._toolsets: dict[str, tuple[Any, int]] = {}
-        """Definitions and their line, by hash."""
+        """Tool definitions and their line, by hash."""
         self._toolset: str | None = None
         self._billed = True
         self._message = 0
         self._messages: dict[str, int] = {}
-        """Ordinal of the message that an item belongs to."""
+        """By item, the ordinal of its message."""
         self._prompts: list[str] = []
-        """Items of the user's messages that are in the window."""
+        """The items of user messages in the window."""
         self._handlers: dict[str, Callable[[Json], None]] = {
             "metadata": self._opened,
             "config.update": self._config,
@@ -53,7 +53,7 @@ class Kimi:
         }
 
     def events(self, source: Source) -> Iterator[Json]:
-        """The log's steps, as its lines come."""
+        """Yield the log's steps as its lines are read."""
         for record in self._run.records(source):
             time = record.get("time", record.get("created_at"))
             if isinstance(time, int | float) and not isinstance(time, bool):
@@ -86,7 +86,7 @@ class Kimi:
             self._toolsets[native] = record.get("tools"), self._line
 
     def _use_toolset(self, native: str | None) -> None:
-        """Requests name their tools by the hash of a snapshot."""
+        """Set the tools, which requests name by the hash of a snapshot."""
         if native is None or native == self._toolset or native not in self._toolsets:
             return
         self._toolset = native
@@ -175,7 +175,7 @@ class Kimi:
         self._bill(event.get("usage"), None)
 
     def _usage_record(self, record: Json) -> None:
-        # Says again what the step's end said; only a compaction's bill stands here alone.
+        # This repeats what the step's end said; only a compaction's bill stands here alone.
         self._bill(record.get("usage"), string(record.get("model")))
 
     def _bill(self, usage: Any, model: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Observations as spans: what each generation was given, said and billed."""
+"""Reads observations as spans: what each generation was given, answered and billed."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ NAME: Final = "langfuse"
 _RENDERED: Final = "_rendered"
 _KINDS: Final = {"GENERATION": "llm", "AGENT": "agent"}
 _EVENT: Final = "event"
-"""What a generation is that tells of an event of another one's call (`beeai`)."""
+"""The kind of a generation that tells of an event of another generation's call (`beeai`)."""
 _TIMES: Final = ("startTime", "start_time", "timestamp", "createdAt")
 
 
 class Log:
-    """Takes traces and observations; what was said of one at different times is put together."""
+    """Takes traces and observations, and puts together what was said of one at different times."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self.calls = Inferences(run)
         self.traces = Traces(self.calls)
         self._sessions: dict[str, str] = {}
-        """Session, by trace."""
+        """The session of each trace."""
         self._held: dict[str, tuple[Json, int]] = {}
-        """Observations and the lines they came from, by id."""
+        """The observations by id, with the lines that they came from."""
         self.seen = 0
         self._size = 0
 
@@ -97,7 +97,7 @@ class Log:
         self._size += len(self.run.line.data)
 
     def drain(self, *, at_end: bool = False) -> Iterator[Json]:
-        """Make calls of what was taken, if it is much."""
+        """Make calls of what was taken, once that is much."""
         if not at_end and self._size < 16 << 20:
             return
         inner: dict[str, list[str]] = {}
@@ -142,7 +142,7 @@ class Log:
         return span
 
     def _rendered(self, name: str, value: Json) -> None:
-        """Messages as Langfuse renders them; it tells neither kinds nor times nor bills."""
+        """Read messages as Langfuse renders them, without kinds, times and bills."""
         sides: Json = {"id": name, "type": "GENERATION", _RENDERED: True}
         for side in ("input", "output"):
             held = value.get(side)
@@ -150,7 +150,7 @@ class Log:
                 sides[side] = held["data"]
         output = sides.get("output", [])
         said = output[0].get("role") if len(output) == 1 and isinstance(output[0], dict) else None
-        # An agent's output is more than one message of a model.
+        # The output of an agent is more than one message of a model.
         if "input" in sides and (not output or said in ("assistant", "model", None)):
             self._observation(sides)
 
@@ -171,18 +171,18 @@ def _kind(value: Json) -> str:
 
 
 def _attributes(value: Json) -> Json:
-    """Those of the span that an observation was made of."""
+    """The attributes of the span that an observation was made of."""
     metadata = chat_values.opened(value.get("metadata"))
     attributes = chat_values.opened(metadata.get("attributes")) if isinstance(metadata, dict) else None
     return attributes if isinstance(attributes, dict) else {}
 
 
 _STATED: Final = ("totalCost", "calculatedTotalCost", "costDetails", "cost_details")
-"""US dollars, as Langfuse priced it by its own table or was told."""
+"""The cost in US dollars, as Langfuse priced it by its own table or was told."""
 
 
 def bill(value: Json, model: str | None) -> Json | None:
-    """What a generation bills: by its details, else by what is left of them in older exports."""
+    """The bill of a generation: by its details, else by what older exports keep of them."""
     stated = next((value[name] for name in _STATED if value.get(name)), None)
     for name in ("usageDetails", "usage_details", "usage"):
         found = billing.of_details(value.get(name), model, stated)
@@ -197,7 +197,7 @@ def bill(value: Json, model: str | None) -> Json | None:
 def spoken_content(value: Json, around: Json) -> tuple[ChatContent, list[Json]]:
     """The request and the answer of a generation.
 
-    `around`: the generation around it, if that is the same call; it may have more than prose.
+    `around` is the generation around it, if that is the same call, which may hold more than prose.
     """
     metadata = mapping(chat_values.opened(value.get("metadata")))
     attributes = _attributes(value)

@@ -1,4 +1,5 @@
-"""Runs as spans: creations and patches put together, then what each llm run was given, said and billed."""
+"""Reads runs as spans: puts creations and patches together, and tells what each llm run was given, answered
+and billed."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ _SESSIONS: Final = ("session_id", "conversation_id", "thread_id")
 
 
 class Log:
-    """Takes runs; a run's creation and its patches are one."""
+    """Takes runs, and makes one of a run's creation and its patches."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self.calls = Inferences(run)
         self.traces = Traces(self.calls)
         self._held: dict[str, tuple[Json, int, int]] = {}
-        """By id: the run, the line that it begins on, and the line of its answer."""
+        """By id, the run, the line on which it begins, and the line of its answer."""
         self._size = 0
         self.seen = 0
 
@@ -56,14 +57,14 @@ class Log:
                     self.take(value["child_runs"], depth + 1)
 
     def _take(self, value: Json) -> None:
-        name = string(value.get("id")) or _own(value.get("dotted_order"))
+        name = string(value.get("id")) or _id_of_run(value.get("dotted_order"))
         if name is None:
             return
         self.seen += 1
         before, line, answered = self._held.get(name, ({}, self.run.line.number, 0))
         told = {key: value[key] for key in _KEPT if value.get(key) not in (None, {}, "")}
         if before.get("run_type", told.get("run_type", "llm")) != "llm":
-            # Only its place in the tree is needed.
+            # Only the place of such a run in the tree is needed.
             told.pop("inputs", None)
             told.pop("outputs", None)
         else:
@@ -76,7 +77,7 @@ class Log:
         self._held[name] = {**before, **told}, line, answered
 
     def drain(self, *, at_end: bool = False) -> Iterator[Json]:
-        """Make calls of what was taken, if it is much."""
+        """Make calls of what was taken, once that is much."""
         if not at_end and self._size < _MAX_HELD:
             return
         for name, (value, line, answered) in self._held.items():
@@ -101,18 +102,18 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 
 def _is_answer(outputs: Any) -> bool:
-    """Whether outputs are a model's, of a patch whose creation is not in the capture."""
+    """Whether outputs are a model's, in a patch whose creation is not in the capture."""
     return isinstance(outputs, dict) and ("generations" in outputs or "choices" in outputs)
 
 
-def _own(dotted: Any) -> str | None:
+def _id_of_run(dotted: Any) -> str | None:
     """The run's id, from its place in the tree (`<time>Z<id>.<time>Z<id>`)."""
     last = dotted.rpartition(".")[2] if isinstance(dotted, str) else ""
     return last.partition("Z")[2] or None
 
 
 def _above(dotted: Any) -> str | None:
-    return _own(dotted.rpartition(".")[0]) if isinstance(dotted, str) else None
+    return _id_of_run(dotted.rpartition(".")[0]) if isinstance(dotted, str) else None
 
 
 def _merged(before: Any, told: Any) -> Any:
@@ -128,7 +129,7 @@ def _merged(before: Any, told: Any) -> Any:
 def _span(name: str, value: Json) -> Span:
     span = Span(string(value.get("name")) or "", {})
     span.id = name
-    span.trace = string(value.get("trace_id")) or _own(str(value.get("dotted_order")).partition(".")[0])
+    span.trace = string(value.get("trace_id")) or _id_of_run(str(value.get("dotted_order")).partition(".")[0])
     span.parent = string(value.get("parent_run_id")) or _above(value.get("dotted_order"))
     span.start = moment(value.get("start_time"))
     error = string(value.get("error"))
@@ -175,7 +176,7 @@ def _output(outputs: Any) -> Any:
 
 
 def bill(value: Json, outputs: Json, model: str | None) -> Json | None:
-    """What an llm run bills, by the first place that says it."""
+    """The bill of an llm run, by the first place that tells it."""
     found = billing.of_metadata(outputs.get("usage_metadata"), model) or billing.of_response(outputs, model)
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""The entries of an LLM HTTP archive: bodies where it holds them, else what its collector counted."""
+"""Reads the entries of an LLM HTTP archive: bodies where it holds them, else what its collector counted."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
         raw = record.get("raw")
         bodies: Json = raw if isinstance(raw, dict) else {}
         if bodies.get("request_body") is None:
-            _counted(record, run)
+            _tell_sizes(record, run)
             counted += 1
         else:
             calls.take(_call(record, bodies, run))
@@ -102,8 +102,9 @@ def _call(record: Json, bodies: Json, run: Run) -> Call:
 # -- entries without bodies -----------------------------------------------------------------------------
 
 
-def _counted(record: Json, run: Run) -> None:
-    """A request of which the archive holds sizes only: one item a category, with the collector's count."""
+def _tell_sizes(record: Json, run: Run) -> None:
+    """Tell a request of which the archive holds only sizes: one item for each category, with the collector's
+    count."""
     run.session = string(record.get("trace_id"))
     run.make.at(record.get("timestamp"))
     source = mapping(record.get("source"))
@@ -125,7 +126,7 @@ def _counted(record: Json, run: Run) -> None:
         native_id=string(record.get("id")),
         derived=True,
     )
-    conversation.usage(_billed(record, gen_ai, model), line=run.line.number)
+    conversation.usage(_usage_of(record, gen_ai, model), line=run.line.number)
 
 
 def _composition(lens: Json) -> list[Part]:
@@ -158,13 +159,13 @@ def _composition(lens: Json) -> list[Part]:
 
 
 def _rank(row: Json) -> int:
-    """Tools and system prompt stand first, as providers order them."""
+    """A sort key that puts tools and the system prompt first, as providers order them."""
     category = row.get("category")
     return _FIRST.index(category) if category in _FIRST else len(_FIRST)
 
 
 def _named_tools(lens: Json) -> list[Part]:
-    """Tools by name and description, as far as the archive tells them."""
+    """The tools by name and description, as far as the archive tells them."""
     found = lens.get("tool_definitions")
     made: list[Part] = []
     for tool in found if isinstance(found, list) else []:
@@ -175,7 +176,7 @@ def _named_tools(lens: Json) -> list[Part]:
     return made
 
 
-def _billed(record: Json, gen_ai: Json, model: str | None) -> Json | None:
+def _usage_of(record: Json, gen_ai: Json, model: str | None) -> Json | None:
     """The provider's bill; None where it answered nothing: the collector's own estimate stands there then."""
     usage = mapping(gen_ai.get("usage"))
     if not count(usage.get("output_tokens")):

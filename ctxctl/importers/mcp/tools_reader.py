@@ -1,4 +1,4 @@
-"""Tool definitions out of the shapes in which people keep them."""
+"""Reads tool definitions from the shapes in which people keep them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = "mcp-tools"
 
 
 def dump(source: Source, report: Report) -> Iterator[Json]:
-    """One file."""
+    """Read one dump."""
     run = Run(NAME, report)
     surface: list[str] = []
     _take(run, list(servers(document(source, report), None)), surface)
@@ -25,7 +25,7 @@ def dump(source: Source, report: Report) -> Iterator[Json]:
 
 
 def dumps(folder: Folder, report: Report) -> Iterator[Json]:
-    """Every dump in a directory; a server without a name is called after the folder that its file is in."""
+    """Read every dump in a directory; a server without a name is called after the folder of its file."""
     run = Run(NAME, report)
     surface: list[str] = []
     for name in folder.files:

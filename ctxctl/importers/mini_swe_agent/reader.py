@@ -1,4 +1,5 @@
-"""From a run's messages to the windows of its requests: each carried all messages before its answer."""
+"""Makes the windows of requests from a run's messages: each request carried all messages before its
+answer."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ class Trajectory(Run):
         yield from self.finish()
 
     def _ask(self, thread: Conversation, message: Json, extra: Json, model: str | None) -> None:
-        """Seal the step of an answer; its raw response holds the bill."""
+        """Seal the step of an answer, whose raw response holds the bill."""
         response = extra.get("response")
         response = response if isinstance(response, dict) else message if "usage" in message else {}
         self.make.at(clock(response.get("created")) or clock(extra.get("timestamp")))
@@ -72,7 +73,7 @@ class Trajectory(Run):
 
 
 def _command(message: Json, extra: Json) -> str | None:
-    """The command of an answer in text, by whose name its output goes."""
+    """The command of a textual answer, which names its output."""
     actions = extra.get("actions")
     if isinstance(actions, list) and len(actions) == 1 and isinstance(actions[0], dict):
         return first_line(actions[0].get("command"))

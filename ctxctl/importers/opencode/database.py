@@ -14,7 +14,7 @@ from ctxctl.importers.opencode.parts import NativePart
 from ctxctl.importers.opencode.session import Session, time_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.database import read_database, value
-from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import count, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
@@ -26,16 +26,14 @@ _PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
 
 def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of a database: one session after the other, child sessions as threads of their parents'."""
-    run = Run(name, report)
-    run.line = Line(1, 0, b"")
-    return read_database(run, source, _sessions)
+    return read_database(Run(name, report), source, _sessions)
 
 
 def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
     rows = [dict(row) for row in database.execute("SELECT * FROM session ORDER BY time_created, id")]
     parents = {str(row["id"]): string(row.get("parent_id")) for row in rows}
     calls: dict[str, str | None] = {}
-    """The tool call that began a session."""
+    """By session, the tool call that began it."""
     ends = {_root(native, parents): native for native in parents}
     """By root, the last of its sessions."""
     for row in rows:
@@ -51,7 +49,7 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
 
 
 def _count_others(run: Run, database: sqlite3.Connection) -> None:
-    """Tell of messages in the table of a version to come, which is not read."""
+    """Report messages in the table of a coming version, which is not read."""
     try:
         for (data,) in database.execute("SELECT data FROM session_message"):
             run.understood.unknown("session_message", size=len(data) if isinstance(data, str) else 0)
@@ -136,14 +134,14 @@ class RemovedMessages:
 
     def __init__(self) -> None:
         self.messages: list[Whole] = []
-        """Those removed, as they were last; in order of time."""
+        """The removed messages as they were last, in order of time."""
         self._gone: list[tuple[int, str]] = []
-        """Place among the events, and message."""
+        """The removals: the place among the events, and the message."""
         self._begun: dict[str, int] = {}
-        """By message: its first place among the events."""
+        """By message, its first place among the events."""
 
     def before(self, native: str) -> list[str]:
-        """The messages that were removed before this one was made; each is told once."""
+        """The messages that were removed before this one was made; each is returned once."""
         begun = self._begun.get(native)
         if begun is None or not self._gone:
             return []
@@ -156,7 +154,7 @@ class RemovedMessages:
         self._gone.append((seq, native))
 
     def begin(self, seq: int, native: str) -> None:
-        """A message was told of."""
+        """Note the first mention of a message."""
         self._begun.setdefault(native, seq)
 
 

@@ -1,4 +1,4 @@
-"""What plug-ins of opencode log, a JSON array a line, and what `opencode run --format json` prints."""
+"""Reads what plug-ins of opencode log, a JSON array a line, and what `opencode run --format json` prints."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class _Message:
 
 
 class _Thread:
-    """A session as its events tell of it so far."""
+    """What the events of a session have told so far."""
 
     def __init__(self) -> None:
         self.parent: str | None = None
         self.call: str | None = None
-        """The tool call of the parent's that began it."""
+        """The parent's tool call that began it."""
         self.agent: str | None = None
         self.open: dict[str, _Message] = {}
-        """Messages not yet taken, in order of their first mention."""
+        """The messages that are not taken yet, in order of their first mention."""
         self.done: set[str] = set()
         self.tools: list[Part] = []
         self.prompt: list[Part] = []
         self.fresh = False
-        """Tools or prompt are to be set before the next request."""
+        """Whether tools or prompt are to be set before the next request."""
         self.limit: int | None = None
         self.barred: frozenset[str] = frozenset()
-        """Tools that the user's message takes from the model."""
+        """The tools that the user's message takes from the model."""
         self.session: Session | None = None
 
 
@@ -57,7 +57,7 @@ class Log(Run):
         super().__init__(name, report)
         self._threads: dict[str, _Thread] = {}
         self._tools: dict[str, Part] = {}
-        """Defined since the last system prompt."""
+        """The tools that were defined since the last system prompt."""
         self._opened = False
 
     def events(self, source: Source) -> Iterator[Json]:
@@ -91,7 +91,7 @@ class Log(Run):
             self._tool(string(given[0].get("toolID")), given[1])
 
     def _printed(self, record: Json) -> None:
-        """A line of `opencode run --format json`, or an event by itself."""
+        """Take a line of `opencode run --format json`, or an event by itself."""
         part = record.get("part")
         if isinstance(part, dict):
             native = string(part.get("messageID"))
@@ -129,7 +129,7 @@ class Log(Run):
             thread.session.remove(native)
 
     def _chat(self, output: Json) -> None:
-        """A user's message as it is about to be stored, whole."""
+        """Take a user's message whole, as it is about to be stored."""
         message, parts = output.get("message"), output.get("parts")
         if isinstance(message, dict):
             self._info(message, None)
@@ -163,7 +163,7 @@ class Log(Run):
         if native in thread.done:
             return
         if native not in thread.open:
-            # What was before is over: parts may come after the word that a message is complete.
+            # Earlier messages are over: parts may come after the event that a message is complete.
             self._settle(session)
         thread.open.setdefault(native, _Message()).info.update({"id": native, **info})
 
@@ -181,7 +181,7 @@ class Log(Run):
         message.parts[key] = NativePart(part, self.line.number)
 
     def _child(self, part: Json, session: str) -> None:
-        """A tool call that began a session of its own."""
+        """Note a tool call that began a session of its own."""
         state = part.get("state")
         meta = state.get("metadata") if isinstance(state, dict) else None
         child = string(meta.get("sessionId")) if isinstance(meta, dict) else None
@@ -201,7 +201,7 @@ class Log(Run):
             message.parts[str(key)] = NativePart({**part.part, "text": text}, self.line.number)
 
     def _tool(self, name: str | None, given: Json) -> None:
-        """A tool as a plug-in may change it; its parameters are objects here, not what is sent."""
+        """Take a tool as a plug-in may change it; its parameters are objects here, and not what is sent."""
         if name is None or name == _NOT_SENT:
             return
         described = given.get("description")
@@ -245,7 +245,7 @@ class Log(Run):
             message = thread.open.get(native)
             if message is None or not (message.parts or last):
                 continue
-            # What it answers comes first, whatever the order in which the two were told of.
+            # The message that it answers comes first, in whatever order the two were mentioned.
             for one in (str(message.info.get("parentID")), native):
                 taken = thread.open.pop(one, None)
                 if taken is not None:
@@ -258,7 +258,7 @@ class Log(Run):
             thread.agent = string(info.get("agent"))
             thread.session = self._begin(session, thread)
         if info.get("role") == "assistant":
-            self._stand(thread.session, thread, info)
+            self._set_head(thread.session, thread, info)
         elif isinstance(tools := info.get("tools"), dict):
             barred = frozenset(name for name, offered in tools.items() if offered is False)
             thread.fresh = thread.fresh or barred != thread.barred
@@ -281,8 +281,8 @@ class Log(Run):
         conversation = self.thread(None if session == root else session, origin=origin)
         return Session(self, conversation)
 
-    def _stand(self, session: Session, thread: _Thread, info: Json) -> None:
-        """What stands in front of the messages of the next request."""
+    def _set_head(self, session: Session, thread: _Thread, info: Json) -> None:
+        """Set what stands in front of the messages of the next request."""
         if thread.fresh:
             thread.fresh = False
             offered = [part for part in thread.tools if part.title not in thread.barred]

@@ -1,4 +1,4 @@
-"""The parts of opencode's messages as parts of a request: what its `toModelMessages` sends of each."""
+"""Makes parts of a request from opencode's messages: what its `toModelMessages` sends of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NativePart(NamedTuple):
 
     part: Json
     line: int
-    """Of the foreign file."""
+    """The line of the foreign file."""
 
 
 class ClearedResult(NamedTuple):
@@ -31,11 +31,11 @@ class ClearedResult(NamedTuple):
     time: int
     """Milliseconds since 1970: requests made from then on have it blank."""
     part: Part
-    """As it is then."""
+    """The blank part."""
 
 
 class AnswerStep(NamedTuple):
-    """One request of an assistant's message, and what was answered."""
+    """One request of an assistant's message, with its answer."""
 
     native: str | None
     answer: list[Part]
@@ -45,7 +45,7 @@ class AnswerStep(NamedTuple):
 
 
 NOTHING: Final = AnswerStep(None, [], [], None)
-"""A request that nothing is known of but that it was made."""
+"""A request of which nothing is known but that it was made."""
 
 
 def runs_a_tool(parts: list[NativePart]) -> bool:
@@ -84,7 +84,7 @@ def is_prompt(parts: list[NativePart]) -> bool:
 
 
 def of_user(parts: list[NativePart]) -> list[Part]:
-    """What of a user's message is sent."""
+    """The parts of a user's message that are sent."""
     return [made for part, line in parts for made in _at(line, _of_user(part))]
 
 
@@ -149,7 +149,7 @@ def _said(part: Json) -> list[Part]:
 
 
 def _tool(part: Json) -> tuple[Part, list[Part], list[ClearedResult]]:
-    """A call, its results, and the blank one that took their place."""
+    """Take a call with its results, and the blank one that took their place."""
     name = string(part.get("tool")) or "tool"
     state = mapping(part.get("state"))
     arguments = state.get("input")
@@ -173,7 +173,7 @@ def _tool(part: Json) -> tuple[Part, list[Part], list[ClearedResult]]:
     error = state.get("error")
     meta = state.get("metadata")
     if status == "error" and isinstance(meta, dict) and meta.get("interrupted") is True:
-        # What a tool had printed when it was stopped is sent in the place of the error.
+        # In the place of the error, what the stopped tool had printed is sent.
         error = meta["output"] if isinstance(meta.get("output"), str) else error
     if status == "error" and isinstance(error, str):
         return (

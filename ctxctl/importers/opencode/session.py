@@ -23,14 +23,14 @@ from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 
 _AS_TEXT: Final = (1, 14)
-"""From this version on, another model's reasoning goes to a model as text."""
+"""The version from which on another model's reasoning goes to a model as text."""
 _RENDERED: Final = (1, 18, 15)
-"""From this version on, a summary is asked for in one message that renders the history."""
+"""The version from which on a summary is asked for in one message that renders the history."""
 _VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
 
 
 class Session:
-    """Takes the messages of one session when they are whole.
+    """Takes the messages of one session, each when it is whole.
 
     Args:
         run: The import.
@@ -47,16 +47,16 @@ class Session:
         self._history = History(conversation)
         self._version = _numbers(version)
         self._began = began
-        self._by_hand = False
-        """The last message of the user's runs a tool without a model."""
+        self._runs_tool = False
+        """Whether the user's last message runs a tool without a model."""
         self._asked: Json | None = None
-        """The compaction that was asked for."""
-        self._told: list[ToldMessage] = []
-        """What the messages say where a summary is asked for, from `_RENDERED` on."""
-        self._summed: str | None = None
-        """The last summary."""
+        """The compaction that was requested."""
+        self._rendered: list[RenderedMessage] = []
+        """What the messages say in a request for a summary, from `_RENDERED` on."""
+        self._last_summary: str | None = None
+        """The text of the last summary."""
         self._cleared: list[tuple[int, int, Part]] = []
-        """A heap: when a result was pruned, and what it is then."""
+        """A heap of the pruned results, each with the time from which on it is blank."""
 
     def standing(self, parts: list[Part]) -> None:
         """The tools and the system prompt of the next request."""
@@ -68,7 +68,7 @@ class Session:
         self._window.tell(vocab.BUDGET_APPLIED, budget, line=self._run.line.number)
 
     def message(self, info: Json, parts: list[cut.NativePart]) -> None:
-        """One message with its parts."""
+        """Take one message with its parts."""
         self._run.make.at(moment(time_of(info, "created")))
         for part, _ in parts:
             self._run.met(part.get("type"))
@@ -78,8 +78,8 @@ class Session:
             self._assistant(info, parts)
 
     def remove(self, native: str) -> None:
-        """A message was taken out: the person went back to before it."""
-        self._told = [one for one in self._told if one.native != native]
+        """Take out a message: the person went back to before it."""
+        self._rendered = [one for one in self._rendered if one.native != native]
         self._history.remove(native)
 
     # -- messages -------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class Session:
             self._window.turn = native or self._window.turn
         if asked is not None:
             self._asked = asked
-        self._by_hand = cut.runs_a_tool(parts)
+        self._runs_tool = cut.runs_a_tool(parts)
         message = Message(native, "user", cut.of_user(parts), agent=_agent(info))
         message.reminded = any(_is_reminder(part) for part, _ in parts)
         self._enter(message, info, parts)
@@ -99,13 +99,13 @@ class Session:
     def _enter(self, message: Message, info: Json, parts: list[cut.NativePart]) -> None:
         self._history.enter(message)
         if self._version >= _RENDERED:
-            self._told.append(told_message(info, parts))
+            self._rendered.append(rendered_message(info, parts))
 
     def _assistant(self, info: Json, parts: list[cut.NativePart]) -> None:
         steps, cleared = cut.steps(parts)
         lost = cut.is_lost(info, parts)
         native = string(info.get("id"))
-        if self._by_hand and cut.is_a_tool_alone(parts):
+        if self._runs_tool and cut.is_a_tool_alone(parts):
             self._enter(self._answer(info, native, steps), info, parts)
         elif info.get("summary") is True:
             self._compaction(info, native, steps, lost)
@@ -117,7 +117,7 @@ class Session:
                 if not lost:
                     self._history.enter(self._answer(info, native, [step]))
             if not lost and self._version >= _RENDERED:
-                self._told.append(told_message(info, parts))
+                self._rendered.append(rendered_message(info, parts))
         for one in () if lost else cleared:
             heappush(self._cleared, (one.time, len(self._cleared), one.part))
 
@@ -147,7 +147,8 @@ class Session:
         self._window.usage(cut.bill(tokens, info), line=self._run.line.number)
 
     def _is_copied(self, info: Json) -> bool:
-        """Whether a message came with a session's branching off: its request was another session's."""
+        """Whether a message was copied when the session branched off, so that its request was another
+        session's."""
         made = count(time_of(info, "created"))
         return made is not None and self._began is not None and made < self._began
 
@@ -163,7 +164,7 @@ class Session:
             overflow = self._asked is not None and self._asked.get("overflow") is True
             made = count(time_of(info, "created"))
             asked = summary_question(
-                self._told, self._summed, tail, str(info.get("parentID")), overflow, made
+                self._rendered, self._last_summary, tail, str(info.get("parentID")), overflow, made
             )
             with self._history.instead(asked):
                 self._request(info, native, tokens, "compaction")
@@ -173,13 +174,13 @@ class Session:
         if lost or not info.get("finish") or summary is None:
             return
         self._asked = None
-        self._summed = (summary.text or "").strip() or None
+        self._last_summary = (summary.text or "").strip() or None
         summary.kind = "thread_summary"
         made_of = Message(native, "assistant", answer, agent=_agent(info), model=_model(info))
         kept = self._history.compact(
             made_of, summary, tail, line=self._run.line.number, tell=not self._is_copied(info)
         )
-        self._told = [one for one in self._told if one.native in kept]
+        self._rendered = [one for one in self._rendered if one.native in kept]
 
     def _prune(self, now: int | None) -> None:
         """Blank the results that were pruned before a request."""
@@ -217,7 +218,7 @@ def _numbers(version: Any) -> tuple[int, ...]:
 
 
 _RESULT: Final = 2000
-"""UTF-16 units of a tool's result that are kept."""
+"""The most UTF-16 units of a tool's result that are kept."""
 
 
 class Line(NamedTuple):
@@ -228,27 +229,27 @@ class Line(NamedTuple):
     """Milliseconds since 1970: from then on the result is blank."""
 
 
-class ToldMessage(NamedTuple):
-    """A message as the history has it."""
+class RenderedMessage(NamedTuple):
+    """A message as the rendered history has it."""
 
     native: str | None
     role: str
     compaction: bool
-    """It asked for a summary."""
+    """Whether it asked for a summary."""
     lines: list[Line]
 
 
-def told_message(info: Json, parts: list[NativePart]) -> ToldMessage:
-    """What a message says in the history."""
+def rendered_message(info: Json, parts: list[NativePart]) -> RenderedMessage:
+    """What a message says in the rendered history."""
     compaction = any(part.get("type") == "compaction" for part, _ in parts)
     role = str(info.get("role"))
     own = [part for part, _ in parts]
     lines = _of_user(own) if role == "user" else [line for part in own for line in _of_assistant(part)]
-    return ToldMessage(string(info.get("id")), role, compaction, lines)
+    return RenderedMessage(string(info.get("id")), role, compaction, lines)
 
 
 def summary_question(
-    messages: list[ToldMessage],
+    messages: list[RenderedMessage],
     summed: str | None,
     tail: str | None,
     parent: str,
@@ -287,7 +288,7 @@ def summary_question(
     return [Part("user_message", made, "user", key=f"{parent}/history", derived=True, native=mark)]
 
 
-def _without_last(messages: list[ToldMessage]) -> list[ToldMessage]:
+def _without_last(messages: list[RenderedMessage]) -> list[RenderedMessage]:
     """All before the last message of the user's, if the user said something before that."""
     asked = [at for at, one in enumerate(messages) if one.role == "user"]
     return messages[: asked[-1]] if len(asked) > 1 else messages
@@ -366,17 +367,17 @@ class Message:
         self.native = native
         self.role = role
         self.parts = parts
-        """As its own model gets it; texts are given up once they were announced."""
+        """Its parts as its own model gets them; texts are dropped once they were announced."""
         self.shown = parts
-        """As the window has it."""
+        """Its parts as the window has them."""
         self.agent = agent
         self.model = model
         self.reminded = False
-        """It holds a reminder of the agent's mode as a part of its own."""
+        """Whether it holds a reminder of the agent's mode as a part of its own."""
         self._thoughts: dict[str, Part | None] = {}
 
     def keep_thoughts(self) -> None:
-        """Keep what another model gets of its reasoning: the text, as if it had been said."""
+        """Keep what another model gets of its reasoning: the text, as if it had been the answer."""
         for part in self.parts:
             if part.kind == "reasoning":
                 said = None
@@ -388,7 +389,7 @@ class Message:
                 self._thoughts[part.item] = said
 
     def read_by(self, model: str) -> list[Part]:
-        """What a model gets of it."""
+        """The parts that a model gets of it."""
         if model == self.model or not self._thoughts:
             return self.parts
         made = [self._thoughts.get(part.item, part) for part in self.parts]
@@ -405,7 +406,7 @@ class History:
         self._reader: str | None = None
         self._reminded: Message | None = None
         self._planned = 0
-        """Answers in the window that were given in plan mode."""
+        """The number of answers in the window that were given in plan mode."""
 
     def standing(self, parts: list[Part]) -> None:
         """The tools and the system prompt of the next request."""
@@ -421,7 +422,7 @@ class History:
         self._planned += _is_planned(message)
 
     def remove(self, native: str) -> None:
-        """A message leaves: the person went back to before it."""
+        """Remove a message: the person went back to before it."""
         gone = {part.item for one in self._messages if one.native == native for part in one.shown}
         self._messages = [one for one in self._messages if one.native != native]
         self._planned = sum(map(_is_planned, self._messages))
@@ -440,7 +441,7 @@ class History:
                 self._window.splice(at, 1, [due[row[0].item]], cause="truncated")
 
     def read_by(self, model: str) -> None:
-        """The next request goes to this model: it gets what others reasoned as text."""
+        """Make the window what a model gets: others' reasoning as text."""
         if model == self._reader:
             return
         self._reader = model
@@ -452,7 +453,7 @@ class History:
             at += len(message.shown)
 
     def remind(self, agent: str | None) -> None:
-        """The reminder of the agent's mode, which stands in the last user's message of each request.
+        """Put the reminder of the agent's mode into the last user message of the request.
 
         opencode writes it anew each time and keeps it nowhere: that it is there is known, its text is not.
         """
@@ -494,7 +495,7 @@ class History:
     def compact(
         self, summary: Message, text: Part, tail: str | None, *, line: int, tell: bool
     ) -> set[str | None]:
-        """A summary: from here on the history is what asked for it, the summary, and what was kept.
+        """Compact the history to what asked for the summary, the summary, and what was kept.
 
         Returns the messages that were kept (their ids).  `tell`: whether it happened in this session.
         """

@@ -1,4 +1,4 @@
-"""The containers of event streams: arrays, JSON lines, evaluation outputs, directories."""
+"""Reads the containers of event streams: arrays, JSON lines, evaluation outputs, directories."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ctxctl.importers.openhands.stream import Stream, state_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document, document_of_file
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.lines import values
+from ctxctl.ingest.lines import ignore_problem, values
 from ctxctl.ingest.parts import string
 from ctxctl.ingest.run import Run
 from ctxctl.trace.source import Source
@@ -27,10 +27,10 @@ def numbered(names: Iterable[str]) -> list[str]:
 
 
 class Capture(Run):
-    """One import of an event stream."""
+    """Imports a file or a directory of events."""
 
     def events(self, source: Source) -> Iterator[Json]:
-        """The sessions of a file."""
+        """Yield the sessions of a file."""
         stream: Stream | None = None
         names: set[str] = set()
         for record in self._values(source):
@@ -49,7 +49,7 @@ class Capture(Run):
         yield from self.finish()
 
     def folder_events(self, folder: Folder) -> Iterator[Json]:
-        """The sessions of a directory; files whose parent is one directory are one session."""
+        """Yield the sessions of a directory; the files of one folder are one session."""
         sessions: dict[str, list[str]] = {}
         for name in numbered(folder.files):
             sessions.setdefault(name.rpartition("/")[0], []).append(name)
@@ -77,13 +77,13 @@ class Capture(Run):
             return None
         try:
             with folder.open(name) as source:
-                return document(source, lambda _: None)
+                return document(source, ignore_problem)
         except CtxctlError:
             return None
 
     def _states(self, source: Source) -> Iterator[Any]:
-        """What the events of a file tell of usage: it comes after the responses that it belongs to."""
-        for _, value in values(source, lambda _: None):
+        """Look ahead for the usage that the events of a file tell, which comes after its responses."""
+        for _, value in values(source, ignore_problem):
             for one in value if isinstance(value, list) else [value]:
                 state = state_of(one) if isinstance(one, dict) else None
                 if state is not None:
@@ -104,7 +104,8 @@ class Capture(Run):
                 self.problem("not-a-record", "not a JSON object; skipped")
 
     def _session(self, record: Json, history: Sequence[Any], names: set[str]) -> Iterator[Json]:
-        """One line of an evaluation's output, or the one object of a downloaded trajectory."""
+        """Yield the session of one line of an evaluation's output, or of a downloaded trajectory's only
+        object."""
         number = len(names) + 1
         ident = record.get("instance_id", record.get("id"))
         named = isinstance(ident, str | int) and not isinstance(ident, bool)

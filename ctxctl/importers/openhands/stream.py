@@ -1,4 +1,4 @@
-"""A stream of events as a conversation: what the agent's view of it was at each response.
+"""Reads a stream of events as a conversation: what the agent's view of it was at each response.
 
 The V1 SDK's events name their `kind`, and a response's actions share `llm_response_id`.  Events of versions
 0.x are an `action` with `args`, or an `observation` with `content` and `extras`.
@@ -27,19 +27,19 @@ class Stream:
         self.model = model
         self.chat = Chat()
         self.known: set[str] = set()
-        """Microagents that were told of already; they are told of once."""
+        """The microagents that were mentioned already; each is told once."""
         self._seen: set[str | int] = set()
         self._stack: list[Conversation] = []
         self._turn: str | None = None
         self.response: str | None = None
-        """Id of the response that is open."""
+        """The id of the open response."""
         self._counts: dict[str, int] = {}
         self._events: dict[str, str] = {}
-        """The event of each item."""
+        """By item, the event that it came with."""
         self._responses: set[str] = set()
-        """Responses read so far."""
+        """The ids of the responses so far."""
         self._bills: dict[str, Any] = {}
-        """Usage by response id, where a stream's state tells it."""
+        """The usage by response id, where a stream's state tells it."""
 
     @property
     def thread(self) -> Conversation:
@@ -47,7 +47,7 @@ class Stream:
         return self._stack[-1] if self._stack else self.run.thread()
 
     def read(self, event: Json) -> None:
-        """Take an event of either generation into account."""
+        """Take an event, of the SDK or of versions 0.x."""
 
         ident = event.get("id")
         if isinstance(ident, str | int) and ident != -1:
@@ -76,7 +76,7 @@ class Stream:
         self.thread.append(*parts)
 
     def prompt(self, event_id: str, parts: list[Part]) -> None:
-        """A message of the user: the next response belongs to its turn."""
+        """Begin a turn with a message of the user; the next response belongs to it."""
         if not self._stack:
             self._turn = f"event-{event_id}"
         self.response = None
@@ -85,7 +85,7 @@ class Stream:
     def answer(
         self, event_id: str, parts: list[Part], *, response: str | None, model: str | None = None
     ) -> bool:
-        """A response of the model; False if it is the one that is open, whose parts were taken already."""
+        """Take a response of the model; False if it is the open one, whose parts were taken already."""
         if response is not None and response == self.response:
             return False
         self.response = response
@@ -107,13 +107,13 @@ class Stream:
         return True
 
     def bill(self, usage: Any, *, model: str | None = None) -> bool:
-        """Usage of the response that is open; False where there is none."""
+        """Take the usage of the open response; False where there is none."""
         record = chat_usage(usage, model=model)
         self.thread.usage(record)
         return record is not None
 
     def accumulated(self, metrics: Any, *, fresh: bool, known: bool) -> None:
-        """Counts that only ever grow; what a response added is their difference.
+        """Take counts that only ever grow; what a response added is their difference.
 
         Args:
             metrics: The event's `llm_metrics`.
@@ -133,7 +133,7 @@ class Stream:
                 self.thread.usage(record)
 
     def read_state(self, state: Any) -> None:
-        """The SDK's state: usage of each response, by its id."""
+        """Read the SDK's state, which holds the usage of each response by its id."""
         state = state if isinstance(state, dict) else {}
         stats = state.get("stats", state)
         uses = stats.get("usage_to_metrics") if isinstance(stats, dict) else None
@@ -141,12 +141,12 @@ class Stream:
             found = metrics.get("token_usages") if isinstance(metrics, dict) else None
             for usage in found if isinstance(found, list) else ():
                 response = string(usage.get("response_id")) if isinstance(usage, dict) else None
-                # A step that another one followed takes no bill any more: states are read ahead.
+                # A step that another one followed takes no more bill, so states are read ahead.
                 if response is not None and response not in self._responses:
                     self._bills[response] = usage
 
     def condense(self, forgotten: set[str], summary: str | None, offset: Any, event_id: str) -> None:
-        """Events leave the agent's view; a summary takes their place."""
+        """Take events out of the agent's view and put a summary in their place."""
         thread = self.thread
         refs = [row[0].ref for row in thread.rows if self._events.get(row[0].item) in forgotten]
         thread.drop(lambda item: self._events.get(item) in forgotten)
@@ -156,11 +156,11 @@ class Stream:
         if summary is not None:
             part = Part("thread_summary", summary, "user", key=f"event-{event_id}", line=self.run.line.number)
             self._events[part.item] = event_id
-            thread.splice(self._row(thread, offset), 0, [part])
+            thread.splice(self._row_of_event(thread, offset), 0, [part])
             into = part.block().ref
         thread.compacted(refs, into, compaction_id=f"event-{event_id}")
 
-    def _row(self, thread: Conversation, offset: Any) -> int:
+    def _row_of_event(self, thread: Conversation, offset: Any) -> int:
         """The row before which the `offset`-th event of the view begins."""
         events = [self._events.get(row[0].item) for row in thread.rows]
         if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
@@ -173,7 +173,7 @@ class Stream:
         return len(events)
 
     def delegate(self, event_id: str, agent: str, call: str | None) -> None:
-        """An agent takes over until it gives back; its conversation is a thread."""
+        """Begin the thread of a delegated agent, which lasts until it returns."""
         origin = {"parent_thread": self.thread.thread or "main", "agent_type": agent}
         if call is not None:
             origin["parent_tool_call"] = call
@@ -190,7 +190,7 @@ class Stream:
 
 
 def read(stream: Stream, event: Json) -> None:
-    """Take an event into account; kinds that the model is not told of do nothing."""
+    """Take an event of the SDK; kinds that the model is not told of do nothing."""
     kind = event.get("kind")
     ident = string(event.get("id")) or f"x{stream.run.make.count}"
     if kind == "SystemPromptEvent":
@@ -208,7 +208,8 @@ def read(stream: Stream, event: Json) -> None:
 
 
 def state_of(event: Json) -> Any:
-    """What an event tells of the conversation's state, which holds usage by response; None if nothing."""
+    """The state of the conversation that an event tells, with the usage by response; None if it tells
+    none."""
     if event.get("kind") != "ConversationStateUpdateEvent":
         return None
     key, value = event.get("key"), event.get("value")
@@ -228,7 +229,7 @@ def _system(stream: Stream, event: Json, ident: str) -> None:
 
 def _message(stream: Stream, event: Json, ident: str) -> None:
     message = mapping(event.get("llm_message"))
-    parts = stream.chat.cut(_plain(message))
+    parts = stream.chat.cut(_without_nulls(message))
     if event.get("source") == "agent" or message.get("role") == "assistant":
         stream.answer(ident, parts, response=string(event.get("llm_response_id")))
         return
@@ -277,12 +278,13 @@ def _result(stream: Stream, event: Json, ident: str) -> None:
     stream.add(ident, stream.chat.result(call, content, derived=refused is not None))
 
 
-def _plain(message: Json) -> Json:
-    """A message whose calls are flat (`{id, name, arguments}`) is read as well as the wire's shape."""
+def _without_nulls(message: Json) -> Json:
+    """The message without null fields; its calls may be flat (`{id, name, arguments}`) or in the wire's
+    shape."""
     return {name: value for name, value in message.items() if value is not None}
 
 
-_SILENT: Final = frozenset(
+_UNSENT: Final = frozenset(
     {
         "recall",
         "null",
@@ -293,27 +295,27 @@ _SILENT: Final = frozenset(
         "mcp_tools",
     }
 )
-"""Events that the model is not told of."""
-_OURS: Final = frozenset(
+"""The kinds of events that the model is not told of."""
+_RUNTIME_ARGUMENTS: Final = frozenset(
     {"thought", "hidden", "blocking", "confirmation_state", "is_input", "is_static", "impl_source",
      "kernel_init_code", "translated_ipython_code", "wait_for_response", "security_risk", "cwd"}
 )  # fmt: skip
-"""Arguments of an action that the runtime adds."""
+"""The arguments of an action that the runtime adds."""
 _STATE: Final = ("repo_name", "repo_directory", "repo_branch", "runtime_hosts", "working_dir", "date",
                  "custom_secrets_descriptions")  # fmt: skip
 
 
 def read_legacy(stream: Stream, event: Json) -> None:
-    """Take an event into account; types that hold nothing for the model do nothing."""
+    """Take an event of versions 0.x; types that hold nothing for the model do nothing."""
     action, observation = string(event.get("action")), string(event.get("observation"))
     number = event.get("id")
     ident = str(number) if isinstance(number, int | str) else f"x{stream.run.make.count}"
-    if action is not None and action not in _SILENT:
+    if action is not None and action not in _UNSENT:
         args = event.get("args")
         _legacy_action(stream, event, action, args if isinstance(args, dict) else {}, ident)
     elif observation == "recall":
         stream.add(ident, _recalled(stream, event))
-    elif observation is not None and observation not in _SILENT:
+    elif observation is not None and observation not in _UNSENT:
         _observation(stream, event, observation, ident)
 
 
@@ -357,14 +359,14 @@ def _response(stream: Stream, event: Json, action: str, args: Json, ident: str) 
     if name is not None and name == stream.response:
         stream.accumulated(event.get("llm_metrics"), fresh=False, known=True)
         return
-    parts = stream.chat.cut(message) if message is not None else _told(stream, event, action, args)
+    parts = stream.chat.cut(message) if message is not None else _answer_parts(stream, event, action, args)
     stream.answer(ident, parts, response=name, model=model)
     known = stream.bill(response.get("usage"), model=model)
     stream.accumulated(event.get("llm_metrics"), fresh=True, known=known)
 
 
-def _told(stream: Stream, event: Json, action: str, args: Json) -> list[Part]:
-    """An answer whose response is not kept: its text, and the action as a call."""
+def _answer_parts(stream: Stream, event: Json, action: str, args: Json) -> list[Part]:
+    """The parts of an answer whose response is not kept: its text, and the action as a call."""
     if action == "message":
         return texts(args.get("content"), "assistant_message", "assistant")
     parts = texts(args.get("thought"), "assistant_message", "assistant")
@@ -382,7 +384,9 @@ def _legacy_message(response: Json) -> Json | None:
 
 
 def _given(args: Json) -> Json:
-    return {name: value for name, value in args.items() if name not in _OURS and value is not None}
+    return {
+        name: value for name, value in args.items() if name not in _RUNTIME_ARGUMENTS and value is not None
+    }
 
 
 def _observation(stream: Stream, event: Json, observation: str, ident: str) -> None:
@@ -427,7 +431,7 @@ def _recalled(stream: Stream, event: Json) -> list[Part]:
 
 
 def _knowledge(stream: Stream, agents: Any) -> list[Part]:
-    """What microagents say; one that is in the window already says nothing."""
+    """The texts of microagents that are not in the window already."""
     parts: list[Part] = []
     for agent in agents if isinstance(agents, list) else ():
         agent = agent if isinstance(agent, dict) else {}

@@ -1,4 +1,4 @@
-"""OpenHands' logs of completions: one file holds one call; a directory of them is a session."""
+"""Reads OpenHands' logs of completions: one file holds one call; a directory of them is a session."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Log(NamedTuple):
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:
-    """The one call of a file."""
+    """Read the one call of a file."""
     run = Run(NAME, report)
     calls = Calls(run)
     found = document(source, run.report)
@@ -38,7 +38,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 
 def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
-    """The calls of a directory, in the order of the times that the logs hold; one file is held at a time."""
+    """Read the calls of a directory, in the order of the logs' times; one file is held at a time."""
     run = Run(NAME, report)
     calls = Calls(run)
     logs = sorted(_Log(_moment(folder, name), name) for name in logs_of(folder))
@@ -109,7 +109,7 @@ def _call(log: Json) -> Call:
 
 
 def _sent(log: Json) -> Any:
-    """When the request went out: the log is written once its answer is there."""
+    """When the request was sent: the log is written once its answer is there."""
     written, latency = log.get("timestamp"), log.get("latency_sec")
     if isinstance(written, int | float) and isinstance(latency, int | float) and 0 <= latency < written:
         return written - latency
@@ -117,7 +117,7 @@ def _sent(log: Json) -> Any:
 
 
 def _tools(log: Json, options: Json) -> Any:
-    """What was sent as tools: the call's own arguments say; a log without them has what the agent had.
+    """The tools that were sent, by the call's own arguments; a log without these has the agent's tools.
 
     Where a model has no function calling, its tools are in the prompt and none is sent.
     """
@@ -129,7 +129,7 @@ def _tools(log: Json, options: Json) -> Any:
 
 
 def _answer(log: Json) -> Any:
-    """What the model gave: before its text was turned into function calls, where it was.
+    """The model's answer, as it was before its text was turned into function calls.
 
     The bill is with the answer that was turned.
     """

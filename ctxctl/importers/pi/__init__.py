@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-import orjson
-
 from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.skim import layout_of_head
+from ctxctl.ingest.skim import first_lines, layout_of_head
 
 _LINES: Final = 40
 TRAJECTORY = re.compile(rb'"traceSchema":\s?"openclaw-trajectory"')
@@ -40,7 +38,7 @@ HELD_AGAINST: Final = HeldAgainst(
             "custom_message",
             "context_edit",
             "leaf",
-            # Settings, names and bills of nothing that the model gets.
+            # Settings, names and bills, of which the model gets nothing.
             "model_change",
             "thinking_level_change",
             "session_info",
@@ -59,7 +57,7 @@ HELD_AGAINST: Final = HeldAgainst(
         }
     ),
 )
-"""Types of entries; roles of messages are told of by themselves."""
+"""The types of entries; roles of messages are reported by themselves."""
 
 ABOUT: Final = About(
     reads="Session files of pi (versions 1 to 3) and of OpenClaw, which keeps its own in the same shape; "
@@ -112,10 +110,8 @@ ABOUT: Final = About(
 def detect(head: bytes) -> int:
     """How sure the first lines look like a session's; 0 for the event streams that begin the same way."""
     best = 0
-    for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
+    for line, value in first_lines(head, _LINES):
+        if value is None:
             best = max(best, _torn(line))
             continue
         score = _score(value) if isinstance(value, dict) else 0
@@ -143,7 +139,7 @@ def _score(value: dict[str, Any]) -> int:
 
 
 def _torn(line: bytes) -> int:
-    """For a line that is longer than the head, or damaged."""
+    """The score of a line that is longer than the head, or damaged."""
     if not line.startswith((b'{"type":"message"', b'{"type": "message"')):
         return 0
     marks = (b'"role":"toolResult"', b'"toolCallId":', b'"stopReason":', b'"cacheWrite":', b'"parentId":')
@@ -151,7 +147,7 @@ def _torn(line: bytes) -> int:
 
 
 def _message(head: bytes) -> int:
-    """For one message by itself, however it is laid out."""
+    """The score of one message by itself, however it is laid out."""
     layout = layout_of_head(head)
     return 85 if layout.has("role", "content", "api", "provider", "usage", "stopReason") else 0
 

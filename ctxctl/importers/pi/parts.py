@@ -10,7 +10,7 @@ from ctxctl.providers.usage import usage_record
 
 _BEGIN: Final = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
 _END: Final = "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
-"""Around what OpenClaw puts into a user message by itself: reports of sub-agents, runtime state."""
+"""The marks around what OpenClaw itself puts into a user message: reports of sub-agents, runtime state."""
 _BOOKKEEPING: Final = frozenset({"delivery-mirror", "gateway-injected", "acp-runtime", "automation-result"})
 ROLES: Final = frozenset(
     ("user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage", "branchSummary",
@@ -21,7 +21,7 @@ _UNFINISHED: Final = ("error", "aborted")
 
 
 def is_bookkeeping(message: Json) -> bool:
-    """Whether OpenClaw itself wrote an assistant's message: no model said it, and none gets to see it."""
+    """Whether OpenClaw itself wrote an assistant's message, which no model said and none gets."""
     if message.get("api") == "openclaw-transcript":
         return True
     model = message.get("model")
@@ -29,7 +29,7 @@ def is_bookkeeping(message: Json) -> bool:
 
 
 def is_unfinished(message: Json) -> bool:
-    """Whether an answer failed or was broken off: pi leaves such a one out of the requests that follow."""
+    """Whether an answer failed or was broken off: pi leaves it out of the requests that follow."""
     return message.get("stopReason") in _UNFINISHED
 
 
@@ -65,7 +65,7 @@ class PartCutter:
 
     def __init__(self) -> None:
         self._calls: dict[str, tuple[str, str]] = {}
-        """Key and title of the last call with an id."""
+        """The key and the title of the last call with an id."""
         self._taken: set[str] = set()
 
     def cut(self, message: Json, key: str | None, line: int) -> list[Part]:
@@ -143,7 +143,8 @@ class PartCutter:
 
 
 def spoken_reasoning(parts: list[Part]) -> dict[str, Part | None]:
-    """What another model gets for an answer's reasoning, by item: its text as if said, or nothing."""
+    """By item, what another model gets of an answer's reasoning: the text as if it were the answer, or
+    nothing."""
     found: dict[str, Part | None] = {}
     for part in parts:
         if part.kind == "reasoning" and part.item:
@@ -157,7 +158,7 @@ def spoken_reasoning(parts: list[Part]) -> dict[str, Part | None]:
 
 
 def contents(content: Any, kind: str, role: str, key: str | None) -> list[Part]:
-    """The parts of a content that is a text, or a list of texts and images."""
+    """The parts of a content, which is a text or a list of texts and images."""
     if isinstance(content, str):
         return [Part(kind, content, role, key=key)] if content else []
     parts: list[Part] = []
@@ -178,7 +179,7 @@ def contents(content: Any, kind: str, role: str, key: str | None) -> list[Part]:
 
 
 def extension_parts(message: Json, key: str | None) -> list[Part]:
-    """What an extension had sent as a user's message."""
+    """The parts that an extension had sent as a user's message."""
     parts = contents(message.get("content"), "policy_note", "user", key)
     name = string(message.get("customType"))
     for part in parts:
@@ -188,7 +189,7 @@ def extension_parts(message: Json, key: str | None) -> list[Part]:
 
 
 def command_part(message: Json, key: str | None) -> Part:
-    """A command that the person ran (`!command`), in the words in which pi tells the model of it."""
+    """The part for a command that the person ran (`!command`), worded as pi tells the model of it."""
     command, output = str(message.get("command") or ""), message.get("output")
     text = f"Ran `{command}`\n"
     text += f"```\n{output}\n```" if isinstance(output, str) and output else "(no output)"
@@ -205,7 +206,7 @@ def command_part(message: Json, key: str | None) -> Part:
 
 
 def _internal(part: Part) -> list[Part]:
-    """A user's text, what OpenClaw put into it apart."""
+    """The parts of a user's text; what OpenClaw put into it is a part of its own."""
     text, key = part.text or "", part.item or None
     if _BEGIN not in text:
         return [part]

@@ -1,4 +1,8 @@
-"""From the entries of a pi session, which form a tree, to steps: a place in it stands for a window."""
+"""Reads pi's sessions, and the trajectories that OpenClaw writes beside its own.
+
+The entries of a session form a tree, and a place in it stands for a window.  A trajectory
+(`<session>.trajectory.jsonl`) has the context that each attempt began with.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from ctxctl.importers.pi.parts import (
     usage_of,
 )
 from ctxctl.importers.pi.system import RequestReceiver, System, reader_of
-from ctxctl.ingest.build import Json
+from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, shallow, string
@@ -30,7 +34,7 @@ _COUNTS = ("input", "output", "cacheRead", "cacheWrite")
 
 
 class Session(Run):
-    """Reads one file; holds an entry for each line, and no text beyond the step that announced it."""
+    """Reads one session file; keeps an entry for each line, and no text beyond the step that announced it."""
 
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
@@ -39,13 +43,13 @@ class Session(Run):
         self._at: Entry | None = None
         """The entry whose window the conversation has."""
         self._head: list[Part] = []
-        """Tools and system prompt, in front of the window."""
+        """The tools and the system prompt, in front of the window."""
         self._head_of: tuple[System | None, RequestReceiver] | None = None
         self._reader: RequestReceiver | None = None
-        """Whom the last request went to, where the file has system messages."""
+        """The receiver of the last request, where the file has system messages."""
         self._turns = 0
         self._billed: list[tuple[int, ...]] = []
-        """What the requests since the last report of a whole run were billed."""
+        """The bills of the requests since the last report of a whole run."""
 
     def events(self, source: Source) -> Iterator[Json]:
         """The events of a session file."""
@@ -72,11 +76,11 @@ class Session(Run):
             self._entry(kind, record)
 
     def message(self, message: Json, entry_id: str | None) -> None:
-        """A message of a stream, where each continues the one before."""
+        """Take a message of a stream, where each continues the one before."""
         self._enter(entry_id, None, rooted=False, message=message)
 
     def summary(self, record: Json) -> None:
-        """A compaction of a stream: what it kept is not told."""
+        """Take a compaction of a stream, which does not tell what it kept."""
         self._compaction(record, None, None, rooted=False)
 
     @property
@@ -102,7 +106,8 @@ class Session(Run):
         return native is not None and native in self._tree.by_id
 
     def _lead(self, record: Json) -> None:
-        """OpenClaw's `leaf`: the next request continues `targetId`, though its line is hung on another."""
+        """Take OpenClaw's `leaf`: the next request continues `targetId`, though its line names another
+        parent."""
         target = record.get("targetId")
         if target is not None and (not isinstance(target, str) or target not in self._tree.by_id):
             self.problem("missing-parent", "a leaf names an entry that is not there; passed over")
@@ -173,7 +178,7 @@ class Session(Run):
             self._tree.head = late
 
     def _system(self, entry: Entry, message: Json) -> list[Part]:
-        """A system message: it counts from the next request on."""
+        """Take a system message, which counts from the next request on."""
         before, first = entry.system, not entry.started
         entry.started = True
         entry.system = System(message, before, first=first, line=self.line.number)
@@ -184,7 +189,7 @@ class Session(Run):
         return []
 
     def _edit(self, native: str | None, parent: Any, record: Json, *, rooted: bool) -> None:
-        """Another text in the place of an entry, or none."""
+        """Put another text, or none, in the place of an entry."""
         target, replacement = string(record.get("targetId")), record.get("replacement")
         self._enter(native, parent, rooted=rooted)
         entry = self._at
@@ -199,7 +204,7 @@ class Session(Run):
         self.conversation.splice(at, len(self.conversation.rows) - at, wanted)
 
     def _go(self, entry: Entry | None) -> None:
-        """Make the window that of an entry: after a branch, or for an entry that came too late."""
+        """Make the window that of an entry, after a branch or for an entry that came too late."""
         if entry is self._at:
             return
         wanted = [*self._head, *window_at(entry, self._reader)]
@@ -214,7 +219,7 @@ class Session(Run):
         self._at = entry
 
     def _fit(self, message: Json) -> None:
-        """Make the window what the asked model gets: its prompt and tools, others' reasoning as text."""
+        """Make the window what the asked model gets: its prompt and tools, and others' reasoning as text."""
         system = self._at.system if self._at is not None else None
         if system is None and self._head_of is None:
             return
@@ -232,7 +237,7 @@ class Session(Run):
             self._head = head
 
     def _answered(self, message: Json, native: str | None) -> None:
-        """An assistant's message: the request that it answers, unless no single request did."""
+        """Seal the request that an assistant's message answers, unless it stands for no single request."""
         if is_bookkeeping(message):
             return
         usage = usage_of(message)
@@ -311,28 +316,28 @@ class Entry:
         self.id = entry_id
         self.parent = parent
         self.parts: list[Part] = []
-        """What it puts into the window; texts are given up once they were announced."""
+        """What it puts into the window; texts are dropped once they were announced."""
         self.summary = False
-        """A compaction: its parts stand for what is before `first_kept`."""
+        """Whether it is a compaction, whose parts stand for what is before `first_kept`."""
         self.first_kept: Entry | None = None
         self.system: System | None = parent.system if parent is not None else None
         """The last system message on its path."""
         self.update: Part | None = None
-        """What such a message says in its place, to models that take it there."""
+        """What a system message says in its place, to models that take it there."""
         self.started: bool = parent is not None and parent.started
-        """Something on its path is in the window."""
+        """Whether something on its path is in the window."""
         self.message: str | None = None
-        """Of a message: its role."""
+        """The role, of a message."""
         self.reader: RequestReceiver | None = None
-        """Of an answer: whom it comes from."""
+        """The model that it comes from, of an answer."""
         self.said: dict[str, Part | None] = {}
-        """Of an answer: what others get for its reasoning, by item."""
+        """By item, what other models get for its reasoning, of an answer."""
         self.edited: str | None = None
-        """Another entry that is sent as `edit` from here on."""
+        """The other entry that is sent as `edit` from here on."""
         self.edit: list[Part] = []
 
     def shown(self, reader: RequestReceiver | None) -> list[Part]:
-        """What a model gets of it."""
+        """The parts that a model gets of it."""
         if not self.said or reader is None or reader == self.reader:
             return self.parts
         made = [self.said.get(part.item, part) for part in self.parts]
@@ -347,14 +352,14 @@ class Tree:
         """The entry that the next one continues."""
         self.by_id: dict[str, Entry] = {}
         self.by_index: list[Entry | None] = [None]
-        """By place in the file; the header is number 0."""
+        """The entries by place in the file; the header is number 0."""
         self._instead: dict[str, Entry | None] = {}
-        """Where an entry belongs that names this parent, as a `leaf` said."""
+        """By named parent, where an entry belongs in fact, as a `leaf` said."""
         self._early: dict[str, Entry] = {}
         """The entry that came before its parent, by the parent's id."""
 
     def enter(self, entry_id: str | None, parent_id: object, *, rooted: bool) -> tuple[Entry, Entry | None]:
-        """A new entry, and the head to go back to if it came too late: after an entry that continues it.
+        """Add an entry; return the head to go back to if it came too late, after an entry that continues it.
 
         Args:
             entry_id: Its id; None in version 1.
@@ -421,7 +426,8 @@ def window_at(entry: Entry | None, reader: RequestReceiver | None = None) -> lis
 
 
 def _kept(compaction: Entry) -> list[Entry]:
-    """What stays from before a compaction, newest first; nothing where its first entry is not on the path."""
+    """The entries that stay from before a compaction, newest first; none where its first entry is not on the
+    path."""
     found: list[Entry] = []
     older = compaction.parent if compaction.first_kept is not None else None
     while older is not None:
@@ -436,7 +442,56 @@ def _kept(compaction: Entry) -> list[Entry]:
 def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events: a session, or a trajectory of OpenClaw."""
     if TRAJECTORY.search(source.read(0, 64 * 1024)):
-        from ctxctl.importers.pi.trajectory import Trajectory
-
         return Trajectory(_NAME, report).events(source)
     return Session(_NAME, report).events(source)
+
+
+class Trajectory(Run):
+    """Reads one trajectory; every context in it is whole."""
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The events of a trajectory: a request for each `context.compiled`."""
+        opened: set[str | None] = set()
+        for record in self.records(source):
+            self.make.at(record.get("ts"))
+            self.session = string(record.get("sessionId"))
+            if self.session not in opened:
+                opened.add(self.session)
+                self.opened(session=self.session, cwd=string(record.get("workspaceDir")))
+            data = record.get("data")
+            if record.get("type") == "context.compiled" and isinstance(data, dict):
+                self._context(record, data)
+            yield from self.drain()
+        yield from self.finish()
+
+    def _context(self, record: Json, data: Json) -> None:
+        if data.get("truncated") is True:
+            self.problem("unknown-record", "a context too large for OpenClaw to record; skipped")
+            return
+        window = self.thread()
+        window.turn = string(record.get("runId")) or window.turn
+        window.replace(self._parts(data))
+        window.request(line=self.line.number, model=string(record.get("modelId")), derived=True)
+
+    def _parts(self, data: Json) -> list[Part]:
+        """The parts of a context: tools, system prompt, messages and prompt; calls keep the ids that they
+        had."""
+        made: list[Part] = []
+        tools = data.get("tools")
+        for tool in tools if isinstance(tools, list) else []:
+            if isinstance(tool, dict):
+                name = string(tool.get("name"))
+                key = f"tool:{name}" if name is not None else None
+                made.append(Part("tool_definition", canonical(tool), "system", key=key, title=name))
+        system = string(data.get("systemPrompt"))
+        made += [Part("system_prompt", system, "system", key="system")] if system is not None else []
+        cutter, said = PartCutter(), data.get("messages", data.get("historyMessages"))
+        for message in said if isinstance(said, list) else []:
+            if isinstance(message, dict):
+                made += cutter.cut(message, None, self.line.number)
+        prompt = string(data.get("prompt"))
+        if prompt is not None and not (made and made[-1].role == "user" and made[-1].text == prompt):
+            made.append(Part("user_message", prompt, "user"))
+        for part in made:
+            part.line = self.line.number
+        return made

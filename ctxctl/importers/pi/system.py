@@ -36,7 +36,7 @@ _PLACEHOLDER: Final = {
 
 
 class RequestReceiver(NamedTuple):
-    """Who gets a request: what is sent differs by it."""
+    """The model that gets a request, and its provider and API: what is sent differs by these."""
 
     api: str | None = None
     provider: str | None = None
@@ -49,12 +49,12 @@ class RequestReceiver(NamedTuple):
 
     @property
     def at_the_end(self) -> bool:
-        """Whether these are held back until the next answer."""
+        """Whether later system messages are held back until the next answer."""
         return self.api == _MESSAGES_API
 
     @property
     def adds_tools(self) -> bool:
-        """Whether it keeps the first tools, and is told of others in their place."""
+        """Whether it keeps the first tools, and gets later ones where they were added."""
         return self.in_place and self.at_the_end and self.provider == "anthropic"
 
     @property
@@ -64,7 +64,7 @@ class RequestReceiver(NamedTuple):
 
 
 def reader_of(message: Json) -> RequestReceiver:
-    """Whom an assistant's message comes from."""
+    """The model that an assistant's message comes from."""
     return RequestReceiver(*(string(message.get(name)) for name in ("api", "provider", "model")))
 
 
@@ -89,7 +89,7 @@ class System:
         self._removed = set(_named(message.get("toolsRemoved")))
 
     def head(self, reader: RequestReceiver) -> list[Part]:
-        """Tools and prompt of a request to `reader` as this message and those before it make them."""
+        """The tools and the prompt of a request to `reader`, by this message and those before it."""
         path: list[System] = []
         at: System | None = self
         while at is not None:
@@ -97,11 +97,11 @@ class System:
             at = at.before
         path.reverse()
         said = path if not reader.in_place else [one for one in path if one.first]
-        tools = _declared(path) if reader.adds_tools and said and said[0]._added else _current(path)
+        tools = _declared(path) if reader.adds_tools and said and said[0]._added else _tools_so_far(path)
         return [_definition(tool, line, reader) for tool, line in tools] + _prompt(said)
 
     def update(self, key: str) -> Part | None:
-        """What a request says of it in its place, to a model that takes it there."""
+        """What a request says of this message in its place, to a model that takes it there."""
         said = [self._text] if self._text else []
         for name, value in self._sections.items():
             if value is None:
@@ -114,8 +114,8 @@ class System:
         return Part("developer_instruction", text, "system", key=key, line=self.line, derived=True)
 
 
-def _current(path: list[System]) -> list[tuple[Json, int]]:
-    """The tools as they are by then, each with the line that says so."""
+def _tools_so_far(path: list[System]) -> list[tuple[Json, int]]:
+    """The tools up to this message, each with its line."""
     tools: dict[str, tuple[Json, int]] = {}
     for one in path:
         for name in one._removed:
@@ -136,7 +136,7 @@ def _declared(path: list[System]) -> list[tuple[Json, int]]:
 
 
 def _prompt(path: list[System]) -> list[Part]:
-    """The prompt: all that was said, then the sections as they are by then, as pi joins them."""
+    """The prompt, joined as pi does: the texts so far, then the sections as they are by then."""
     texts: list[tuple[str, str, int]] = []
     sections: dict[str, tuple[str, int]] = {}
     for at, one in enumerate(path, 1):
@@ -144,7 +144,7 @@ def _prompt(path: list[System]) -> list[Part]:
             texts.append((f"system/{at}" if at > 1 else "system", one._text, one.line))
         for name, value in one._sections.items():
             if isinstance(value, str):
-                # A section that is said again stays where it is.
+                # A section that is told again stays where it is.
                 sections[name] = value, one.line
             elif value is None:
                 sections.pop(name, None)
@@ -158,7 +158,7 @@ def _prompt(path: list[System]) -> list[Part]:
 
 
 def _definition(tool: Json, line: int, reader: RequestReceiver) -> Part:
-    """A tool as it is sent: to a model that is held to it, with the schema as pi rewrites it for that."""
+    """A tool as it is sent; a model that is held to the schema gets it as pi rewrites it."""
     shown = {key: value for key, value in tool.items() if key != "constrainedSampling"}
     sampling = tool.get("constrainedSampling")
     rewritten = None
@@ -210,7 +210,7 @@ _NEVER: Final = frozenset(
         "else",
     }
 )
-"""Keys that such a schema cannot have."""
+"""Keys that a strict schema cannot have."""
 _DEEPEST: Final = 100
 
 

@@ -1,6 +1,6 @@
-"""What a pi extension recorded: the agent's events, and each body before it went to the provider.
+"""Reads what a pi extension recorded: the agent's events, and each body before it went to the provider.
 
-An assistant message of pi in the shape of the provider that gave it.
+An assistant message of pi becomes a response in the shape of its provider.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Record(NamedTuple):
 
 
 def record_of(value: Any) -> Record | None:
-    """A line's record; None if it is none."""
+    """The record on a line; None if there is none."""
     if not isinstance(value, list):
         return None
     numbers = 0
@@ -103,7 +103,7 @@ class _Session:
                 self.flush()
 
     def flush(self) -> None:
-        """Tell the request that waits."""
+        """Tell the waiting request."""
         if self._waiting is not None:
             self._calls.take(self._waiting)
             self._waiting = None
@@ -124,7 +124,7 @@ class _Session:
 
 
 def _with_model(body: Any, model: Any) -> Any:
-    """A body of Gemini's names its model in the address only, which is not recorded."""
+    """The body with its model: Gemini names it in the address only, which is not recorded."""
     named = string(model.get("id")) if isinstance(model, dict) else None
     if isinstance(body, dict) and "model" not in body and named is not None:
         return {**body, "model": named}
@@ -136,7 +136,7 @@ _GEMINI: Final = ("google-generative-ai", "google-vertex", "google-gemini-cli", 
 
 
 def answer_of(message: Json) -> Json:
-    """The response body that a message stands for, so that its parts are those of the next request.
+    """The response body for which a message stands, so that its parts are those of the next request.
 
     Pi's `input` leaves cached tokens out; the usage is put back into each provider's own terms.
     """
@@ -249,7 +249,7 @@ def _items(blocks: list[Json]) -> list[Json]:
 
 
 def _function_call(block: Json) -> Json:
-    """Pi joins a call's two ids with a bar."""
+    """The call as an item of the Responses API; pi joins its two ids with a bar."""
     call_id, _, item_id = str(block.get("id") or "").partition("|")
     item: Json = {
         "type": "function_call",
@@ -293,7 +293,7 @@ def _gemini(block: Json) -> Json:
 
 
 def _parsed(text: Any) -> Json | None:
-    """The native reasoning item, which pi keeps as a block's signature."""
+    """The native reasoning item, which pi keeps as the signature of a block."""
     if not isinstance(text, str) or not text.startswith("{"):
         return None
     try:

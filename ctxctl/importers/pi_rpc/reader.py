@@ -15,16 +15,16 @@ from ctxctl.trace.source import Source
 RAW: Final = "agentv.raw_provider_log_line"
 _STAMP = re.compile(r"\[\+[\d:.]+\] \[(?:stdout|stderr)\] ?")
 _MAX_LOG: Final = 64 << 20
-"""Characters of a log that is put together from lines in memory."""
+"""The most characters of a log that is put together in memory."""
 
 
 class Stream(Session):
-    """Reads a stream: of all that says the same again, `message_end` is what counts."""
+    """Reads a stream, by its `message_end` events, as the others repeat the same."""
 
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
         self._messages = 0
-        """Since the agent began."""
+        """The messages since the agent began."""
         self._log: list[str] = []
         self._held = 0
 
@@ -45,7 +45,8 @@ class Stream(Session):
         yield from self.finish()
 
     def _hold(self, record: Json) -> None:
-        """A line of a log: what pi printed, laid out over lines, each event behind a time."""
+        """Take a line of a log, in which each event that pi printed stands behind a time, laid out over
+        lines."""
         text = record.get("content")
         if not isinstance(text, str) or self._held > _MAX_LOG:
             return
@@ -57,7 +58,7 @@ class Stream(Session):
             self._log.append(text)
 
     def _text(self, text: str) -> None:
-        """What was printed, an event a line."""
+        """Read what was printed, an event a line."""
         found = 0
         for row in text.split("\n"):
             if not row.lstrip().startswith("{"):
@@ -97,7 +98,7 @@ class Stream(Session):
 
 
 def _logged(record: Json) -> str | None:
-    """What a runner kept of a command's output; None for a record that is no runner's."""
+    """The command's output that a runner kept; None for a record that is no runner's."""
     inner: Any = record.get("target_execution", record)
     logs = inner.get("logs") if isinstance(inner, dict) else None
     out = logs.get("stdout") if isinstance(logs, dict) else None

@@ -1,4 +1,4 @@
-"""Qwen Code's chats: Claude Code's envelope around Gemini's contents."""
+"""Reads Qwen Code's chats: Claude Code's envelope around Gemini's contents."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _DIALECT = Gemini()
 
 
 class Qwen:
-    """One session; a record whose parent is not the last one goes back to that parent."""
+    """Reads one session; a record whose parent is not the last one goes back to that parent."""
 
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
         self._window: Conversation | None = None
         self._names = CallTitles()
         self._rows: dict[str, int] = {}
-        """By uuid: the size of the window after that record."""
+        """By uuid, the size of the window after that record."""
         self._last: str | None = None
         self._results = 0
 
     def events(self, source: Source) -> Iterator[Json]:
-        """The session's steps, as its lines come."""
+        """Yield the session's steps as its lines are read."""
         for record in self._run.records(source):
             self._run.make.at(record.get("timestamp"))
             self._record(record)
@@ -117,7 +117,7 @@ class Qwen:
 
 
 def _result_of(result: Any) -> Json | None:
-    """A tool's result of which only the display is stored."""
+    """The result of a tool of which only the display is stored."""
     if not isinstance(result, dict) or "result" not in result:
         return None
     answer = {"id": result.get("callId"), "name": result.get("name"), "response": result["result"]}
@@ -125,7 +125,7 @@ def _result_of(result: Any) -> Json | None:
 
 
 def _bill(usage: Any, model: str | None) -> Json | None:
-    """Gemini's fields; whether the answer's count leaves thoughts out shows in the total."""
+    """A bill in Gemini's fields; the total shows whether the answer's count leaves thoughts out."""
     if not isinstance(usage, dict):
         return None
     given, made = count(usage.get("promptTokenCount")), count(usage.get("candidatesTokenCount"))

@@ -1,4 +1,4 @@
-"""Sessions of Cline's SDK: the whole history of messages in one document, and compactions beside it."""
+"""Reads sessions of Cline's SDK: the whole history of messages in one document, and compactions beside it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TYPED: Final = re.compile(r'<user_input mode="([a-z]{1,20})">(.*)</user_input>\
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:
-    """A session's messages, or those that a compaction left."""
+    """Read a session's messages, or those that a compaction left."""
     run = Run(_NAME, report)
     value = document(source, run.report)
     if isinstance(value, dict):
@@ -52,7 +52,7 @@ class _Session:
         self._run.make.by(origin.get("version") if isinstance(origin, dict) else None)
         prompt = string(self._head.get("system_prompt"))
         if prompt is not None:
-            # Rules of the person's and of the workspace are sent behind it, and are not kept.
+            # The person's and the workspace's rules are sent behind it, and are not stored.
             self._window.append(Part("system_prompt", prompt, "system", key="system", derived=True))
         messages = self._head.get("messages")
         for index, message in enumerate(messages if isinstance(messages, list) else []):
@@ -125,7 +125,7 @@ class _Session:
 
 
 def _as_sent(block: Any) -> Any:
-    """A block as it goes to the model: what a tool gave back as records goes as their JSON."""
+    """A block as it goes to the model: a tool's result of records goes as their JSON."""
     content = block.get("content") if isinstance(block, dict) else None
     if not isinstance(content, list) or not content or block.get("type") != "tool_result":
         return block
@@ -154,7 +154,7 @@ def _bill(metrics: Json, provider: str | None, model: str | None) -> Json | None
     held = (cached or 0) + (written or 0)
     return usage_record(
         input_tokens=given, output_tokens=metrics.get("outputTokens"), cached=cached, cache_write=written,
-        # More from the cache than there is in all: then it cannot be a part of it.
+        # The cache holds more than the total, so it cannot be a part of the total.
         excludes_cache=held > (count(given) or 0),
         provider=provider, model=model, native={"cost": metrics["cost"]} if "cost" in metrics else None,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The messages of a task's history as items, and the window that they make.
+"""Makes items of the messages of a task's history, and the window of these.
 
 A message is cut into tool results by their headings, XML tool calls and editor state; the window leaves out
 messages that were condensed.
@@ -20,7 +20,7 @@ from ctxctl.providers.dialects.slots import split
 from ctxctl.providers.usage import clock
 
 ENVIRONMENT: Final = "environment_details"
-"""The block of editor state that stands in every message of the user; one item that is renewed."""
+"""The block of editor state in every user message: one item that is renewed."""
 _DIALECT: Final = Anthropic()
 _HEADING: Final = re.compile(r"\[([a-z]\w*)\b(.{0,4000}?)\] Result:", re.DOTALL)
 _PROMPTS: Final = (
@@ -42,13 +42,13 @@ _ARGUMENT: Final = re.compile(r"<(path|command|regex|query|tool_name|url|mode_sl
 
 
 class PartCutter:
-    """Cuts the messages of one task; the calls met so far name their results."""
+    """Cuts the messages of one task; earlier calls name their results."""
 
     def __init__(self) -> None:
         self._names = CallTitles()
 
     def cut(self, message: Json, place: str) -> list[Part]:
-        """The items of a stored message in the order in which the model reads them.
+        """Cut a stored message into items, in the order in which the model reads them.
 
         Args:
             message: As stored: an Anthropic message with the runtime's own fields beside.
@@ -139,7 +139,7 @@ def sealed_reasoning(message: Json) -> Part:
 
 
 def _calls(part: Part) -> list[Part]:
-    """An answer's text with the tool calls that it spells out in XML as items of their own."""
+    """The parts of an answer's text; tool calls that it spells out in XML are parts of their own."""
     if part.kind != "assistant_message" or part.text is None or "</" not in part.text:
         return [part]
     made: list[Part] = []
@@ -188,7 +188,7 @@ def moment(value: Any) -> str | None:
 
 
 def milliseconds(value: Any) -> float:
-    """A time of the runtime as a number; 0 for what is none."""
+    """A time of the runtime as a number; 0 where there is none."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
@@ -205,7 +205,7 @@ class History:
         self._run = run
         self._cutter = PartCutter()
         self._owners: list[tuple[int, str | None, str | None]] = []
-        """Of each row: its message's index, and what stands for it once it was condensed or cut off."""
+        """By row, its message's index, and what stands for it once it was condensed or cut off."""
         self._sealed: list[Part] = []
 
     def cut(self, message: Json, index: int) -> list[Part]:
@@ -213,7 +213,7 @@ class History:
         return self._cutter.cut(message, f"message-{index}")
 
     def question(self, message: Json, index: int) -> None:
-        """A message of the user; what it asks goes out with the next request."""
+        """Take a message of the user, which goes out with the next request."""
         self._run.make.at(moment(message.get("ts")))
         parts = self.cut(message, index)
         if message.get("isTruncationMarker") is True:
@@ -224,18 +224,18 @@ class History:
         self._append(message, parts, index)
 
     def answer(self, message: Json, index: int) -> None:
-        """What a request was answered with."""
+        """Take the answer to a request."""
         self._run.make.at(moment(message.get("ts")))
         parts = self.cut(message, index)
         self._append(message, [*self._sealed, *parts], index)
         self._sealed = []
 
     def reasoning(self, message: Json) -> None:
-        """Reasoning that is stored as a message of its own, before the answer."""
+        """Take reasoning that is stored as a message of its own, before the answer."""
         self._sealed.append(sealed_reasoning(message))
 
     def condense(self, message: Json, index: int, told: Json | None = None) -> None:
-        """A summary takes the place of what it stands for; `told`: what the chat said of it."""
+        """Put a summary in the place of what it stands for; `told` is what the chat said of it."""
         self._run.make.at(moment(message.get("ts")))
         parts = self.cut(message, index)
         native = string(message.get("condenseId"))
@@ -247,7 +247,7 @@ class History:
         self.window.compacted(left, into, **record)
 
     def restart(self, messages: list[tuple[int, Json]], summary: Json, told: Json | None) -> None:
-        """The window is what a condensation left; what went is what the window held before."""
+        """Make the window what a condensation left; what it held before is what went."""
         self._run.make.at(moment(summary.get("ts")))
         every: list[Part] = []
         into: Part | None = None

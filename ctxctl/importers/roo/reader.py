@@ -1,4 +1,4 @@
-"""The files of a task: its history, its chat (`ui_messages.json`), or both together.
+"""Reads the files of a task: its history, its chat (`ui_messages.json`), or both together.
 
 The chat tells what was shown and what it knows of each request; messages of the history that a condensation
 kept stand at the requests that they belong to.
@@ -31,7 +31,7 @@ _TOLD: Final = ("prevContextTokens", "newContextTokens", "cost", "messagesRemove
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:
-    """One of a task's files by itself; one document."""
+    """Read one of a task's files by itself, which is one document."""
     run = Run(_NAME, report)
     value = document(source, run.report)
     if isinstance(value, dict):
@@ -55,7 +55,7 @@ def tasks(folder: Folder) -> dict[str, set[str]]:
 
 
 def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
-    """Every task below a directory, each a session named as its directory."""
+    """Read every task below a directory; each is a session with its directory's name."""
     run = Run(_NAME, report)
     for top, names in sorted(tasks(folder).items()):
         run.session = (top or str(folder.path.resolve())).rpartition("/")[2]
@@ -91,7 +91,8 @@ def _is_chat(value: list[Any]) -> bool:
 
 
 def _files(run: Run, metadata: Json) -> None:
-    """`task_metadata.json`: which files the runtime took to be in context, and whether they still were."""
+    """Tell of the files in `task_metadata.json`, which the runtime took to be in context, and whether they
+    still were."""
     held = metadata.get("files_in_context")
     files = [one for one in held if isinstance(one, dict)] if isinstance(held, list) else []
     run.opened(
@@ -105,11 +106,11 @@ def _files(run: Run, metadata: Json) -> None:
 
 def _task(run: Run, messages: list[Any], chat: list[Any] | None) -> None:
     run.opened(session=run.session)
-    _Walk(run, History(run, run.thread()), chat or []).walk(messages)
+    _HistoryWalk(run, History(run, run.thread()), chat or []).walk(messages)
 
 
-class _Walk:
-    """Goes through the history and says which of its messages went out with which request.
+class _HistoryWalk:
+    """Goes through the history and decides which of its messages went out with which request.
 
     Without the chat, each answer stands for a request.  With it, requests are told by their time: one carries
     what is stored before its answer, the message that was stored right after it was announced included.
@@ -120,7 +121,7 @@ class _Walk:
         self._history = history
         self._chat = chat
         self._asks = requests(chat)
-        self._told = condensations(chat)
+        self._counts_in_chat = condensations(chat)
         self._model = model_of(chat)
         self._next = 0
 
@@ -128,12 +129,12 @@ class _Walk:
         """Read the whole history."""
         known = [(i, m) for i, m in enumerate(messages) if isinstance(m, dict)]
         known = self._without_lost(known)
-        for index, message in sorted(known, key=lambda one: self._when(*one)):
+        for index, message in sorted(known, key=lambda one: self._time_of(*one)):
             role, time = message.get("role"), milliseconds(message.get("ts"))
             if message.get("isSummary") is True:
-                told = self._of_chat(message)
+                told = self._condensation_in_chat(message)
                 self._seal_before(milliseconds(told.get("ts")) if told is not None else time, open_last=True)
-                self._history.condense(message, index, _told(told))
+                self._history.condense(message, index, _counts_in_chat(told))
             elif role == "user":
                 self._seal_before(time, open_last=True)
                 self._history.question(message, index)
@@ -145,23 +146,24 @@ class _Walk:
                 self._run.problem("unknown-record", "a message of neither user nor assistant; skipped")
         self._seal_before(float("inf"))
 
-    def _when(self, index: int, message: Json) -> tuple[float, int]:
-        """When it happened: a summary is stored in front of messages that were there before it."""
+    def _time_of(self, index: int, message: Json) -> tuple[float, int]:
+        """When a message came to be: a summary is stored in front of messages that were there before it."""
         if not self._asks:
             return 0.0, index
-        told = self._of_chat(message) if message.get("isSummary") is True else None
+        told = self._condensation_in_chat(message) if message.get("isSummary") is True else None
         return milliseconds((told or message).get("ts")), index
 
-    def _of_chat(self, summary: Json) -> Json | None:
-        """What the chat says of the condensation that made a summary: told by its id, or by its text."""
+    def _condensation_in_chat(self, summary: Json) -> Json | None:
+        """What the chat says of the condensation that made a summary, found by its id or by its text."""
         text, native = summary.get("content"), summary.get("condenseId")
-        for told in self._told:
+        for told in self._counts_in_chat:
             if (native is not None and told.get("condenseId") == native) or (text and told["text"] == text):
                 return told
         return None
 
     def _without_lost(self, known: list[tuple[int, Json]]) -> list[tuple[int, Json]]:
-        """Versions without `condenseId` deleted what they condensed: the chat tells of the requests before.
+        """Tell the requests before a condensation from the chat, as versions without `condenseId` deleted
+        what they condensed.
 
         Returns the messages that came after the last such condensation, the window being what it left.
         """
@@ -169,7 +171,7 @@ class _Walk:
             (told, message)
             for _, message in known
             if message.get("isSummary") is True and string(message.get("condenseId")) is None
-            if (told := self._of_chat(message)) is not None
+            if (told := self._condensation_in_chat(message)) is not None
         ]
         if not cuts:
             return known
@@ -178,12 +180,12 @@ class _Walk:
         before = [ask for ask in self._asks if ask.time < done]
         if not before:
             return known
-        # The request during which it was done carries what it left.
+        # The request during which it was done carries what the condensation left.
         self._next = len(before) - 1
         left = [(i, m) for i, m in known if m is summary or milliseconds(m.get("ts")) < done]
         kept = KeptHistory([ask.time for ask in self._asks], self._chat, left, self._history.cut)
         Chat(self._run, self._history.window, self._model, kept).walk(self._chat, before[-1].time)
-        self._history.restart(left, summary, _told(told))
+        self._history.restart(left, summary, _counts_in_chat(told))
         gone = {index for index, _ in left}
         return [one for one in known if one[0] not in gone]
 
@@ -196,7 +198,8 @@ class _Walk:
         self._history.answer(message, index)
 
     def _seal_before(self, time: float, *, open_last: bool = False) -> None:
-        """Seal the requests sent before a time; `open_last`: but for the last one, which is still open."""
+        """Seal the requests sent before a time; with `open_last` all but the last one, which is still
+        open."""
         end = self._next
         while end < len(self._asks) and self._asks[end].time < time:
             end += 1
@@ -208,8 +211,8 @@ class _Walk:
             self._next += 1
 
 
-def _told(told: Json | None) -> Json | None:
-    """Counts that the chat gives of a condensation."""
+def _counts_in_chat(told: Json | None) -> Json | None:
+    """The counts that the chat gives of a condensation."""
     if told is None:
         return None
     return {"native": {name: told[name] for name in _TOLD if told.get(name) is not None}}
@@ -230,9 +233,9 @@ _NEVER: Final = float("inf")
 
 
 class KeptHistory:
-    """What the history still has of requests that are told from the chat: there, its own items are shown.
+    """What the history still has of requests that are told from the chat; its own items are shown there.
 
-    A message is one of a request if it was stored at its time and says what the chat shows of it.  Anything
+    A message belongs to a request if it was stored at its time and says what the chat shows of it.  Anything
     else stays what the chat shows, derived.
 
     Args:
@@ -252,7 +255,8 @@ class KeptHistory:
         self._used: set[int] = set()
 
     def question(self, time: float, text: str | None) -> list[Part] | None:
-        """The items of the message that went out with the request sent at a time; None: it is not kept."""
+        """The items of the message that went out with the request sent at a time; None where it is not
+        kept."""
         at = bisect_left(self._times, time)
         before, after = self._times[at - 1] if at else -_NEVER, self._end(time)
         # Most are stored right after the request is announced, some before.
@@ -288,14 +292,14 @@ def _by_time(stored: list[_Stored]) -> _Timed:
 
 
 def _between(timed: _Timed, start: float, end: float) -> list[_Stored]:
-    """What was stored from a time on and before another."""
+    """The messages that were stored from a time on and before another."""
     first = bisect_left(timed, start, key=lambda one: one[0])
     last = bisect_left(timed, end, key=lambda one: one[0])
     return [(index, message) for _, index, message in timed[first:last]]
 
 
 def _is_prose(message: Any) -> bool:
-    """What the chat shows of an answer in the model's own words."""
+    """Whether a message of the chat shows the model's own words."""
     said = isinstance(message, dict) and message.get("type") != "ask" and message.get("say") == "text"
     return said and message.get("partial") is not True and string(message.get("text")) is not None
 
@@ -311,7 +315,7 @@ def _text(message: Json) -> str:
 
 _CONDENSED: Final = ("contextCondense", "contextTruncation")
 _CALLS: Final = {"tool": "tool", "command": "execute_command", "use_mcp_server": "use_mcp_tool"}
-"""What the chat asks leave for, and the tool that it stands for where it does not say."""
+"""By what the chat asks leave for, the tool that it stands for where the chat does not name one."""
 
 
 class ChatRequest(NamedTuple):
@@ -346,7 +350,7 @@ def chat_request(message: Json) -> ChatRequest:
         fields = None
     fields = fields if isinstance(fields, dict) else {}
     sent = string(fields.get("request"))
-    # What the chat shows until the request is put together.
+    # The chat shows this until the request is put together.
     sent = None if sent is not None and sent.endswith("Loading...") else sent
     kept = {name: value for name, value in fields.items() if name != "request"}
     native = message.get("ts")
@@ -354,7 +358,7 @@ def chat_request(message: Json) -> ChatRequest:
 
 
 def bill(fields: Json) -> Json | None:
-    """What a request was billed.
+    """The bill of a request.
 
     `apiProtocol` says whether `tokensIn` leaves out what the cache held ("anthropic") or not ("openai").
     Versions that do not say so add cache reads and writes to it themselves.
@@ -362,7 +366,7 @@ def bill(fields: Json) -> Json | None:
     read, written = count(fields.get("cacheReads")), count(fields.get("cacheWrites"))
     given = count(fields.get("tokensIn"))
     if given == 0 and not read and not written and not count(fields.get("tokensOut")):
-        # A request that failed before anything was billed.
+        # The request failed before anything was billed.
         return None
     names = ("apiProtocol", "cost", "cancelReason", "inferenceProvider")
     return usage_record(
@@ -413,14 +417,14 @@ class Chat:
         self._window = window
         self._model = model
         self._typed: list[Part] = []
-        """What the person typed since the last request."""
+        """The texts that the person typed since the last request."""
         self._asked = False
         self._kept = kept
         self._answered = False
-        """Whether the answer to the last request is told, from the history."""
+        """Whether the answer to the last request was told from the history."""
 
     def walk(self, chat: list[Any], until: float) -> None:
-        """The messages that came before a time."""
+        """Take the messages of the chat that came before a time."""
         for index, message in enumerate(chat):
             if not isinstance(message, dict):
                 self._run.problem("not-a-record", "not a JSON object; skipped")
@@ -486,7 +490,7 @@ def _derived(kind: str, text: str, role: str, place: str) -> Part:
 
 
 def _called(said: str, text: str, place: str) -> Part:
-    """A call as the chat shows it: not in the words in which the model made it."""
+    """The part of a call as the chat shows it, which is not how the model worded it."""
     value = parsed(text)
     name, arguments = _CALLS[said], {"command": text} if said == "command" else value
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""From a trajectory's history, and from the lists that its steps stored, to the windows of its requests."""
+"""Makes the windows of requests from a trajectory's history and from the lists that its steps stored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Trajectory(Run):
     """One import of a `.traj` file."""
 
     def events(self, source: Source) -> Iterator[Json]:
-        """The runs of the document: one, or one for each attempt."""
+        """Yield the runs of the document: one, or one for each attempt."""
         value = document(source, self.report)
         if not isinstance(value, dict):
             if value is not None:
@@ -45,7 +45,7 @@ class Trajectory(Run):
             options: Json = {"origin": {"agent_type": agent}} if number else {}
             thread = self.thread(agent if number else None, **options)
             thread.turn = _TURN
-            sent = _sent(steps, messages) if number == 0 else {}
+            sent = _sent_lists(steps, messages) if number == 0 else {}
             for _ in _requests(thread, messages, sent, _model(run)):
                 yield from self.drain()
 
@@ -53,35 +53,35 @@ class Trajectory(Run):
 def _requests(
     thread: Conversation, messages: list[Json], sent: dict[int, list[Json]], model: str | None
 ) -> Iterator[None]:
-    """Seal a step for each answer; the window is the history, or the list that was stored for it."""
+    """Seal a step for each answer; its window is the history, or the list that was stored for it."""
     reader = _Reader()
     elided = False
     for at, message in enumerate(messages):
         if _is_answer(message):
             exact = sent.get(at)
             if exact is not None or elided:
-                thread.replace(_whole(messages[:at] if exact is None else exact, messages))
+                thread.replace(_sent_parts(messages[:at] if exact is None else exact, messages))
             elided = exact is not None
             thread.request(model=model, derived=None if elided else True)
             yield
         thread.append(*reader.read(message, at))
 
 
-def _whole(sent: list[Json], history: list[Json]) -> list[Part]:
-    """The parts of a list that was sent; what was cut against the history says so."""
+def _sent_parts(sent: list[Json], history: list[Json]) -> list[Part]:
+    """The parts of a list that was sent; a part that was cut against the history is marked as truncated."""
     reader = _Reader()
     made: list[Part] = []
     for at, message in enumerate(sent):
         parts = reader.read(message, at)
-        if at < len(history) and _plain(history[at].get("content")) != _plain(message.get("content")):
+        if at < len(history) and _text_of(history[at].get("content")) != _text_of(message.get("content")):
             for part in parts:
                 part.truncated = True
         made += parts
     return made
 
 
-def _plain(content: Any) -> Any:
-    """A message's text; what marks blocks for the provider's cache is left out."""
+def _text_of(content: Any) -> Any:
+    """The text of a message, without the marks for the provider's cache."""
     if not isinstance(content, list):
         return content
     found = [block.get("text") if isinstance(block, dict) else block for block in content]
@@ -90,13 +90,13 @@ def _plain(content: Any) -> Any:
 
 
 class _Reader:
-    """Cuts messages; a message's identity is its place in the history."""
+    """Cuts messages, whose identity is their place in the history."""
 
     def __init__(self) -> None:
         self._chat = Chat()
         self._answered = False
         self._action: str | None = None
-        """The last answer's command, by whose name its output goes."""
+        """The last answer's command, which names its output."""
 
     def read(self, message: Json, at: int) -> list[Part]:
         """The parts of the message at a place of the history."""
@@ -129,7 +129,7 @@ def _is_answer(message: Json) -> bool:
     return message.get("role") == "assistant" and not message.get("is_demo")
 
 
-def _sent(steps: list[Json], messages: list[Json]) -> dict[int, list[Json]]:
+def _sent_lists(steps: list[Json], messages: list[Json]) -> dict[int, list[Json]]:
     """The lists that the steps stored, by the place of the answer in the history.
 
     `query` is what the step's request carried.  `messages` is what there was to send once the step was done,
@@ -151,7 +151,7 @@ def _sent(steps: list[Json], messages: list[Json]) -> dict[int, list[Json]]:
 
 
 def _history_of(steps: list[Json]) -> list[Json]:
-    """A history put together from steps alone, where a file holds none."""
+    """The history that the steps tell, where a file holds none."""
     made: list[Json] = []
     for step in steps:
         query = objects_of(step.get("query"))

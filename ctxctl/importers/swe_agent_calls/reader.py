@@ -1,4 +1,4 @@
-"""SWE-agent's log of requests and responses, on alternate lines without an id."""
+"""Reads SWE-agent's log of requests and responses, on alternate lines without an id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the tasks of a results file to sessions; each answer's request carried the messages before it."""
+"""Makes sessions of the tasks of a results file; each answer's request carried the messages before it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ctxctl.providers.usage import chat_usage
 from ctxctl.trace.source import Source
 
 _OUTPUT: Final = "API output: "
-"""How agents without tool calling are told what a tool gave back."""
+"""How a message begins that tells agents without tool calling what a tool gave back."""
 
 
 class Results(Run):
@@ -64,7 +64,7 @@ class _Task:
         for message in self._messages:
             inner = message.get("tool_messages")
             for one in inner if isinstance(inner, list) else [message]:
-                if isinstance(one, dict) and not _users_own(one):
+                if isinstance(one, dict) and not _is_users_tool(one):
                     self._read(one, at)
                     yield from self._run.drain()
                 at += 1
@@ -92,12 +92,12 @@ class _Task:
         self._thread.append(*parts)
 
     def _is_greeting(self, message: Json) -> bool:
-        """tau2 opens with a fixed greeting, which no model made."""
+        """Whether a message is the fixed greeting with which tau2 opens, and which no model made."""
         return self._turns == 0 and not message.get("usage") and "turn_idx" in message
 
 
-def _users_own(message: Json) -> bool:
-    """What the simulated user does with its own tools: the agent does not see it."""
+def _is_users_tool(message: Json) -> bool:
+    """Whether a message is what the simulated user does with its own tools, which the agent does not see."""
     if message.get("requestor") == "user":
         return True
     return message.get("role") == "user" and not message.get("content") and bool(message.get("tool_calls"))

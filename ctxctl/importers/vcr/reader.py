@@ -1,4 +1,4 @@
-"""The interactions of a cassette as HTTP calls: vcrpy, Ruby VCR, PHP-VCR, go-vcr, Betamax, nock."""
+"""Reads the interactions of a cassette as HTTP calls: vcrpy, Ruby VCR, PHP-VCR, go-vcr, Betamax, nock."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _call(piece: yaml_cassettes.Piece, calls: Calls) -> Call | None:
 
 
 def _body(message: Json) -> Any:
-    """A message's body: parsed, as text or bytes, or in one of the wrappers that tell the encoding."""
+    """The body of a message: parsed, as text or bytes, or in one of the wrappers that tell the encoding."""
     parsed = message.get("parsed_body")
     if parsed is not None:
         return encodings.plain(parsed, bytes_too=True)
@@ -104,7 +104,7 @@ def _body(message: Json) -> Any:
 
 
 def _nock(entry: Json, line: int) -> Call:
-    """An interaction that nock recorded; compressed answers are lists of hexadecimal text."""
+    """The call that nock recorded; compressed answers are lists of hexadecimal text."""
     response: Any = entry.get("response")
     if isinstance(response, list) and response and all(isinstance(piece, str) for piece in response):
         text = "".join(response)

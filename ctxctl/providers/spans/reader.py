@@ -9,7 +9,7 @@ import orjson
 
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
-from ctxctl.ingest.lines import Line, Report, values
+from ctxctl.ingest.lines import WHOLE_FILE, Report, values
 from ctxctl.ingest.run import Run
 from ctxctl.providers.spans.inferences import Inferences
 from ctxctl.providers.spans.span import spans
@@ -66,7 +66,7 @@ def records(log: Log, source: Source) -> Iterator[Json]:
     """The events of an export whose records `log` puts together; the caller ends the import."""
     run = log.run
     if is_document(source):
-        run.line = Line(1, 0, b"")
+        run.line = WHOLE_FILE
         log.take(document(source, run.report))
     else:
         for line, value in values(source, run.report):
@@ -87,7 +87,7 @@ def values_of(run: Run, source: Source) -> Iterator[tuple[Any, int]]:
             yield value, source.size
         return
     if is_document(source):
-        run.line = Line(1, 0, b"")
+        run.line = WHOLE_FILE
         yield document(source, run.report), source.size
         return
     for line, value in values(source, run.report, _is_metric):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.importers import folders, registry
+from ctxctl.importers import registry
 from ctxctl.ingest.folder import Folder
 from ctxctl.model.results import Step
 from ctxctl.plugins.agent_context import FORMAT, sure
@@ -100,7 +100,7 @@ def test_refs_go_from_file_to_file_of_a_directory() -> None:
     (step,), inspector = opened(FIXTURES / "folder")
     assert (step.told.ids.context_id, step.told.ids.task_id) == ("ctx_folder", "task_buoys")
     assert texts(inspector, 0) == ["Green buoy: starboard side.", "Red buoy: port side."]
-    assert folders.detect(Folder("f", FIXTURES / "folder")) is FORMAT
+    assert registry.detect_folder(Folder("f", FIXTURES / "folder")) is FORMAT
 
 
 def test_whole_records_may_stand_where_refs_do(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from ctxctl.importers import folders, registry
+from ctxctl.importers import registry
 from ctxctl.importers.claude_bodies import FORMAT
 from ctxctl.ingest.folder import Folder
 from tests.unit.importers.calls_help import FIXTURES, detected, events, seen, slugs
@@ -218,7 +218,7 @@ def test_detection() -> None:
     assert detected(b'{"request_file":5}\n') is None
     assert detected(RECORDS.read_bytes()) == "claude-bodies"
     assert detected(RECORDS.read_bytes().replace(b"_body", b"_bodies")) == "otel"
-    assert getattr(folders.detect(Folder("dump", DUMP)), "name", None) == "claude-bodies"
+    assert getattr(registry.detect_folder(Folder("dump", DUMP)), "name", None) == "claude-bodies"
     assert FORMAT.detect_folder(Folder("pairs", FIXTURES / "api/pairs")) == 0
     for entry in index():
         assert detected((DUMP / entry["request_file"]).read_bytes()) == "api"

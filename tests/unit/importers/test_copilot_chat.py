@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.importers.copilot_chat import COPILOT_CHAT, COPILOT_CHATREPLAY
-from ctxctl.importers.copilot_chat.texts import pieces, rendered
+from ctxctl.importers.copilot_chat.reader import pieces, rendered
 from tests.unit.importers.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows, written
 
 EXPORT = FIXTURES / "copilot_chat" / "export.json"

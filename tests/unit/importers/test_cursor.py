@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ctxctl.importers import registry
-from ctxctl.importers.cursor.transcript import user_parts
+from ctxctl.importers.cursor.parts import user_parts
 from tests.unit.importers.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows
 
 NAME = "cursor"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ctxctl.importers import registry
-from ctxctl.importers.folders import detect as detect_folder
+from ctxctl.importers.registry import detect_folder
 from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.outline import OUTLINED, outline
 from ctxctl.trace.source import Source

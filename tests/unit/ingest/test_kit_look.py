@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ctxctl.ingest import second_look as looking
+from ctxctl.ingest.fidelity import inventory
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.measure import inventory
 from ctxctl.ingest.second_look import look_again
 from ctxctl.trace.source import Source, open_source
 from tests.unit.importers.seed_help import lines

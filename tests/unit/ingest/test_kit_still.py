@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.ingest.unchanged_requests import UnchangedWindows
+from ctxctl.ingest.fidelity import UnchangedWindows
 
 CALL = {"event_type": "context.item.added", "data": {"item_id": "c", "context_kind": "tool_call"}}
 RESULT = {"event_type": "context.item.added", "data": {"item_id": "r", "context_kind": "tool_result"}}

@@ -20,7 +20,7 @@ from ctxctl.trace.source import Source, open_source
 NAME: Final = "claude-bodies"
 _ADDRESS: Final = "/v1/messages"
 _MOST: Final = 64 << 20
-"""Bytes of a body that is in a file of its own."""
+"""The most bytes that are read of a body in a file of its own."""
 
 
 class _Event(NamedTuple):
@@ -78,7 +78,7 @@ def _order(event: _Event) -> str:
 
 
 def _take(event: _Event, answer: _Event | None, calls: Calls, source: Source) -> bool:
-    """Hand a request on; whether its body could be read."""
+    """Hand a request on; return whether its body could be read."""
     request = _body(event, source)
     if request is None:
         return False

@@ -1,84 +1,17 @@
-"""Agent transcripts: a line is a message; there are no ids, no times, no results of tools and no bills.
+"""The parts of Cursor's messages, in the spellings of its transcripts, hooks and databases.
 
-What the editor puts around a person's words is an item of its own, and so is redacted reasoning in an
-answer.
+What the editor puts around a person's words is a part of its own, and so is redacted reasoning in an answer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.errors import UnreadableError
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.chat import blob
-from ctxctl.ingest.conversation import Conversation
-from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, call_title, parsed, string
-from ctxctl.ingest.run import Run
-from ctxctl.model import vocab
-from ctxctl.trace.source import Source
-
-
-def events(name: str, source: Source, report: Report) -> Iterator[Json]:
-    """One transcript by itself."""
-    run = Run(name, report)
-    run.opened()
-    yield from _read(run, run.thread(), source)
-    yield from run.finish()
-
-
-def folder_events(name: str, folder: Folder, report: Report) -> Iterator[Json]:
-    """Every transcript below a directory; those in `subagents/` are threads of the agent above."""
-    run = Run(name, report)
-    paths = [path for path in folder.files if path.endswith(".jsonl")]
-    for path in sorted(paths, key=lambda p: (_owner(p, folder), "subagents" in p.split("/"), p)):
-        run.session = _owner(path, folder)
-        stem = path.rpartition("/")[2].removesuffix(".jsonl")
-        options: dict[str, Any] = {}
-        thread = None
-        if "subagents" in path.split("/"):
-            thread, options = stem, {"origin": {"parent_thread": vocab.MAIN_THREAD}}
-        run.make.file = path
-        run.opened(session=run.session)
-        try:
-            with folder.open(path) as source:
-                yield from _read(run, run.thread(thread, **options), source)
-        except UnreadableError as error:
-            run.problem(error.slug, error.message)
-        run.make.file = None
-    yield from run.finish()
-
-
-def _owner(path: str, folder: Folder) -> str:
-    """The session that a transcript belongs to: its agent's id."""
-    steps = path.split("/")
-    if "subagents" in steps:
-        at = steps.index("subagents")
-        return steps[at - 1] if at else folder.path.resolve().name
-    return steps[-1].removesuffix(".jsonl")
-
-
-def _read(run: Run, window: Conversation, source: Source) -> Iterator[Json]:
-    turns = 0
-    for record in run.records(source):
-        run.make.at(record.get("timestamp"))
-        role, message = record.get("role"), record.get("message")
-        if role not in ("user", "assistant") or not isinstance(message, dict):
-            continue
-        line = run.line.number
-        parts = content(role, message.get("content"), line)
-        if role == "assistant":
-            window.request(line=line, derived=True)
-        elif any(part.kind == "user_message" for part in parts):
-            turns += 1
-            window.turn = f"turn-{turns}"
-        window.append(*parts)
-        yield from run.drain()
-
 
 _REDACTED: Final = "[REDACTED]"
 _OPEN: Final = re.compile(r"<([a-z_-]{2,40})>")
@@ -87,7 +20,7 @@ _FILES: Final = ("image_files", "attached_files", "open_and_recently_viewed_file
 
 
 def user_parts(text: str, line: int = 0) -> list[Part]:
-    """A message of the user: the blocks in front of what the person typed are items of their own.
+    """The parts of a user message: the blocks in front of what the person typed are parts of their own.
 
     Where `<user_query>` says what was typed, lines between those blocks (`[Image]`, which stands for an
     attached image) are the editor's as well; without it the first line that is no block is the person's.
@@ -112,7 +45,7 @@ def user_parts(text: str, line: int = 0) -> list[Part]:
 
 
 def _block_end(text: str, at: int) -> int | None:
-    """Where the block ends that begins here, with the space behind it; None if none of the editor's does."""
+    """Where the editor's block ends that begins here, with the space behind it; None if none begins."""
     opened = _OPEN.match(text, at)
     if opened is None or opened.group(1) == "user_query":
         return None
