@@ -87,8 +87,8 @@ def _learn(recordings: list[str], client: str | None, version: str | None, how: 
 
 
 def _gathered(recording: str, how: Run) -> tuple[LearnedGatherer, list[Problem]]:
-    from ctxctl.record.keys import user_key
     from ctxctl.record.redact import Found, Redactor
+    from ctxctl.record.rules import user_key
     from ctxctl.session.learned.gather import LearnedGatherer
 
     redactor = Redactor(user_key())

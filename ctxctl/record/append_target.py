@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ctxctl.record.options import Options
     from ctxctl.record.redact import Redactor
 
+
 MARK: Final = 8
 """Bytes by which a line is known again."""
 _CHUNK: Final = 1 << 20
@@ -179,8 +180,8 @@ def _runs(lines: list[Held]) -> Iterator[tuple[int, int]]:
 def _redactor(options: Options) -> Redactor | None:
     if options.redact is False:
         return None
-    from ctxctl.record.keys import rules_of, user_key
     from ctxctl.record.redact import Redactor
+    from ctxctl.record.rules import rules_of, user_key
 
     rules, names = ([], []) if options.redact is True else rules_of(os.fspath(options.redact))
     return Redactor(user_key(), rules, names)

@@ -16,15 +16,11 @@ from ctxctl.providers.dialects.threads import INJECTED, SeenAnswers, Thread, Thr
 from ctxctl.record.place import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ctxctl.ingest.conversation import Conversation
-    from ctxctl.ingest.parts import Part
     from ctxctl.providers.dialects.fingerprints import Request
-    from ctxctl.providers.dialects.threads import Thread
     from ctxctl.record.left import Row
     from ctxctl.record.recorder import Recorder
-    from ctxctl.record.requests import Agent
+    from ctxctl.record.responses import Agent
 
 
 _SESSIONS: Final = 256

@@ -33,7 +33,7 @@ from ctxctl.record.redact import Found
 
 if TYPE_CHECKING:
     from ctxctl.record.recorder import Recorder
-    from ctxctl.record.requests import Agent
+    from ctxctl.record.responses import Agent
 
 
 _REMEMBERED: Final = 4096

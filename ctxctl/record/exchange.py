@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ctxctl.providers.dialects.exchanges import Exchange as Wire
     from ctxctl.record.conversations import Asked, Conversations
     from ctxctl.record.recorder import Recorder
-    from ctxctl.record.requests import Agent
-    from ctxctl.record.responses import RawAnswer, ReadAnswer
+    from ctxctl.record.responses import Agent, RawAnswer, ReadAnswer
+
 
 MAX_BODY: Final = 64 << 20
 """Bytes of one body, as it came and decoded, that are looked at."""
@@ -108,7 +108,7 @@ class Exchanges:
         if isinstance(scope, Step):
             return None
         from ctxctl.providers.dialects.exchanges import Exchange as Wire
-        from ctxctl.record.requests import asked_model
+        from ctxctl.record.responses import asked_model
 
         asked = asked_model(method, url, dict(_lower(headers)), body)
         if asked is None:
@@ -139,7 +139,7 @@ class Exchanges:
         from ctxctl.providers.dialects import of_body
         from ctxctl.providers.dialects.exchanges import Exchange as Wire
         from ctxctl.record.bodies import body_of
-        from ctxctl.record.requests import session_of
+        from ctxctl.record.responses import session_of
 
         scope, given = self._scope(), body_of({}, body)
         if given is None or isinstance(scope, Step):
@@ -160,7 +160,7 @@ class Exchanges:
     def _ask(
         self, wire: Wire, dialect: Dialect, scope: Scope | None, agent: Agent | None = None
     ) -> _Attempt | None:
-        from ctxctl.record.requests import key_of
+        from ctxctl.record.responses import key_of
 
         recorder = self.recorder
         # A session that the program gave its recorder, or its turn, says more than a request does.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ctxctl.record.core import Core
     from ctxctl.record.place import Place
 
+
 ROTATE_BYTES = 1 << 30
 _recorders: WeakSet[Recorder] = WeakSet()
 """Recorders of this process: a forked child begins them anew, and the end of the process closes them."""
@@ -310,8 +311,8 @@ class Recorder(Calls):
 def _redactor(redact: bool | str | os.PathLike[str]) -> Any:
     if redact is False:
         return None
-    from ctxctl.record.keys import rules_of, user_key
     from ctxctl.record.redact import Redactor
+    from ctxctl.record.rules import rules_of, user_key
 
     rules, names = ([], []) if redact is True else rules_of(os.fspath(redact))
     return Redactor(user_key(), rules, names)

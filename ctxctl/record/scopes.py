@@ -13,9 +13,9 @@ from ctxctl.record.place import Place
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Iterable
 
-    from ctxctl.record.bodies import Sent
+    from ctxctl.record.bodies import Sent, Stream
     from ctxctl.record.core import Core
-    from ctxctl.record.streaming import Stream
+
 
 current: ContextVar[Scope | None] = ContextVar("ctxctl_scope", default=None)
 """The innermost turn or step that is open here; each asyncio task and each thread has its own."""
@@ -197,13 +197,13 @@ class Step(Scope):
 
     def stream(self) -> Stream:
         """Collects a streamed answer; recorded when it is closed, its pieces joined first."""
-        from ctxctl.record.streaming import Stream
+        from ctxctl.record.bodies import Stream
 
         return Stream(self._core, self.response, self._dialect)
 
     def watch(self, chunks: Iterable[Any] | AsyncIterable[Any]) -> Any:
         """The same chunks again, recorded when they end; for `for` and `async for`."""
-        from ctxctl.record.streaming import watched
+        from ctxctl.record.bodies import watched
 
         return watched(self.stream(), chunks)
 

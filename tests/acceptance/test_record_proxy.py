@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from ctxctl.record.options import Options
+from ctxctl.record.proxy.copies import Scribe
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import parsed
-from ctxctl.record.proxy.writer_client import Scribe
 from tests.acceptance.wire_scenarios import SCENARIOS
 from tests.acceptance.wires import Scenario, Upstream
 

@@ -18,10 +18,10 @@ import pytest
 from ctxctl.errors import UsageError
 from ctxctl.record.options import Options
 from ctxctl.record.proxy import copies, server
+from ctxctl.record.proxy.copies import Scribe, Totals
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import Upstream as Address
 from ctxctl.record.proxy.upstreams import parsed
-from ctxctl.record.proxy.writer_client import Scribe, Totals
 from tests.acceptance.wire_scenarios import ANSWER, END, JSON, body, post, reply
 from tests.acceptance.wires import (
     Scenario,

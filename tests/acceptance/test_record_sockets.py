@@ -13,9 +13,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from ctxctl.record.options import Options
+from ctxctl.record.proxy.copies import Scribe, Totals
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import parsed
-from ctxctl.record.proxy.writer_client import Scribe, Totals
 from ctxctl.session import Inspector
 from tests.acceptance.responses_socket import SYSTEM, USAGE, Stand, answer, create, running, user
 from tests.unit.providers.wire_rebuild import check

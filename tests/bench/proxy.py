@@ -56,9 +56,9 @@ asyncio.run(main())
 def main() -> None:
     """Measure."""
     from ctxctl.record.options import Options
+    from ctxctl.record.proxy.copies import Scribe
     from ctxctl.record.proxy.server import Proxy
     from ctxctl.record.proxy.upstreams import Upstream
-    from ctxctl.record.proxy.writer_client import Scribe
 
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     for event in _EVENTS:

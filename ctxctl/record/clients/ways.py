@@ -1,25 +1,187 @@
-"""How each program is led to the relay: what it reads, in which order, and what it is given instead."""
+"""How each program is led to the relay: what it reads, in which order, and what it is given instead.
+
+Codex: it reads its address from its settings alone, which `-c` goes before.
+
+opencode: the providers' variables, spelled as its SDKs have them; its settings go before.
+"""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from ctxctl.record.clients import codex, opencode
-from ctxctl.record.clients.settings import at, json_of, merged_with, put, text_of, variables_of, write_over
+from ctxctl.record.clients.settings import (
+    at,
+    json_of,
+    merged_with,
+    put,
+    text_of,
+    toml_of,
+    variables_of,
+    write_over,
+)
 from ctxctl.record.clients.setup import Setup, with_version
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ctxctl.record.clients.setup import Ready, Start
     from ctxctl.record.proxy.upstreams import Route
+
+
+_CONTENT: Final = "OPENCODE_CONFIG_CONTENT"
+_NAMES: Final = ("config.json", "opencode.json", "opencode.jsonc")
+_VARIABLE: Final = re.compile(r"\{env:([^}]+)\}")
+_GOOGLE: Final = ("GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+_KNOWN: Final = {"opencode": "https://opencode.ai/zen/v1", "openrouter": "https://openrouter.ai/api/v1"}
+"""Providers that are offered without being named in the settings, and read no variable."""
+
+
+def opencode(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Lead what its settings name, and what it has a key for.
+
+    A provider that is named in settings is offered: so none is named here that would not be offered anyway.
+    """
+    setup.versioned("anthropic")
+    setup.versioned("openai")
+    urls = dict(_configured(setup))
+    signed_in = json_of(setup.path("XDG_DATA_HOME", ".local", "share") / "opencode" / "auth.json")
+    if "google" not in urls and ("google" in signed_in or any(map(setup.environment.get, _GOOGLE))):
+        urls["google"] = with_version(setup.address("gemini"), "gemini")
+    for name, url in _KNOWN.items():
+        if name == "opencode" or name in signed_in or setup.environment.get(f"{name.upper()}_API_KEY"):
+            urls.setdefault(name, url)
+    routes = {name: setup.lead(f"opencode's provider {name}", url) for name, url in urls.items()}
+
+    def ready(start: Start) -> None:
+        given = setup.environment.get(_CONTENT, "").strip()
+        content = json_of(given) if given else {}
+        if given and not content and given != "{}":
+            return  # opencode says what is wrong with it
+        for name, route in routes.items():
+            if route is not None:
+                put(content, ("provider", name, "options", "baseURL"), start.address(route))
+        start.environment[_CONTENT] = orjson.dumps(content).decode()
+
+    return ready
+
+
+def _configured(setup: Setup) -> Iterator[tuple[str, str]]:
+    """Providers with an address, the weakest settings first."""
+    for settings in _settings(setup):
+        providers = settings.get("provider")
+        for name, provider in providers.items() if isinstance(providers, dict) else ():
+            options = provider.get("options") if isinstance(provider, dict) else None
+            url: Any = options.get("baseURL") if isinstance(options, dict) else None
+            if isinstance(url, str):
+                yield name, _VARIABLE.sub(lambda found: setup.environment.get(found[1], ""), url)
+
+
+def _settings(setup: Setup) -> Iterator[dict[str, Any]]:
+    folders: list[Path] = [setup.path("XDG_CONFIG_HOME", ".config") / "opencode"]
+    for name in _NAMES:
+        yield json_of(folders[0] / name)
+    if setup.environment.get("OPENCODE_CONFIG"):
+        yield json_of(setup.path("OPENCODE_CONFIG"))
+    project = [setup.folder, *setup.folder.parents]
+    root = next((n for n, folder in enumerate(project) if (folder / ".git").exists()), 0)
+    for folder in reversed(project[: root + 1]):
+        for name in _NAMES[1:]:
+            yield json_of(folder / name)
+            yield json_of(folder / ".opencode" / name)
+    if setup.environment.get("OPENCODE_CONFIG_DIR"):
+        for name in _NAMES[1:]:
+            yield json_of(setup.path("OPENCODE_CONFIG_DIR") / name)
+    yield json_of(setup.environment.get(_CONTENT, "{}"))
+
+
+_LOGIN: Final = "https://chatgpt.com/backend-api/codex"
+"""Where it goes with a login of ChatGPT's instead of a key."""
+_OPENAI: Final = "openai"
+_PROFILE: Final = ("-p", "--profile")
+_CONFIG: Final = ("-c", "--config")
+
+
+def codex(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Lead the provider that it is set to: `openai_base_url`, or the `base_url` of one of the user's own.
+
+    `OPENAI_BASE_URL`, which Codex 0.169 does not read, is taken for the user's word on where OpenAI's calls
+    go, as it is for every program; not with a login of ChatGPT's, which no other server takes.
+    """
+    home = setup.path("CODEX_HOME", ".codex")
+    settings = toml_of(home / "config.toml")
+    given = _given(arguments)
+    profile = _after(arguments, _PROFILE) or given.get("profile") or settings.get("profile")
+    chosen = _table(_table(settings, "profiles"), profile) | (
+        toml_of(home / f"{profile}.config.toml") if isinstance(profile, str) and "/" not in profile else {}
+    )
+    provider = (
+        given.get("model_provider")
+        or chosen.get("model_provider")
+        or settings.get("model_provider")
+        or _OPENAI
+    )
+    if not isinstance(provider, str):
+        return None
+    key = "openai_base_url" if provider == _OPENAI else f"model_providers.{provider}.base_url"
+    url = given.get(key)
+    if url is None and provider == _OPENAI:
+        url = chosen.get(key) or settings.get(key) or _usual(setup, json_of(home / "auth.json"))
+    elif url is None:
+        tables = (_table(one, "model_providers") for one in (chosen, settings))
+        url = next((found for table in tables if (found := _table(table, provider).get("base_url"))), None)
+    if isinstance(url, str) and url.startswith("$"):
+        return None  # a shell puts a variable there, which may be one of those that are led
+    route = setup.lead(f"Codex's {key}", url) if isinstance(url, str) else None
+    if route is None:
+        return None
+
+    def ready(start: Start) -> None:
+        quoted = orjson.dumps(start.address(route)).decode()
+        if key in given:
+            # Of two the last one counts, and that is the user's.
+            for word, following in pairwise(arguments):
+                if word in _CONFIG and following.partition("=")[0].strip() == key:
+                    start.replace(following, f"{key}={quoted}")
+        else:
+            start.argue("-c", f"{key}={quoted}")
+
+    return ready
+
+
+def _usual(setup: Setup, login: dict[str, Any]) -> str:
+    signed_in = isinstance(login.get("tokens"), dict) and not login.get("OPENAI_API_KEY")
+    if signed_in and not setup.environment.get("CODEX_API_KEY"):
+        return setup.given.get("openai", _LOGIN)
+    return setup.address("openai")
+
+
+def _given(arguments: Sequence[str]) -> dict[str, Any]:
+    """Settings among the arguments: `-c KEY=VALUE`, the value in TOML or a bare text."""
+    found: dict[str, Any] = {}
+    for word, following in pairwise(arguments):
+        if word in _CONFIG and "=" in following:
+            key, _, value = following.partition("=")
+            try:
+                found[key.strip()] = tomllib.loads(f"x = {value}")["x"]
+            except tomllib.TOMLDecodeError:
+                found[key.strip()] = value.strip()
+    return found
+
+
+def _after(arguments: Sequence[str], names: Sequence[str]) -> str | None:
+    return next((arguments[n + 1] for n, word in enumerate(arguments[:-1]) if word in names), None)
+
+
+def _table(value: Any, key: Any) -> dict[str, Any]:
+    found = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
+    return found if isinstance(found, dict) else {}
 
 
 def overlaid(start: Start, name: str, real: Path, files: Mapping[str, bytes]) -> Path:
@@ -367,8 +529,8 @@ _CRUSH: Final = (
 
 WAYS: Final[Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]] = {
     "Claude Code": claude,
-    "Codex": codex.prepare,
-    "opencode": opencode.prepare,
+    "Codex": codex,
+    "opencode": opencode,
     "pi": pi,
     "Copilot CLI": copilot,
     "Gemini CLI": gemini,

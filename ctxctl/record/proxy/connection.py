@@ -17,15 +17,22 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from ctxctl.record.proxy import messages
-from ctxctl.record.proxy.messages import Answer, Body, MalformedError, Request
-from ctxctl.record.proxy.rewriting import MisdirectedError, checked, own_answer, respelled, rewritten
+from ctxctl.record.proxy.messages import (
+    Answer,
+    Body,
+    MalformedError,
+    MisdirectedError,
+    Request,
+    checked,
+    own_answer,
+    respelled,
+    rewritten,
+)
 
 if TYPE_CHECKING:
     from ctxctl.record.proxy.copies import Copies, Copy
-    from ctxctl.record.proxy.messages import Request
-    from ctxctl.record.proxy.rewriting import Bases
-    from ctxctl.record.proxy.upstream_pool import Via
-    from ctxctl.record.proxy.upstreams import Upstream
+    from ctxctl.record.proxy.messages import Bases
+    from ctxctl.record.proxy.upstreams import Upstream, Via
 
 
 _AHEAD: Final = 1 << 20
@@ -109,7 +116,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is there."""
-        self.transport = cast(asyncio.Transport, transport)
+        self.transport = cast("asyncio.Transport", transport)
         self.listener.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
@@ -378,7 +385,7 @@ class Server(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is there."""
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = cast("asyncio.Transport", transport)
         if self._connection.listener.is_own(transport.get_extra_info("peername")):
             self._connection.looped()
             reset(self._transport)

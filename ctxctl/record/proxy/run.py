@@ -12,12 +12,11 @@ from ctxctl.labels import plural
 from ctxctl.record.clients import Setup, set_up
 from ctxctl.record.proxy import child
 from ctxctl.record.proxy.child import Child, Signals
+from ctxctl.record.proxy.copies import Scribe, Totals
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import Route, bases, routes
-from ctxctl.record.proxy.writer_client import Scribe, Totals
 
 if TYPE_CHECKING:
-    from ctxctl.record.clients import Setup
     from ctxctl.record.options import Options
 
 

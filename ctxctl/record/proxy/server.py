@@ -13,12 +13,12 @@ from ctxctl.errors import UsageError
 from ctxctl.record.guard import loopback, own_hosts
 from ctxctl.record.proxy.connection import Connection
 from ctxctl.record.proxy.copies import Copies
-from ctxctl.record.proxy.upstream_pool import Via, connect, trust, via_of
+from ctxctl.record.proxy.upstreams import Via, connect, trust, via_of
 
 if TYPE_CHECKING:
-    from ctxctl.record.proxy.messages import Request
-    from ctxctl.record.proxy.rewriting import Bases
+    from ctxctl.record.proxy.messages import Bases, Request
     from ctxctl.record.proxy.upstreams import Upstream
+
 
 _ADDRESSES: Final = ("127.0.0.1", "::1")
 

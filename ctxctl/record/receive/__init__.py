@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ctxctl.record.options import Options
+    from ctxctl.record.receive.otlp import Spans
     from ctxctl.record.receive.server import Door, Route
-    from ctxctl.record.receive.spans import Spans
     from ctxctl.record.recorder import Recorder
+
 
 _LOOK: Final = 0.25
 """Seconds between two looks at what has waited long enough."""
@@ -132,10 +133,9 @@ def _events(recorder: Recorder) -> dict[str, Route]:
 
 def _otlp(recorder: Recorder, routes: dict[str, Route], door: Door) -> Spans:
     from ctxctl.record.receive import otlp
-    from ctxctl.record.receive.replies import Reply, seconds
+    from ctxctl.record.receive.otlp import Spans
+    from ctxctl.record.receive.replies import Reply, WriteGuard, seconds
     from ctxctl.record.receive.server import Route
-    from ctxctl.record.receive.spans import Spans
-    from ctxctl.record.receive.write_guard import WriteGuard
 
     spans, guard = Spans(recorder), WriteGuard(recorder._core.journal)
 

@@ -15,8 +15,7 @@ from ctxctl.errors import CtxctlError
 from ctxctl.record.cleaning import Cleaner, LineBuffer
 from ctxctl.record.place import Place
 from ctxctl.record.queue import Entry
-from ctxctl.record.receive.replies import JSON, Reply, seconds, told
-from ctxctl.record.receive.write_guard import NotWrittenError, WriteGuard
+from ctxctl.record.receive.replies import JSON, NotWrittenError, Reply, WriteGuard, seconds, told
 from ctxctl.record.scopes import Scope, Step
 from ctxctl.trace.depth import deeper_than
 from ctxctl.trace.writer import TraceWriter

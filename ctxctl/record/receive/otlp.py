@@ -1,19 +1,41 @@
-"""OTLP over HTTP: export requests in, export responses out, in either encoding."""
+"""OTLP over HTTP: export requests in, export responses out, in either encoding.
+
+Spans and log records that arrive while a program runs, made into steps.
+
+An exporter sends a span when it has ended: children before their parents, log records by another way, each
+up to its own delay (5 seconds is usual).  What a call of a model belongs to is said around it: the agent, the
+session.  So what comes is held until its trace's outermost span has come and nothing more for a moment, or
+until it has waited for `HOLD` seconds.  Whatever of its trace comes later is put where its content says,
+without the names of agents, as the calls before it could not have them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from ctxctl.errors import UnavailableError
-from ctxctl.providers.spans.span import Span, spans
-from ctxctl.record.receive.replies import JSON, Reply
+from ctxctl.ingest.parts import string
+from ctxctl.ingest.run import Run
+from ctxctl.model import vocab
+from ctxctl.providers.dialects.exchanges import Exchange
+from ctxctl.providers.spans.chat_values import NOTHING
+from ctxctl.providers.spans.content import content
+from ctxctl.providers.spans.inferences import CollectedDialect, Inference, Inferences, request
+from ctxctl.providers.spans.span import ReadBeside, Span, spans
+from ctxctl.providers.spans.traces import Traces, is_agent, is_call, session_of
+from ctxctl.record.conversations import Conversations
+from ctxctl.record.receive.replies import JSON, Reply, WriteGuard
+from ctxctl.record.scopes import STEP_FAILED
 from ctxctl.trace.depth import deeper_than
 
 if TYPE_CHECKING:
-    from ctxctl.record.receive.spans import Spans
+    from ctxctl.record.recorder import Recorder
+
 
 Json = dict[str, Any]
 PROTOBUF: Final = "application/x-protobuf"
@@ -148,3 +170,279 @@ def _inside(values: list[Any], names: tuple[str, ...]) -> Iterator[Any]:
         for name in names if isinstance(value, dict) else ():
             if isinstance(value.get(name), list):
                 yield from value[name]
+
+
+_DIALECT: Final = CollectedDialect()
+
+
+class Steps:
+    """Writes calls in the order in which they come; not for several threads at once."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._core = recorder._core
+        self._conversations = Conversations(recorder)
+        self.count = 0
+
+    def lose(self, error: Exception) -> None:
+        """Count a call that could not be written, in the trace too."""
+        self._core.journal.lose(f"{type(error).__name__} in a span")
+
+    def add(self, call: Inference) -> None:
+        """One call: what it was asked, what it answered and billed.
+
+        Its event's time is that of the writing; when it began is in the usage's metadata.
+        """
+        name = self._core.name
+        thread = call.agent
+        if thread is None and not call.asked.messages:
+            thread = vocab.MAIN_THREAD
+        exchange = Exchange(
+            request=request(call.asked, call.model),
+            response=None,
+            line=0,
+            native_id=name(call.native_id),
+            session=name(call.session),
+            thread=name(thread),
+            turn=name(call.turn),
+            dialect=_DIALECT,
+            origin=call.origin,
+        )
+        asked = self._conversations.ask(exchange, _DIALECT)
+        self.count += 1
+        if call.usage:
+            usage = {**call.usage}
+            if call.time is not None:
+                metadata = usage.get("metadata")
+                usage["metadata"] = {
+                    **(metadata if isinstance(metadata, dict) else {}),
+                    "began_at": call.time,
+                }
+            if call.model is not None:
+                usage.setdefault("model", call.model)
+            self._core.record(vocab.USAGE_REPORTED, usage, asked.place)
+        if call.error is not None:
+            self._core.record(STEP_FAILED, {"error": call.error}, asked.place)
+        answer: dict[str, Any] | None = {"messages": call.answer} if call.answer else None
+        self._conversations.answered(asked, answer, cut=False)
+
+
+HOLD: Final = 6.0
+"""Seconds that a span waits at most."""
+SETTLE: Final = 1.0
+"""Seconds without news after which a trace whose outermost span has come is taken for whole."""
+MAX_HELD: Final = 64 << 20
+"""Bytes that wait; what has waited longest goes first."""
+_TRACES: Final = 4096
+"""Traces that are remembered after what was held of them went."""
+_IDS: Final = 20_000
+"""Spans of one trace that are."""
+
+
+class Spans:
+    """Holds what comes, and hands on what has waited long enough; not for several threads at once.
+
+    Args:
+        recorder: Where steps go.
+        clock: Seconds, for tests.
+    """
+
+    def __init__(self, recorder: Recorder, clock: Callable[[], float] = monotonic) -> None:
+        self._steps = Steps(recorder)
+        self._guard = WriteGuard(recorder._core.journal)
+        self._clock = clock
+        self._collected = Collected()
+        self._sorter = Traces(self._collected)
+        self._traces: OrderedDict[str, _Trace] = OrderedDict()
+        self._alone = 0
+        self.bytes = 0
+        """Held, about."""
+        self.others = 0
+        """Spans and log records that are no calls of a model."""
+        self.late = 0
+        """Those that came after what they tell of was written without them."""
+
+    @property
+    def calls(self) -> int:
+        """Calls of models written."""
+        return self._steps.count
+
+    def add(self, span: Span, size: int) -> None:
+        """What came; `size`: about how many bytes it is."""
+        if span.is_log and not _is_genai(span):
+            self.others += 1
+            return
+        if span.trace is None:
+            self._alone += 1
+            name = f"\x00{self._alone}"
+        else:
+            name = span.trace
+        trace = self._traces.get(name)
+        if trace is None:
+            trace = self._traces[name] = _Trace()
+        self._traces.move_to_end(name)
+        now = self._clock()
+        if not trace.add(span, size, now):
+            self.late += 1
+            return
+        self.bytes += size
+        while self.bytes > MAX_HELD:
+            self._release(self._waiting_longest())
+        self._forget()
+
+    def is_full(self) -> bool:
+        """Whether no more should be taken while the trace cannot be written."""
+        return self.bytes > MAX_HELD // 2
+
+    def due(self, *, everything: bool = False) -> None:
+        """Hand on what has waited long enough, or `everything`; it waits on while nothing can be written."""
+        if not everything and self._guard.wait():
+            return
+        now = self._clock()
+        for group in list(self._groups()):
+            if everything or all(t.is_settled(now) for t in group) or any(t.is_old(now) for t in group):
+                self._release(group)
+
+    def _groups(self) -> Iterator[list[_Trace]]:
+        """The traces that hold something: those of one session together, as their order counts."""
+        by_session: dict[str, list[_Trace]] = {}
+        for trace in self._traces.values():
+            if trace.spans and trace.session is None:
+                yield [trace]
+            elif trace.spans:
+                by_session.setdefault(trace.session or "", []).append(trace)
+        yield from by_session.values()
+
+    def _waiting_longest(self) -> list[_Trace]:
+        return [min((t for t in self._traces.values() if t.spans), key=lambda trace: trace.since)]
+
+    def _release(self, group: list[_Trace]) -> None:
+        taken: list[Span] = []
+        for trace in group:
+            self.bytes -= trace.size
+            taken += trace.taken()
+        for span in taken:
+            deque(self._sorter.add(span, 0), maxlen=0)
+        deque(self._sorter.flush(), maxlen=0)
+        self._sorter.forget()
+        found, self._collected.found = self._collected.found, []
+        self.others += max(0, sum(not span.is_log for span in taken) - len(found))
+        for call in found:
+            try:
+                self._steps.add(call)
+            except Exception as error:  # what one call holds must not cost the others
+                self._steps.lose(error)
+
+    def _forget(self) -> None:
+        while len(self._traces) > _TRACES:
+            idle = next((name for name, trace in self._traces.items() if not trace.spans), None)
+            if idle is None:
+                self._release(self._waiting_longest())
+            else:
+                del self._traces[idle]
+
+
+class Collected(Inferences):
+    """Calls in their order, not made into steps yet."""
+
+    def __init__(self) -> None:
+        super().__init__(Run("otel", lambda _: None))
+        self.found: list[Inference] = []
+
+    def add(self, call: Inference) -> None:
+        """The next call."""
+        self.found.append(call)
+
+
+class _Trace:
+    """What is held of one trace, and what is known of what went."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self.size = 0
+        self.since = 0.0
+        """When the first of `spans` came."""
+        self.session: str | None = None
+        self._news = 0.0
+        self._rooted = False
+        """Its outermost span has come."""
+        self._early = False
+        """Some of it went before that."""
+        self._ids: set[tuple[str | None, bool]] = set()
+        """Spans that are held or went, and log records' spans."""
+        self._gone: set[str] = set()
+        """Spans whose calls went."""
+        self._around: set[str] = set()
+        """Spans with such a call inside."""
+
+    def add(self, span: Span, size: int, now: float) -> bool:
+        """Hold it; False if it comes too late or twice."""
+        if span.id is not None:
+            if span.id in self._gone or (not span.is_log and (span.id, False) in self._ids):
+                return False
+            if len(self._ids) < _IDS:
+                self._ids.add((span.id, span.is_log))
+        if not self.spans:
+            self.since = now
+        self._news = now
+        self.spans.append(span)
+        self.size += size
+        if not span.is_log and not (span.parent or "").strip("0"):
+            self._rooted = True
+        if self.session is None and not self._early:
+            self.session = session_of(span)
+        return True
+
+    def is_old(self, now: float) -> bool:
+        """Whether something has waited for as long as may be."""
+        return now - self.since >= HOLD
+
+    def is_settled(self, now: float) -> bool:
+        """Whether nothing more is to be expected."""
+        if not self._rooted or now - self._news < SETTLE:
+            return False
+        logged = {span.id for span in self.spans if span.is_log}
+        spanned = {span.id for span in self.spans if not span.is_log}
+        # A call without its texts may have them in a log record that is on its way, or the other way round.
+        calls = (span for span in self.spans if not span.is_log and is_call(span))
+        lacking = any(span.id not in logged and not content(span).asked.messages for span in calls)
+        return logged <= spanned and not lacking
+
+    def taken(self) -> list[Span]:
+        """What was held; it is the caller's."""
+        spans, self.spans, self.size = self.spans, [], 0
+        self._early = self._early or not self._rooted
+        parents = {span.id: span.parent for span in spans if span.id is not None and not span.is_log}
+        for name in [name for name in parents if name in self._around]:
+            self._mark(parents[name], parents)
+        before = frozenset(self._around)
+        made = []
+        for span in spans:
+            if self._early and not span.is_log and is_agent(span):
+                continue
+            if self.session is not None and session_of(span) is None:
+                span.attributes = {**span.attributes, "gen_ai.conversation.id": self.session}
+            if span.is_log or is_call(span):
+                self._note(span, parents)
+            if span.id in before and not span.is_log:
+                span.given = ReadBeside("other", NOTHING, [], None)  # the call inside went before it
+            made.append(span)
+        return made
+
+    def _note(self, call: Span, parents: dict[str, str | None]) -> None:
+        """Remember a call that goes, and what is around it."""
+        if len(self._gone) + len(self._around) > _IDS:
+            self._gone.clear()
+            self._around.clear()
+        if call.id is not None:
+            self._gone.add(call.id)
+            self._mark(parents.get(call.id, call.parent), parents)
+
+    def _mark(self, name: str | None, parents: dict[str, str | None]) -> None:
+        while name is not None and name not in self._around:
+            self._around.add(name)
+            name = parents.get(name)
+
+
+def _is_genai(log: Span) -> bool:
+    name = log.name or string(log.attributes.get("event.name")) or ""
+    return name.startswith("gen_ai.")

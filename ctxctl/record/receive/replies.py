@@ -1,11 +1,21 @@
-"""Answers of the receivers."""
+"""Answers of the receivers.
+
+Refuses what cannot be written for now: its sender keeps it, so nothing of it counts as lost.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
+
+if TYPE_CHECKING:
+    from ctxctl.record.journal import Journal
+
 
 JSON = "application/json"
 
@@ -28,3 +38,48 @@ def told(status: int, why: str, *, wait: float | None = None, **more: Any) -> Re
 def seconds(wait: float | None) -> int | None:
     """As `Retry-After` has it: whole seconds, at least one."""
     return None if wait is None else max(1, math.ceil(wait))
+
+
+class NotWrittenError(Exception):
+    """The trace cannot be written to for now; the text says why."""
+
+
+class WriteGuard:
+    """Undoes what the recorder counts as lost while the sender still holds it.
+
+    Nobody else may use the recorder meanwhile: what it counts then would be undone too.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def wait(self) -> float:
+        """Seconds until it is worth trying again; 0: now."""
+        return max(0.0, self._journal._retry_at - monotonic())
+
+    @property
+    def why(self) -> str:
+        """What the last write failed of."""
+        return self._journal._reason or "the trace cannot be written to"
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Raise NotWrittenError if what is recorded inside was dropped, and count it as if it had never come.
+
+        Without trying where that makes no sense yet.
+        """
+        journal = self._journal
+        if self.wait():
+            raise NotWrittenError(self.why)
+        dropped, errors = journal.dropped, dict(journal.errors)
+        lost, span, missed, seq = (
+            dict(journal._lost),
+            list(journal._lost_range),
+            list(journal._missed),
+            journal._seq,
+        )
+        yield
+        if journal.dropped > dropped:
+            journal.dropped, journal.errors = dropped, errors
+            journal._lost, journal._lost_range, journal._missed, journal._seq = lost, span, missed, seq
+            raise NotWrittenError(self.why)

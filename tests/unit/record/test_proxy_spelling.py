@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxctl.record.proxy.rewriting import spelled
+from ctxctl.record.proxy.messages import spelled
 from ctxctl.record.proxy.upstreams import bases, routes
 
 ALL = {"openai": b"/v1", "anthropic": b"", "gemini": b""}

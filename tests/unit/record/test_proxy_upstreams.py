@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxctl.errors import UsageError
-from ctxctl.record.proxy.upstream_pool import via_of
-from ctxctl.record.proxy.upstreams import Upstream, parsed, pointed, routes
+from ctxctl.record.proxy.upstreams import Upstream, parsed, pointed, routes, via_of
 
 OPENAI = Upstream("https", "api.openai.com", 443)
 

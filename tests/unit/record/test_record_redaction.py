@@ -18,7 +18,7 @@ from record_help import SECRET, data, events, types
 
 from ctxctl import Recorder
 from ctxctl.errors import UsageError
-from ctxctl.record import keys
+from ctxctl.record import rules
 from ctxctl.record.redact import Found, Redactor, stubs_in
 from ctxctl.record.rules import RULES, Rule
 
@@ -306,18 +306,18 @@ def test_it_is_off_only_where_that_is_said(tmp_path: Path) -> None:
 
 def test_the_key_is_this_users_alone_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CTXCTL_STATE_DIR", str(tmp_path / "state"))
-    key = keys.user_key()
+    key = rules.user_key()
     path = tmp_path / "state" / "redaction.key"
-    assert (keys.user_key(), len(key), path.stat().st_mode & 0o777) == (key, 32, 0o600)
+    assert (rules.user_key(), len(key), path.stat().st_mode & 0o777) == (key, 32, 0o600)
     assert sorted(os.listdir(path.parent)) == ["redaction.key"]
     path.chmod(0o644)
-    assert keys.user_key() != key  # others may have read it
+    assert rules.user_key() != key  # others may have read it
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere").write_bytes(key)
-    assert keys.user_key() != key
+    assert rules.user_key() != key
     monkeypatch.setenv("CTXCTL_STATE_DIR", "/proc/nowhere")
-    assert len(keys.user_key()) == 32
+    assert len(rules.user_key()) == 32
 
 
 def test_the_finder_gives_the_same_where_the_package_changed_inside() -> None:
