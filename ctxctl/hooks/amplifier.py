@@ -18,7 +18,7 @@ from ctxctl.record.calls import guarded
 from ctxctl.record.place import Place
 from ctxctl.record.recorder import Recorder
 from ctxctl.record.scopes import Scope, Step, Turn
-from ctxctl.record.wrappers import RecordedManager, like
+from ctxctl.record.wrappers import RecordedManager, with_methods_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,9 +92,9 @@ class SessionEvents:
 
     def acted(self) -> tuple[dict[str, Any], ...]:
         """The records of the compactions that a view results from; each view asks for them once."""
-        from ctxctl.record.views import Reading
+        from ctxctl.record.amplifier_views import ViewReader
 
-        self.views = self.views or Reading()
+        self.views = self.views or ViewReader()
         self._shown, self._waiting = tuple(self._waiting), []
         return tuple(dict(one) for one in self._shown)
 
@@ -134,15 +134,15 @@ class SessionEvents:
             if self._step is None and self._view is not None:
                 self._step = Step(self._recorder, self._view, _text(data, "model"))
             return
-        from ctxctl.record.bodies import Sent, dialect_of
-        from ctxctl.record.views import Reading
+        from ctxctl.record.amplifier_views import ViewReader
+        from ctxctl.record.bodies import SentRequest, dialect_of
 
         self.raw = True
-        self._bodies = self._bodies or Reading()
+        self._bodies = self._bodies or ViewReader()
         body, place = dict(raw), self._recorder._step_place(self.place(), None)
         step = self._step = Step(self._recorder, place, _text(data, "model") or _text(raw, "model"))
         step._dialect = dialect_of(None, body, None)
-        sent = Sent(
+        sent = SentRequest(
             body, step._dialect, place.step or "", place.turn, step.model,
             self._core.name(_text(data, "request_id")), acted=self._shown, reader=self._bodies,
         )  # fmt: skip
@@ -272,7 +272,7 @@ class _Session:
         manager = coordinator.get("context")
         if manager is None or isinstance(manager, RecordedManager):
             return
-        views = like(_Views, type(manager))(self.recorder, manager, None)
+        views = with_methods_of(_Views, type(manager))(self.recorder, manager, None)
         views._events = self.events
         self.events.raw = _tells_bodies(coordinator.config)
         await coordinator.mount("context", views)

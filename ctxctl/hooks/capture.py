@@ -35,7 +35,7 @@ Watchers = Callable[[], "tuple[Exchanges, ...]"]
 """Who is to be told of the next request."""
 
 
-class Kinds(NamedTuple):
+class TransportClasses(NamedTuple):
     """The classes that stand in front, for one module."""
 
     sync: type[Any]
@@ -43,7 +43,7 @@ class Kinds(NamedTuple):
     both: type[Any]
 
 
-class _Front:
+class _WatchedTransport:
     """A transport that tells of what goes through another one."""
 
     def __init__(self, inner: Any, watchers: Watchers) -> None:
@@ -54,9 +54,9 @@ class _Front:
         return getattr(self._ctxctl_inner, name)
 
 
-def in_front_of(transport: Any, watchers: Watchers) -> Any:
+def watched_transport(transport: Any, watchers: Watchers) -> Any:
     """The transport with a front, or itself if it is of none of the modules or has one."""
-    if isinstance(transport, _Front):
+    if isinstance(transport, _WatchedTransport):
         return transport
     for module in _loaded():
         kinds = _kinds(module)
@@ -87,7 +87,7 @@ def _streams(module: ModuleType) -> tuple[type[_Tee], type[_Tee]]:
                     yield chunk
                 done = True
             except BaseException as error:
-                self._end(how(error))
+                self._end(end_reason(error))
                 raise
             finally:
                 if done:
@@ -106,7 +106,7 @@ def _streams(module: ModuleType) -> tuple[type[_Tee], type[_Tee]]:
                     self._data(chunk)
                     yield chunk
             except BaseException as error:
-                self._end(how(error))
+                self._end(end_reason(error))
                 raise
             self._end("complete")
 
@@ -120,20 +120,20 @@ def _streams(module: ModuleType) -> tuple[type[_Tee], type[_Tee]]:
 
 
 @cache
-def _kinds(module: ModuleType) -> Kinds:
+def _kinds(module: ModuleType) -> TransportClasses:
     """Transports of this module."""
     sync_stream, async_stream = _streams(module)
 
-    class SyncTransport(_Front, module.BaseTransport):  # type: ignore[name-defined,misc]
+    class SyncTransport(_WatchedTransport, module.BaseTransport):  # type: ignore[name-defined,misc]
         def handle_request(self, request: Any) -> Any:
-            exchanges = begun(request, self._ctxctl_watchers)
+            exchanges = begin_exchanges(request, self._ctxctl_watchers)
             if not exchanges:
                 return self._ctxctl_inner.handle_request(request)
             token = _inside.set(True)
             try:
                 response = self._ctxctl_inner.handle_request(request)
             except BaseException as error:
-                _end_all(exchanges, how(error))
+                _end_all(exchanges, end_reason(error))
                 raise
             finally:
                 _inside.reset(token)
@@ -142,16 +142,16 @@ def _kinds(module: ModuleType) -> Kinds:
         def close(self) -> None:
             self._ctxctl_inner.close()
 
-    class AsyncTransport(_Front, module.AsyncBaseTransport):  # type: ignore[name-defined,misc]
+    class AsyncTransport(_WatchedTransport, module.AsyncBaseTransport):  # type: ignore[name-defined,misc]
         async def handle_async_request(self, request: Any) -> Any:
-            exchanges = begun(request, self._ctxctl_watchers)
+            exchanges = begin_exchanges(request, self._ctxctl_watchers)
             if not exchanges:
                 return await self._ctxctl_inner.handle_async_request(request)
             token = _inside.set(True)
             try:
                 response = await self._ctxctl_inner.handle_async_request(request)
             except BaseException as error:
-                _end_all(exchanges, how(error))
+                _end_all(exchanges, end_reason(error))
                 raise
             finally:
                 _inside.reset(token)
@@ -163,7 +163,7 @@ def _kinds(module: ModuleType) -> Kinds:
     class BothTransport(SyncTransport, AsyncTransport):
         """Of a mock, mostly."""
 
-    return Kinds(SyncTransport, AsyncTransport, BothTransport)
+    return TransportClasses(SyncTransport, AsyncTransport, BothTransport)
 
 
 class _Tee:
@@ -186,7 +186,7 @@ class _Tee:
         return getattr(self._inner, name)
 
 
-def begun(request: Any, watchers: Watchers) -> list[Exchange]:
+def begin_exchanges(request: Any, watchers: Watchers) -> list[Exchange]:
     """The exchanges that a request begins; never raises."""
     if _inside.get():
         return []
@@ -230,7 +230,7 @@ def _end_all(exchanges: list[Exchange], how: str) -> None:
         exchange.end(how)
 
 
-def how(error: BaseException) -> str:
+def end_reason(error: BaseException) -> str:
     """How an exchange ended that an error ended."""
     if not isinstance(error, Exception):
         return "client_gone"  # cancelled, interrupted, or no longer read
@@ -307,13 +307,13 @@ def recorded(client: Client, to: str | os.PathLike[str] | Recorder, **options: A
     inner = getattr(client, "_transport", None)
     recorder = to if isinstance(to, Recorder) else Recorder(to, **options)
     exchanges = (Exchanges(recorder),)
-    front = in_front_of(inner, lambda: exchanges)
+    front = watched_transport(inner, lambda: exchanges)
     if front is inner:
         raise TypeError("a client of httpx or httpx2 that is not recorded yet is needed")
     mounts = getattr(client, "_mounts", {})
     for pattern, transport in list(mounts.items()):
         if transport is not None:
-            mounts[pattern] = in_front_of(transport, lambda: exchanges)
+            mounts[pattern] = watched_transport(transport, lambda: exchanges)
     client._transport = front  # type: ignore[attr-defined]
     return client
 
@@ -361,7 +361,7 @@ def _choosing(plain: Any) -> Any:
     def chosen(self: Any, *args: Any, **kwargs: Any) -> Any:
         transport = plain(self, *args, **kwargs)
         try:
-            return in_front_of(transport, _watchers) if _active else transport
+            return watched_transport(transport, _watchers) if _active else transport
         except Exception:
             return transport
 

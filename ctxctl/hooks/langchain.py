@@ -12,12 +12,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
 
-from ctxctl.hooks.running import Call, Document, Run, retrieved
+from ctxctl.hooks.running import AgentRun, ConvertedBody, Document, ModelCall, record_retrieval
 from ctxctl.model.billed import fields_of
 from ctxctl.record.calls import guarded
 
@@ -44,16 +44,9 @@ _RESPONSES: Final = ("reasoning", "include", "truncation", "context_management",
 """Arguments of `ChatOpenAI` that make it use the Responses API."""
 
 
-class Body(NamedTuple):
-    """A request as it would go out."""
-
-    body: Json
-    dialect: str
-    by: str
-    """What converted it."""
-
-
-def body_of(messages: list[BaseMessage], params: Mapping[str, Any], given: Mapping[str, Any]) -> Body:
+def body_of(
+    messages: list[BaseMessage], params: Mapping[str, Any], given: Mapping[str, Any]
+) -> ConvertedBody:
     """The request that a model makes of messages.
 
     Args:
@@ -72,13 +65,13 @@ def body_of(messages: list[BaseMessage], params: Mapping[str, Any], given: Mappi
     return _chat(messages, fields)
 
 
-def _chat(messages: list[BaseMessage], fields: Json) -> Body:
+def _chat(messages: list[BaseMessage], fields: Json) -> ConvertedBody:
     from langchain_core.utils.function_calling import convert_to_openai_tool
 
     tools = fields.get("tools")
     if isinstance(tools, list):
         fields = {**fields, "tools": [_tool(convert_to_openai_tool, one) for one in tools]}
-    return Body({"messages": convert_to_openai_messages(messages), **fields}, "openai-chat", _PUBLIC)
+    return ConvertedBody({"messages": convert_to_openai_messages(messages), **fields}, "openai-chat", _PUBLIC)
 
 
 def _tool(convert: Any, definition: Any) -> Any:
@@ -90,7 +83,7 @@ def _tool(convert: Any, definition: Any) -> Any:
 
 def _openai(
     messages: list[BaseMessage], fields: Json, params: Mapping[str, Any], given: Mapping[str, Any]
-) -> Body:
+) -> ConvertedBody:
     from langchain_openai.chat_models import base
 
     asked = given.get("use_responses_api")
@@ -105,7 +98,7 @@ def _openai(
         )
     if asked:
         sent = base._construct_responses_api_payload(messages, dict(fields))
-        return Body(sent, "openai-responses", "langchain_openai")
+        return ConvertedBody(sent, "openai-responses", "langchain_openai")
     older = [
         base._convert_from_v1_to_chat_completions(one) if isinstance(one, AIMessage) else one
         for one in messages
@@ -113,17 +106,17 @@ def _openai(
     made = [base._convert_message_to_dict(one) for one in older]
     if model[:1] == "o" and model[1:2].isdigit():
         made = [{**one, "role": "developer"} if one["role"] == "system" else one for one in made]
-    return Body({"messages": made, **fields}, "openai-chat", "langchain_openai")
+    return ConvertedBody({"messages": made, **fields}, "openai-chat", "langchain_openai")
 
 
 def _anthropic(
     messages: list[BaseMessage], fields: Json, params: Mapping[str, Any], given: Mapping[str, Any]
-) -> Body:
+) -> ConvertedBody:
     from langchain_anthropic.chat_models import _format_messages
 
     system, made = _format_messages(messages, model=fields.get("model"))
     head = {"system": system} if system else {}
-    return Body({**head, "messages": made, **fields}, "anthropic", "langchain_anthropic")
+    return ConvertedBody({**head, "messages": made, **fields}, "anthropic", "langchain_anthropic")
 
 
 _CONVERTERS: Final = (("openai", _openai), ("azure-openai", _openai), ("anthropic-chat", _anthropic))
@@ -217,10 +210,10 @@ class _Node:
         self.is_step = is_step
         """A node of a graph."""
         self.is_tool = is_tool
-        self.run: Run | None = None
+        self.run: AgentRun | None = None
         """Of the outermost one."""
-        self.call: Call | None = None
-        self.dialect = ""
+        self.call: ModelCall | None = None
+        self.dialect: str | None = None
         self.query = ""
 
 
@@ -246,7 +239,7 @@ class ContextHandler(BaseCallbackHandler):
         self._recorder = recorder
         self._lock = threading.Lock()
         self._nodes: OrderedDict[UUID, _Node] = OrderedDict()
-        self._loose: OrderedDict[str, Run] = OrderedDict()
+        self._loose: OrderedDict[str, AgentRun] = OrderedDict()
         self._first: OrderedDict[tuple[str, ...], str] = OrderedDict()
         """The node that asks models first, by session and graph."""
 
@@ -352,7 +345,7 @@ class ContextHandler(BaseCallbackHandler):
             finally:
                 node.call.done()
 
-    def _answered(self, node: _Node, call: Call, response: LLMResult) -> None:
+    def _answered(self, node: _Node, call: ModelCall, response: LLMResult) -> None:
         given = [one for batch in response.generations[:1] for one in batch]
         if not given or call.names_only:
             return
@@ -387,7 +380,7 @@ class ContextHandler(BaseCallbackHandler):
             return
         thread, _graph_node = self._thread(node, "")
         found = [_document(one) for one in documents]
-        retrieved(self._run(node, {}).place(thread), node.query, found, name=node.name)
+        record_retrieval(self._run(node, {}).place(thread), node.query, found, name=node.name)
         self._end(run_id)
 
     @guarded
@@ -413,7 +406,7 @@ class ContextHandler(BaseCallbackHandler):
             and not node.query
         ):
             session, root = self._names(metadata)
-            node.run = Run(self._recorder, session, root=root)
+            node.run = AgentRun(self._recorder, session, root=root)
 
     def _end(self, run_id: UUID) -> None:
         node = self._taken(run_id)
@@ -433,19 +426,19 @@ class ContextHandler(BaseCallbackHandler):
             above = one.parent
         return found
 
-    def _run(self, node: _Node, metadata: Mapping[str, Any]) -> Run:
+    def _run(self, node: _Node, metadata: Mapping[str, Any]) -> AgentRun:
         for one in self._ancestors(node):
             if one.run is not None:
                 return one.run
         session, root = self._names(metadata)
         where = self._recorder._where()
         if where.turn is not None:
-            return Run(self._recorder, session, root=root)
+            return AgentRun(self._recorder, session, root=root)
         key = f"{session}\x00{root}"
         with self._lock:
             found = self._loose.get(key)
             if found is None:
-                found = self._loose[key] = Run(self._recorder, session, root=root, loose=True)
+                found = self._loose[key] = AgentRun(self._recorder, session, root=root, loose=True)
                 if len(self._loose) > _KEPT:
                     self._loose.popitem(last=False)
             return found

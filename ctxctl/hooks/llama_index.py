@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
@@ -26,7 +26,7 @@ from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
 from llama_index.core.llms import ChatMessage
 from pydantic import PrivateAttr
 
-from ctxctl.hooks.running import Call, Document, Run, retrieved
+from ctxctl.hooks.running import AgentRun, ConvertedBody, Document, ModelCall, record_retrieval
 from ctxctl.record.calls import guarded
 
 if TYPE_CHECKING:
@@ -45,16 +45,9 @@ _SENT: Final = (
 """What of the call's arguments is kept beside the messages."""
 
 
-class Body(NamedTuple):
-    """A request as it would go out."""
-
-    body: Json
-    dialect: str
-    by: str
-    """What converted it."""
-
-
-def body_of(messages: Sequence[ChatMessage], given: Mapping[str, Any], model: Mapping[str, Any]) -> Body:
+def body_of(
+    messages: Sequence[ChatMessage], given: Mapping[str, Any], model: Mapping[str, Any]
+) -> ConvertedBody:
     """The request that a model makes of messages.
 
     Args:
@@ -73,7 +66,7 @@ def body_of(messages: Sequence[ChatMessage], given: Mapping[str, Any], model: Ma
         return _openai(messages, fields, responses="openai_responses" in kind)
     except Exception:  # the provider's package is not there, or another than is known
         made = [_message(one) for one in messages]
-        return Body({"messages": made, **fields}, "openai-chat", "ctxctl")
+        return ConvertedBody({"messages": made, **fields}, "openai-chat", "ctxctl")
 
 
 def model_name(model: Mapping[str, Any]) -> str | None:
@@ -81,24 +74,24 @@ def model_name(model: Mapping[str, Any]) -> str | None:
     return next((model[n] for n in ("model_name", "model") if isinstance(model.get(n), str)), None)
 
 
-def _openai(messages: Sequence[ChatMessage], fields: Json, *, responses: bool) -> Body:
+def _openai(messages: Sequence[ChatMessage], fields: Json, *, responses: bool) -> ConvertedBody:
     from llama_index.llms.openai.utils import to_openai_message_dicts
 
     by = "llama_index.llms.openai.utils.to_openai_message_dicts"
     if responses:
         made = to_openai_message_dicts(messages, model=fields.get("model"), is_responses_api=True)
-        return Body({"input": made, **fields}, "openai-responses", by)
+        return ConvertedBody({"input": made, **fields}, "openai-responses", by)
     made = to_openai_message_dicts(messages, model=fields.get("model"))
-    return Body({"messages": made, **fields}, "openai-chat", by)
+    return ConvertedBody({"messages": made, **fields}, "openai-chat", by)
 
 
-def _anthropic(messages: Sequence[ChatMessage], fields: Json) -> Body:
+def _anthropic(messages: Sequence[ChatMessage], fields: Json) -> ConvertedBody:
     from llama_index.llms.anthropic.utils import messages_to_anthropic_messages
 
     made, system = messages_to_anthropic_messages(messages)
     head = {"system": system} if system else {}
     by = "llama_index.llms.anthropic.utils.messages_to_anthropic_messages"
-    return Body({**head, "messages": made, **fields}, "anthropic", by)
+    return ConvertedBody({**head, "messages": made, **fields}, "anthropic", by)
 
 
 def _message(message: ChatMessage) -> Json:
@@ -148,11 +141,11 @@ class Recording:
         self._recorder = recorder
         self._lock = threading.Lock()
         self._spans: OrderedDict[str, _Span] = OrderedDict()
-        self._runs: OrderedDict[str, Run] = OrderedDict()
-        self._calls: OrderedDict[str, Call] = OrderedDict()
+        self._runs: OrderedDict[str, AgentRun] = OrderedDict()
+        self._calls: OrderedDict[str, ModelCall] = OrderedDict()
         self._ranked: OrderedDict[str, ReRankStartEvent] = OrderedDict()
         self._first: dict[str, str] = {}
-        self._loose = Run(recorder, root=recorder._thread, loose=True)
+        self._loose = AgentRun(recorder, root=recorder._thread, loose=True)
         self._handlers = (_Events(), _Tree())
         for handler in self._handlers:
             handler._to = self
@@ -210,7 +203,9 @@ class Recording:
         elif isinstance(event, ExceptionEvent):
             self._failed(span, event.exception)
         elif isinstance(event, RetrievalEndEvent):
-            retrieved(self._place(span), _query(event.str_or_query_bundle), map(_document, event.nodes))
+            record_retrieval(
+                self._place(span), _query(event.str_or_query_bundle), map(_document, event.nodes)
+            )
         elif isinstance(event, ReRankStartEvent):
             with self._lock:
                 self._keep(self._ranked, span, event)
@@ -218,7 +213,7 @@ class Recording:
             asked = self._ranked.get(span)
             if asked is not None:
                 before = [_document(one) for one in asked.nodes]
-                retrieved(self._place(span), _query(asked.query), map(_document, event.nodes),
+                record_retrieval(self._place(span), _query(asked.query), map(_document, event.nodes),
                           name=asked.model_name, candidates=before)  # fmt: skip
 
     def _asked(
@@ -259,14 +254,14 @@ class Recording:
     def _place(self, span: str) -> Any:
         return self._run(span)[0].place()
 
-    def _run(self, span: str, *, is_model: bool = False) -> tuple[Run, str | None]:
+    def _run(self, span: str, *, is_model: bool = False) -> tuple[AgentRun, str | None]:
         with self._lock:
             known = self._spans.get(span)
             if known is None or (is_model and known.root == span):
                 return self._loose, None  # nothing is around it
             run = self._runs.get(known.root)
             if run is None:
-                run = Run(self._recorder, root=self._recorder._thread)
+                run = AgentRun(self._recorder, root=self._recorder._thread)
                 self._keep(self._runs, known.root, run)
                 self._first.pop(known.root, None)
             if known.agent is None:

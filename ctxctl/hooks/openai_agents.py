@@ -18,7 +18,7 @@ from agents.models.openai_responses import Converter
 from agents.tracing import TracingProcessor, get_current_span, get_current_trace
 from agents.tracing.span_data import AgentSpanData, GenerationSpanData, ResponseSpanData, TaskSpanData
 
-from ctxctl.hooks.running import Call, Run
+from ctxctl.hooks.running import AgentRun, ConvertedBody, ModelCall
 from ctxctl.record.calls import guarded
 
 if TYPE_CHECKING:
@@ -32,15 +32,6 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-class Body(NamedTuple):
-    """A request as it would go out."""
-
-    body: Json
-    dialect: str
-    by: str
-    """What converted it."""
-
-
 def body_of(
     agent: Agent[Any],
     prompt: str | None,
@@ -48,7 +39,7 @@ def body_of(
     model: str | None,
     tools: list[str] | None,
     handoffs: list[str] | None,
-) -> Body:
+) -> ConvertedBody:
     """The request of an agent.
 
     Args:
@@ -70,12 +61,12 @@ def body_of(
         made = [ChatConverter.tool_to_openai(one) for one in chosen]
         made += [ChatConverter.convert_handoff_tool(one) for one in given]
         body = {**named, "messages": messages, **({"tools": made} if made else {})}
-        return Body(body, "openai-chat", "agents.models.chatcmpl_converter.Converter")
+        return ConvertedBody(body, "openai-chat", "agents.models.chatcmpl_converter.Converter")
     body = {**named, "input": ItemHelpers.input_to_new_input_list(items)}
     if prompt is not None:
         body["instructions"] = prompt
     body["tools"] = list(Converter.convert_tools(chosen, given, allow_opaque_tool_search_surface=True).tools)
-    return Body(body, "openai-responses", "agents.models.openai_responses.Converter")
+    return ConvertedBody(body, "openai-responses", "agents.models.openai_responses.Converter")
 
 
 def _tools(agent: Agent[Any]) -> list[Any]:
@@ -129,7 +120,7 @@ _STATUS: Final = re.compile(r"Error code: ([0-9]{3})\b")
 class _Part(NamedTuple):
     """One call of the runner: the user's, or that of an agent which is another one's tool."""
 
-    run: Run
+    run: AgentRun
     first: str
     """The agent that it began with."""
     prefix: str | None
@@ -159,7 +150,7 @@ class ContextHooks(RunHooks[Any]):
     def __init__(self, recorder: Recorder) -> None:
         self._core = recorder._core
         self._recorder = recorder
-        self._calls: weakref.WeakValueDictionary[int, Call] = weakref.WeakValueDictionary()
+        self._calls: weakref.WeakValueDictionary[int, ModelCall] = weakref.WeakValueDictionary()
         _spans.attend()
 
     async def on_llm_start(self, context: RunContextWrapper[Any], agent: Agent[Any],
@@ -198,7 +189,7 @@ class ContextHooks(RunHooks[Any]):
     @guarded
     def _answered(self, context: Any, response: ModelResponse) -> None:
         call = context.__dict__.pop("_ctxctl_call", None)
-        if not isinstance(call, Call):
+        if not isinstance(call, ModelCall):
             return
         try:
             if not call.names_only:
@@ -233,11 +224,11 @@ class ContextHooks(RunHooks[Any]):
             _spans.parts[task] = part
         return part
 
-    def _new(self) -> Run:
+    def _new(self) -> AgentRun:
         trace = get_current_trace()
         group = getattr(trace, "group_id", None)
         session = group if isinstance(group, str) and self._recorder._given is None else None
-        return Run(self._recorder, session, root=self._recorder._thread)
+        return AgentRun(self._recorder, session, root=self._recorder._thread)
 
 
 class _Spans(TracingProcessor):
@@ -246,7 +237,7 @@ class _Spans(TracingProcessor):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[str, Span[Any]] = {}
-        self._expected: dict[str, Call] = {}
+        self._expected: dict[str, ModelCall] = {}
         self._attending = False
         self.parts: dict[str, _Part] = {}
         """By the id of their task's span."""
@@ -258,7 +249,7 @@ class _Spans(TracingProcessor):
                 self._attending = True
                 add_trace_processor(self)
 
-    def expect(self, parent: str, call: Call) -> None:
+    def expect(self, parent: str, call: ModelCall) -> None:
         """The next request below a span is this one."""
         with self._lock:
             if parent in self._open:

@@ -15,7 +15,7 @@ from pydantic_ai import messages as parts
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models.wrapper import WrapperModel
 
-from ctxctl.hooks.running import Call, Run
+from ctxctl.hooks.running import AgentRun, ConvertedBody, ModelCall
 from ctxctl.record.calls import guarded
 
 if TYPE_CHECKING:
@@ -35,21 +35,12 @@ _NOT_IN_BATCHES: Final = ("timeout", "max_retries", "extra_headers", "openai_bac
 """Settings that are not in a body and that a batch has no place for."""
 
 
-class Body(NamedTuple):
-    """A request as it would go out."""
-
-    body: Json
-    dialect: str | None
-    by: str
-    """What converted it."""
-
-
 async def body_of(
     model: Model[Any],
     messages: list[parts.ModelMessage],
     settings: ModelSettings | None,
     params: ModelRequestParameters,
-) -> Body:
+) -> ConvertedBody:
     """The request that a model makes of messages that are prepared for it.
 
     Models with a batch interface give the very body.  For others it is put together here, as OpenAI's chat
@@ -67,10 +58,10 @@ async def body_of(
                     model_request_parameters=params,
                 )
             )  # fmt: skip
-            return Body(orjson.loads(made.body), None, "pydantic_ai.models.Model.batch_encode")
+            return ConvertedBody(orjson.loads(made.body), None, "pydantic_ai.models.Model.batch_encode")
         except Exception:  # it has none, or none for such a request
             pass
-    return Body(_chat(model, messages, settings, params), "openai-chat", "ctxctl")
+    return ConvertedBody(_chat(model, messages, settings, params), "openai-chat", "ctxctl")
 
 
 def _contents(messages: Iterable[parts.ModelMessage]) -> Iterator[Any]:
@@ -215,7 +206,7 @@ def counts_of(usage: Any) -> Json:
 class _Running(NamedTuple):
     """An agent's run that is under way here."""
 
-    run: Run
+    run: AgentRun
     thread: str | None
     agent: str | None
 
@@ -271,7 +262,7 @@ class RecordContext(AbstractCapability[Any]):
         if outer is not None and outer.run.recorder is self._recorder:
             return _Running(outer.run, "/".join(filter(None, (outer.thread, name or "agent"))), name)
         session = ctx.conversation_id if self._recorder._given is None else None
-        return _Running(Run(self._recorder, session, root=self._recorder._thread), None, name)
+        return _Running(AgentRun(self._recorder, session, root=self._recorder._thread), None, name)
 
 
 class _Recorded(WrapperModel):
@@ -320,9 +311,9 @@ class _Recorded(WrapperModel):
 
     async def _begin(
         self, messages: list[ModelMessage], settings: ModelSettings | None, params: ModelRequestParameters
-    ) -> Call | _NoCall:
+    ) -> ModelCall | _NoCall:
         call = self._call()
-        if not isinstance(call, Call) or call.names_only:
+        if not isinstance(call, ModelCall) or call.names_only:
             return call or _NoCall()
         try:
             made = await body_of(self.wrapped, messages, settings, params)
@@ -338,9 +329,9 @@ class _Recorded(WrapperModel):
         return call
 
     @guarded
-    def _call(self) -> Call:
+    def _call(self) -> ModelCall:
         here = _running.get()
-        run = here.run if here is not None else Run(self._recorder, loose=True)
+        run = here.run if here is not None else AgentRun(self._recorder, loose=True)
         call = run.call(here.thread if here is not None else None, self.wrapped.model_name)
         if call.names_only:
             call.enter()
@@ -353,11 +344,11 @@ class _Recorded(WrapperModel):
     @guarded
     def _end(
         self,
-        call: Call | _NoCall,
+        call: ModelCall | _NoCall,
         answer: ModelResponse | StreamedResponse | None,
         wrong: BaseException | None = None,
     ) -> None:
-        if not isinstance(call, Call):
+        if not isinstance(call, ModelCall):
             return
         try:
             if answer is not None and not call.names_only:
@@ -378,7 +369,7 @@ class _NoCall:
         """Nothing is recorded."""
 
 
-def _answered(call: Call, response: ModelResponse) -> None:
+def _answered(call: ModelCall, response: ModelResponse) -> None:
     if (made := answer_of(response)) is not None:
         call.response(made, "openai-chat")
     if counts := counts_of(response.usage):

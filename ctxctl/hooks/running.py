@@ -29,7 +29,17 @@ class Document(NamedTuple):
     metadata: Mapping[str, Any] | None = None
 
 
-class Run:
+class ConvertedBody(NamedTuple):
+    """A request's body, converted from a framework's messages as the provider's package would do it."""
+
+    body: dict[str, Any]
+    dialect: str | None
+    """None: the body itself shows it."""
+    by: str
+    """The function that converted it."""
+
+
+class AgentRun:
     """What one call of the user's sets off: a turn in each thread that works on it.
 
     May be used from several threads.  Requests of one thread that overlap are told apart as turns are:
@@ -66,7 +76,7 @@ class Run:
         with self._lock:
             return self._slots(thread or self._root)[0].scope
 
-    def call(self, thread: str | None = None, model: str | None = None) -> Call:
+    def call(self, thread: str | None = None, model: str | None = None) -> ModelCall:
         """A request to a model that is about to be made."""
         with self._lock:
             name = thread or self._root
@@ -76,7 +86,7 @@ class Run:
                 slot = self._opened(name, len(slots) + 1)
                 slots.append(slot)
             slot.busy = True
-        return Call(self, slot, model)
+        return ModelCall(self, slot, model)
 
     def close(self) -> None:
         """End the run."""
@@ -120,10 +130,10 @@ class _Slot:
             self.scope.__exit__(None, None, None)
 
 
-class Call:
+class ModelCall:
     """One request to a model and what became of it; a second end is not recorded."""
 
-    def __init__(self, run: Run, slot: _Slot, model: str | None) -> None:
+    def __init__(self, run: AgentRun, slot: _Slot, model: str | None) -> None:
         self._core = run._core
         self._run = run
         self._slot = slot
@@ -142,7 +152,7 @@ class Call:
         """Record what goes to the model; `marks`: further fields of the assembly's `metadata.ctxctl`."""
         if self.names_only or self.over:
             return
-        from ctxctl.record.bodies import Sent, body_of, dialect_of
+        from ctxctl.record.bodies import SentRequest, body_of, dialect_of
 
         whole = body_of({}, body)
         if whole is None:
@@ -153,7 +163,7 @@ class Call:
         place = recorder._step_place(self._slot.scope._place, None)
         step = self._step = Step(recorder, place, model)
         step._dialect = dialect_of(dialect, whole, None)
-        sent = Sent(
+        sent = SentRequest(
             whole, step._dialect, place.step or "", place.turn, model, self._core.name(native_id),
             marks={name: value for name, value in marks.items() if value is not None},
         )  # fmt: skip
@@ -211,7 +221,7 @@ class Call:
         self._inner = inner
 
 
-def retrieved(scope: Scope, query: str, documents: Iterable[Document], *, name: str | None = None,
+def record_retrieval(scope: Scope, query: str, documents: Iterable[Document], *, name: str | None = None,
               candidates: Iterable[Document] | None = None) -> None:  # fmt: skip
     """Record what a retriever gave, or what a reranker kept of it, as items and a selection."""
     kept = [_item(scope, one) for one in documents]

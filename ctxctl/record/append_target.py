@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from ctxctl.errors import UnreadableError, UsageError
-from ctxctl.record.options import check
+from ctxctl.record.options import check_appendable
+from ctxctl.record.redact import redactor_of
 from ctxctl.record.sink import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxctl.record.options import Options
-    from ctxctl.record.redact import Redactor
 
 
 MARK: Final = 8
@@ -34,7 +34,7 @@ _SESSION: Final = re.compile(rb'"session_id":"((?:[^"\\]|\\.)*)"')
 _HEAD: Final = 4096
 
 
-class Held(NamedTuple):
+class WrittenLine(NamedTuple):
     """A line of the file."""
 
     offset: int
@@ -42,7 +42,7 @@ class Held(NamedTuple):
     mark: bytes
 
 
-class Outlet:
+class AppendTarget:
     """An open trace.  Counts as a `Recorder` does.
 
     Raises:
@@ -60,8 +60,8 @@ class Outlet:
         """Secrets replaced, by kind."""
         self.error: str | None = None
         """Why the last write failed; None if it did not."""
-        self.redactor = _redactor(options)
-        check(self.path)
+        self.redactor = redactor_of(options.redact)
+        check_appendable(self.path)
         # Renaming the file would take away what a restart goes by.
         self._sink = Sink(self.path, fsync=options.fsync, rotate_bytes=None)
         try:
@@ -95,13 +95,13 @@ class Outlet:
         self.dropped += 1
         self.error = why
 
-    def place_of(self, line: bytes) -> Held:
+    def place_of(self, line: bytes) -> WrittenLine:
         """Where a line that was just written stands."""
         end = os.fstat(self._own).st_size
         at = end - len(line)
         if os.pread(self._own, len(line), at) != line:
             at = self._search(line, end)
-        return Held(at, len(line), mark(line))
+        return WrittenLine(at, len(line), mark(line))
 
     def _search(self, line: bytes, end: int) -> int:
         """Somebody else has appended behind it."""
@@ -109,7 +109,7 @@ class Outlet:
         at = os.pread(self._own, end - begin, begin).rfind(line)
         return begin + at if at >= 0 else -1
 
-    def blank(self, lines: list[Held]) -> None:
+    def blank(self, lines: list[WrittenLine]) -> None:
         """Take lines back: blanks stand in their place, which no reader sees and no other writer feels."""
         for begin, length in _runs(lines):
             if begin >= 0:
@@ -162,7 +162,7 @@ def _text(raw: bytes) -> str | None:
     return made if isinstance(made, str) else None
 
 
-def _runs(lines: list[Held]) -> Iterator[tuple[int, int]]:
+def _runs(lines: list[WrittenLine]) -> Iterator[tuple[int, int]]:
     """Lines that stand side by side as one stretch."""
     begin = end = -1
     for offset, length, _ in sorted(lines):
@@ -175,13 +175,3 @@ def _runs(lines: list[Held]) -> Iterator[tuple[int, int]]:
         end = offset + length
     if end > begin:
         yield begin, end - begin
-
-
-def _redactor(options: Options) -> Redactor | None:
-    if options.redact is False:
-        return None
-    from ctxctl.record.redact import Redactor
-    from ctxctl.record.rules import rules_of, user_key
-
-    rules, names = ([], []) if options.redact is True else rules_of(os.fspath(options.redact))
-    return Redactor(user_key(), rules, names)

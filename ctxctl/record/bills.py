@@ -15,7 +15,7 @@ from ctxctl.record import values
 Json = dict[str, Any]
 
 
-def bill(response: Any) -> Json:
+def bill_of(response: Any) -> Json:
     """The record of `ctxctl.usage.reported` from a response or its usage; empty where nothing is billed."""
     body = (
         orjson.loads(values.encoded(response)) if not isinstance(response, bytes | str) else _parsed(response)

@@ -27,7 +27,7 @@ from ctxctl.record.calls import guarded
 from ctxctl.record.core import Core
 from ctxctl.record.place import Place
 from ctxctl.record.queue import Entry
-from ctxctl.record.redact import Found, stubs_in
+from ctxctl.record.redact import FoundSecrets, stubs_in
 
 if TYPE_CHECKING:
     from ctxctl.ingest.build import Block
@@ -39,7 +39,7 @@ _CUT: Final = "[truncated: ~"
 """How a tool result begins that Amplifier's compaction has cut."""
 
 
-class Sent(NamedTuple):
+class SentRequest(NamedTuple):
     """One request that is to be recorded."""
 
     body: Json
@@ -57,11 +57,11 @@ class Sent(NamedTuple):
     marks: Json | None = None
     acted: tuple[Json, ...] = ()
     """Compactions that the runtime told of since the last request: fields of each record."""
-    reader: Reader | None = None
+    reader: PartReader | None = None
     """Reads the parts of a runtime's own messages."""
 
 
-class Reader(Protocol):
+class PartReader(Protocol):
     """What a runtime puts into messages, and what they were called before; one for each thread."""
 
     def cut(self, parts: list[Part]) -> list[Part]:
@@ -77,7 +77,7 @@ class Reader(Protocol):
         ...
 
 
-class Talks:
+class ThreadConversations:
     """The conversations of one recorder; not for several threads at once.
 
     Args:
@@ -89,9 +89,9 @@ class Talks:
     def __init__(self, core: Core, earlier: Callable[[Place], list[tuple[Block, str]] | None]) -> None:
         self._core = core
         self._earlier = earlier
-        self._talks: OrderedDict[str, _Talk] = OrderedDict()
+        self._talks: OrderedDict[str, _ThreadConversation] = OrderedDict()
 
-    def request(self, sent: Sent, place: Place) -> Place:
+    def request(self, sent: SentRequest, place: Place) -> Place:
         """Record a request as items, an assembly and an injection; returns where it stands."""
         talk = self._talk(place)
         for _ in range(_TRIES):
@@ -110,16 +110,16 @@ class Talks:
         dialect = dialect or of_response(response) or talk.dialect
         if dialect is None:
             return
-        found = Found()
+        found = FoundSecrets()
         events = talk.respond(dialect.reply(response), self._core, found)
         if events:
             self._core.journal.put(self._entries(events))
         self._core.count(found)
 
-    def _talk(self, place: Place) -> _Talk:
+    def _talk(self, place: Place) -> _ThreadConversation:
         talk = self._talks.get(place.key)
         if talk is None:
-            talk = self._talks[place.key] = _Talk(self._core, place)
+            talk = self._talks[place.key] = _ThreadConversation(self._core, place)
             rows = self._earlier(place)
             if rows is not None:
                 talk.conversation.mark = self._core.journal.mark
@@ -133,7 +133,7 @@ class Talks:
         return entries_of(self._core, events, counted=True)
 
 
-class _Talk:
+class _ThreadConversation:
     """One thread's conversation."""
 
     def __init__(self, core: Core, place: Place) -> None:
@@ -151,9 +151,9 @@ class _Talk:
         self._generation = core.journal.generation
         self._step = ""
 
-    def request(self, sent: Sent, core: Core) -> tuple[list[Json], Found]:
+    def request(self, sent: SentRequest, core: Core) -> tuple[list[Json], FoundSecrets]:
         """The events of a request."""
-        found = Found()
+        found = FoundSecrets()
         self._make.at(core.journal.stamp())
         conversation = self.conversation
         if self._generation != core.journal.generation:
@@ -182,7 +182,7 @@ class _Talk:
         self._generation = -1
         self.conversation.tell_anew(self._step)
 
-    def respond(self, parts: list[Part], core: Core, found: Found) -> list[Json]:
+    def respond(self, parts: list[Part], core: Core, found: FoundSecrets) -> list[Json]:
         """The events of an answer."""
         self._make.at(core.journal.stamp())
         for part in parts:
@@ -196,7 +196,9 @@ class _Talk:
         self._out.clear()
         return events
 
-    def _set_window(self, units: list[Unit], dialect: Dialect, core: Core, found: Found, sent: Sent) -> None:
+    def _set_window(
+        self, units: list[Unit], dialect: Dialect, core: Core, found: FoundSecrets, sent: SentRequest
+    ) -> None:
         """Make the window what the body carries; only what is new in it is cut."""
         prints = [fingerprint(unit)[0] for unit in units]
         shared = same_start(prints, self._prints)
@@ -234,10 +236,10 @@ def entries_of(core: Core, events: list[Json], *, counted: bool = False) -> tupl
     made: list[Entry] = []
     for event in events:
         record = event["data"]
-        found, content = Found(), None
+        found, content = FoundSecrets(), None
         if (value := record.get("content")) is not None:
             record = {n: inner for n, inner in record.items() if n not in ("content", "content_mode")}
-            content = core.content(value, Found())
+            content = core.content(value, FoundSecrets())
             if core.redactor is not None:
                 found = stubs_in(content.raw)
                 found.counted = found.count if counted else 0
@@ -287,7 +289,7 @@ def ends_with_prompt(body: Json, dialect: Dialect | None) -> bool:
     return bool(kinds & {"user_message", "image"}) and "tool_result" not in kinds
 
 
-def _redacted(unit: Unit, core: Core, found: Found) -> Unit:
+def _redacted(unit: Unit, core: Core, found: FoundSecrets) -> Unit:
     """A piece of a body without what its names give away and its texts hold."""
     redactor = core.redactor
     if redactor is None:
@@ -296,16 +298,16 @@ def _redacted(unit: Unit, core: Core, found: Found) -> Unit:
     return unit._replace(value=redactor.value(unit.value, raw, found)) if redactor.worth_a_look(raw) else unit
 
 
-def _settings(dialect: Dialect, sent: Sent, core: Core) -> Json | None:
+def _settings(dialect: Dialect, sent: SentRequest, core: Core) -> Json | None:
     """The request's parameters, without what secrets they hold."""
     made = dialect.settings(sent.body)
     if made is None or core.redactor is None:
         return made
-    cleaned: Json = core.redactor.value(made, orjson.dumps(made), Found())
+    cleaned: Json = core.redactor.value(made, orjson.dumps(made), FoundSecrets())
     return cleaned
 
 
-def _redact(part: Part, core: Core, found: Found) -> None:
+def _redact(part: Part, core: Core, found: FoundSecrets) -> None:
     """Once more for what the cut has put together: a call's arguments, a text of several blocks."""
     if core.redactor is None or part.text is None:
         return

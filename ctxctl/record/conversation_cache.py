@@ -18,9 +18,9 @@ from ctxctl.record.place import Place
 if TYPE_CHECKING:
     from ctxctl.ingest.conversation import Conversation
     from ctxctl.providers.dialects.fingerprints import Request
-    from ctxctl.record.left import Row
+    from ctxctl.record.earlier_writers import Row
+    from ctxctl.record.http import Agent
     from ctxctl.record.recorder import Recorder
-    from ctxctl.record.responses import Agent
 
 
 _SESSIONS: Final = 256
@@ -38,7 +38,7 @@ class _Window(NamedTuple):
     """What tells its messages."""
 
 
-class Ended:
+class EarlierConversations:
     """The conversations that other writers of the file left, until this one goes on with them.
 
     A client that takes up its last session sends the whole history again.  It is known by what it repeats, as
@@ -129,7 +129,7 @@ _AGENTS: Final = 4096
 """Agents that are remembered, those that were heard of last."""
 
 
-class Agents:
+class SubAgents:
     """The sub-agents that requests name: which thread each has, and which session that thread is in.
 
     Those of one recorder; not for several threads at once.
@@ -188,7 +188,7 @@ _SCHEMAS: Final = ("response_format", "output_config", "output_format", "text", 
 _ASIDE: Final = ("title", "topic", "summar", "classif", "quota")
 
 
-class Remembered(Threads):
+class RememberedThreads(Threads):
     """Threads that are forgotten when there are too many, those first that were not heard of for longest."""
 
     def __init__(self) -> None:

@@ -26,20 +26,20 @@ from ctxctl.providers.dialects.slots import Slots
 from ctxctl.providers.dialects.threads import Thread, shared_messages
 from ctxctl.record import values
 from ctxctl.record.bodies import entries_of
-from ctxctl.record.conversation_cache import Agents, Ended, Remembered, is_aside
+from ctxctl.record.conversation_cache import EarlierConversations, RememberedThreads, SubAgents, is_aside
 from ctxctl.record.core import Core
 from ctxctl.record.place import Place
-from ctxctl.record.redact import Found
+from ctxctl.record.redact import FoundSecrets
 
 if TYPE_CHECKING:
+    from ctxctl.record.http import Agent
     from ctxctl.record.recorder import Recorder
-    from ctxctl.record.responses import Agent
 
 
 _REMEMBERED: Final = 4096
 
 
-class Redacting(Dialect):
+class RedactingDialect(Dialect):
     """A dialect whose pieces of a body are redacted before anything looks at them.
 
     A piece is looked through once, however many requests carry it.  What was replaced is not counted here:
@@ -89,7 +89,7 @@ class Redacting(Dialect):
         if made is None or redactor is None:
             return made
         value, raw = _encoded(made)
-        cleaned: Json = redactor.value(value, raw, Found())
+        cleaned: Json = redactor.value(value, raw, FoundSecrets())
         return cleaned
 
     def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
@@ -103,7 +103,7 @@ class Redacting(Dialect):
         redactor = self._core.redactor
         if redactor is not None:
             value, raw = _encoded(response)
-            response = redactor.value(value, raw, Found())
+            response = redactor.value(value, raw, FoundSecrets())
         parts = self._dialect.reply(response)
         self._look_through(parts)
         return parts
@@ -117,7 +117,7 @@ class Redacting(Dialect):
             self._clean.move_to_end(key)
             kept = self._clean[key]
         else:
-            found = Found()
+            found = FoundSecrets()
             made = redactor.value(value, raw, found)
             kept = self._clean[key] = made if found.count or value is not unit.value else None
             if len(self._clean) > _REMEMBERED:
@@ -128,7 +128,7 @@ class Redacting(Dialect):
         redactor = self._core.redactor
         for part in parts if redactor is not None else ():
             if part.text is not None and redactor is not None:
-                text = redactor.text(part.text, Found())
+                text = redactor.text(part.text, FoundSecrets())
                 if text is not part.text:
                     part.reword(text)
 
@@ -145,7 +145,7 @@ def _encoded(value: Any) -> tuple[Any, bytes]:
 _TRIES: Final = 3
 
 
-class Asked(NamedTuple):
+class PendingRequest(NamedTuple):
     """A request that was recorded and waits for its answer."""
 
     thread: Thread
@@ -165,8 +165,8 @@ class Conversations(Exchanges):
         super().__init__(self._live)
         self._recorder = recorder
         self._core = recorder._core
-        self._threads = self._kept = Remembered()
-        self._dialects: dict[str, Redacting] = {}
+        self._threads = self._kept = RememberedThreads()
+        self._dialects: dict[str, RedactingDialect] = {}
         self._busy: dict[int, int] = {}
         """By thread: its requests without an answer."""
         self._branches: dict[int, list[Thread]] = {}
@@ -174,12 +174,12 @@ class Conversations(Exchanges):
         self._told: dict[int, int] = {}
         """By thread: the generation of the file that its window was told in."""
         self._generation = self._core.journal.generation
-        self._ended = Ended(recorder)
-        self._agents = Agents()
+        self._ended = EarlierConversations(recorder)
+        self._agents = SubAgents()
 
     # -- a request and its answer ---------------------------------------------------------------------------
 
-    def ask(self, exchange: Exchange, dialect: Dialect, agent: Agent | None = None) -> Asked:
+    def ask(self, exchange: Exchange, dialect: Dialect, agent: Agent | None = None) -> PendingRequest:
         """Record a request as items, an assembly and an injection.
 
         `exchange` has the request and what is known of its place; a session of None is the recorder's.
@@ -219,10 +219,12 @@ class Conversations(Exchanges):
         made = Place(place.session, place.thread, place.turn, place.step)
         made.sealed = True
         # Its body may be large, and its answer may be long in coming.
-        return Asked(thread, made, own, exchange._replace(request=None), lent, asked_model(exchange, request))
+        return PendingRequest(
+            thread, made, own, exchange._replace(request=None), lent, asked_model(exchange, request)
+        )
 
     def answered(
-        self, asked: Asked, response: Json | None, *, cut: bool, dialect: Dialect | None = None
+        self, asked: PendingRequest, response: Json | None, *, cut: bool, dialect: Dialect | None = None
     ) -> None:
         """Record what came back, if anything did.
 
@@ -254,21 +256,21 @@ class Conversations(Exchanges):
         core.journal.put(entries_of(core, live.taken()))
         self._forget_some()
 
-    def is_late(self, asked: Asked) -> bool:
+    def is_late(self, asked: PendingRequest) -> bool:
         """Whether its thread has gone on without its answer."""
         return asked.thread.conversation.place.step != asked.place.step
 
-    def again(self, asked: Asked) -> bool:
+    def again(self, asked: PendingRequest) -> bool:
         """The same request once more: False where its conversation has gone on since."""
         if self.is_late(asked) or self._busy.get(id(asked.thread)):
             return False
         self._busy[id(asked.thread)] = 1
         return True
 
-    def _own(self, dialect: Dialect) -> Redacting:
+    def _own(self, dialect: Dialect) -> RedactingDialect:
         found = self._dialects.get(dialect.name)
         if found is None:
-            found = self._dialects[dialect.name] = Redacting(dialect, self._core)
+            found = self._dialects[dialect.name] = RedactingDialect(dialect, self._core)
         return found
 
     def _once_more(self, exchange: Exchange, request: Request, thread: Thread, place: KitPlace) -> KitPlace:

@@ -18,11 +18,11 @@ import orjson
 from ctxctl.listdiff import forward, splices
 from ctxctl.model import vocab
 from ctxctl.record import values
-from ctxctl.record.bills import bill
+from ctxctl.record.bills import bill_of
 from ctxctl.record.journal import Journal, Result
-from ctxctl.record.place import Place, named
-from ctxctl.record.queue import Entry, Prepared
-from ctxctl.record.redact import Found, Redactor
+from ctxctl.record.place import Place, id_text
+from ctxctl.record.queue import Entry, PreparedContent
+from ctxctl.record.redact import FoundSecrets, SecretRedactor
 from ctxctl.record.sink import Sink
 
 VERSION_DIGITS: Final = 16
@@ -56,20 +56,20 @@ class Core:
         strict: Whether errors of the recording program are raised.
     """
 
-    def __init__(self, sink: Sink, source: str, redactor: Redactor | None, *, strict: bool) -> None:
+    def __init__(self, sink: Sink, source: str, redactor: SecretRedactor | None, *, strict: bool) -> None:
         self.redactor = redactor
         self.redacted: dict[str, int] = {}
         """Secrets replaced so far, by kind."""
         self.source = self.name(source) or "ctxctl"
         self.journal = Journal(sink, self.source, strict=strict)
-        self._windows = Windows()
+        self._windows = LastAssemblies()
         self._surfaces: dict[str, str] = {}
         self._made = 0
 
     def forked(self) -> None:
         """Begin anew in a forked child: what the parent has written is not the child's to build on."""
         self.journal.forked()
-        self._windows = Windows()
+        self._windows = LastAssemblies()
         self.redacted = {}
 
     def fresh(self, what: str) -> str:
@@ -80,12 +80,12 @@ class Core:
     def name(self, value: object) -> str | None:
         """An id as it can be written, without secrets."""
         try:
-            made = named(value)
+            made = id_text(value)
         except Exception:  # an object that lies about its class
             made = None
         if made is None or self.redactor is None:
             return made
-        found = Found()
+        found = FoundSecrets()
         made = self.redactor.text(made, found)
         self.count(found)
         return made
@@ -123,14 +123,14 @@ class Core:
         record: Json,
         place: Place,
         *,
-        content: Prepared | None = None,
-        found: Found | None = None,
+        content: PreparedContent | None = None,
+        found: FoundSecrets | None = None,
         item: str | None = None,
         refs: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> Entry:
         """An event, ready to be written; `found` counts what was redacted in its content already."""
-        found = found if found is not None else Found()
+        found = found if found is not None else FoundSecrets()
         if place.sealed and event_type not in _OF_SEALED:
             place = place.behind
         # Unknown types are written as their names are, so a name must be one.
@@ -141,7 +141,7 @@ class Core:
         if content is not None and found.count:
             made.setdefault("redaction_state", "masked")
             made.setdefault("redaction_method", "ctxctl")
-        raw = values.simple(made) if simple else values.encoded(made)
+        raw = values.encoded_texts(made) if simple else values.encoded(made)
         body = self._clean(raw, found)
         more = b""
         if metadata:
@@ -156,12 +156,12 @@ class Core:
                 self.count(found)
         return Entry(name, body, place, content, item, tuple(refs), more, marks)
 
-    def count(self, found: Found) -> None:
+    def count(self, found: FoundSecrets) -> None:
         """Add to the recorder's count of secrets."""
         for kind, n in found.kinds.items():
             self.redacted[kind] = self.redacted.get(kind, 0) + n
 
-    def _clean(self, raw: bytes, found: Found) -> bytes:
+    def _clean(self, raw: bytes, found: FoundSecrets) -> bytes:
         """JSON without secrets."""
         redactor = self.redactor
         if redactor is None or not redactor.worth_a_look(raw):
@@ -170,22 +170,22 @@ class Core:
         value = redactor.value(orjson.loads(raw), raw, found)
         return raw if found.count == before else orjson.dumps(value)
 
-    def content(self, content: Any, found: Found) -> Prepared:
+    def content(self, content: Any, found: FoundSecrets) -> PreparedContent:
         """A content as it will be written, without secrets."""
         if isinstance(content, str):
-            text = values.cut(str.__str__(content))
+            text = values.shortened(str.__str__(content))
             data = text.encode()
             if self.redactor is not None and self.redactor.suspicious(data):
                 data = self.redactor.data(data, found)
                 text = data.decode("utf-8", "replace")
-            return Prepared(orjson.dumps(text), hashlib.sha256(data).hexdigest(), len(data))
+            return PreparedContent(orjson.dumps(text), hashlib.sha256(data).hexdigest(), len(data))
         raw = self._clean(values.encoded(content), found)
         canonical = json.dumps(orjson.loads(raw), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return Prepared(raw, hashlib.sha256(canonical.encode()).hexdigest(), len(raw))
+        return PreparedContent(raw, hashlib.sha256(canonical.encode()).hexdigest(), len(raw))
 
     def item(self, record: Json, content: Any, version: str | None, place: Place) -> str:
         """Write an item, unless the file has it as it is; returns its ref."""
-        found = Found()
+        found = FoundSecrets()
         prepared = self.content(content, found) if content is not None else None
         name = record["item_id"]
         if not isinstance(name, str) or not name:
@@ -217,7 +217,7 @@ class Core:
         if redactor is not None and redactor.suspicious(body + b" " + data):
             return None
         digest = hashlib.sha256(data).hexdigest()
-        content = Prepared(raw, digest, len(data))
+        content = PreparedContent(raw, digest, len(data))
         where = place.behind if place.sealed else place
         self.journal.put((Entry(vocab.ITEM_ADDED, body, where, content, item_id),))
         return f"{item_id}@{digest[:VERSION_DIGITS]}"
@@ -253,14 +253,16 @@ class Core:
             refs = self.refs_in(ref for block in parsed for ref in block.get("item_refs", ()))
             result = self.record(vocab.ASSEMBLY_CREATED, record, place, refs=refs, generation=generation)
             if result == "written":
-                self._windows.keep(key, Window(name, made, self.journal.generation))
+                self._windows.keep(key, LastAssembly(name, made, self.journal.generation))
             if result != "stale":
                 break
         return name
 
     def _block(self, block: Any) -> bytes:
         if isinstance(block, str):
-            return orjson.dumps({"block_id": bare(values.cut(block)), "item_refs": [values.cut(block)]})
+            return orjson.dumps(
+                {"block_id": bare(values.shortened(block)), "item_refs": [values.shortened(block)]}
+            )
         if isinstance(block, tuple) and len(block) == 2:
             block = {"item_refs": [block[0]], "role": block[1]}
         raw = values.encoded(dict(block))
@@ -270,7 +272,7 @@ class Core:
             made["item_refs"] = [ref]
         if "block_id" not in made and made.get("item_refs"):
             made["block_id"] = bare(str(made["item_refs"][0]))
-        return self._clean(orjson.dumps(made), Found())
+        return self._clean(orjson.dumps(made), FoundSecrets())
 
     def last_assembly(self, place: Place, target: str) -> str | None:
         """Id of the thread's last assembly for a target."""
@@ -300,7 +302,7 @@ class Core:
 
     def bill(self, response: Any) -> Json:
         """What a response bills."""
-        return bill(response)
+        return bill_of(response)
 
 
 def bare(ref: str) -> str:
@@ -316,7 +318,7 @@ def _is_name(event_type: object) -> bool:
     return event_type.translate(_SEPARATORS).isalnum()
 
 
-class Window(NamedTuple):
+class LastAssembly(NamedTuple):
     """The blocks of an assembly, each as JSON."""
 
     assembly_id: str
@@ -324,13 +326,13 @@ class Window(NamedTuple):
     generation: int
 
 
-class Windows:
+class LastAssemblies:
     """The last assembly of each thread and target, of the ones used last; others are written whole again."""
 
     def __init__(self) -> None:
-        self._last: OrderedDict[tuple[str, str], Window] = OrderedDict()
+        self._last: OrderedDict[tuple[str, str], LastAssembly] = OrderedDict()
 
-    def base(self, key: tuple[str, str], generation: int) -> Window | None:
+    def base(self, key: tuple[str, str], generation: int) -> LastAssembly | None:
         """The assembly that the next one can build on; None where this file does not hold it."""
         found = self._last.get(key)
         return found if found is not None and found.generation == generation else None
@@ -340,7 +342,7 @@ class Windows:
         found = self._last.get(key)
         return found.assembly_id if found is not None else None
 
-    def keep(self, key: tuple[str, str], window: Window) -> None:
+    def keep(self, key: tuple[str, str], window: LastAssembly) -> None:
         """Keep an assembly that was written."""
         self._last[key] = window
         self._last.move_to_end(key)

@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from ctxctl.model import vocab
 from ctxctl.record.place import Place
-from ctxctl.record.scopes import STEP_FAILED, Scope, Step, current
+from ctxctl.record.scopes import Scope, Step, current
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ctxctl.ingest.build import Json
     from ctxctl.providers.dialects.base import Dialect
     from ctxctl.providers.dialects.exchanges import Exchange as Wire
-    from ctxctl.record.conversations import Asked, Conversations
+    from ctxctl.record.conversations import Conversations, PendingRequest
+    from ctxctl.record.http import Agent, RawAnswer, ReadAnswer
     from ctxctl.record.recorder import Recorder
-    from ctxctl.record.responses import Agent, RawAnswer, ReadAnswer
 
 
 MAX_BODY: Final = 64 << 20
@@ -108,9 +108,9 @@ class Exchanges:
         if isinstance(scope, Step):
             return None
         from ctxctl.providers.dialects.exchanges import Exchange as Wire
-        from ctxctl.record.responses import asked_model
+        from ctxctl.record.http import model_request
 
-        asked = asked_model(method, url, dict(_lower(headers)), body)
+        asked = model_request(method, url, dict(_lower(headers)), body)
         if asked is None:
             return None
         wire = Wire(
@@ -139,7 +139,7 @@ class Exchanges:
         from ctxctl.providers.dialects import of_body
         from ctxctl.providers.dialects.exchanges import Exchange as Wire
         from ctxctl.record.bodies import body_of
-        from ctxctl.record.responses import session_of
+        from ctxctl.record.http import session_of
 
         scope, given = self._scope(), body_of({}, body)
         if given is None or isinstance(scope, Step):
@@ -160,7 +160,7 @@ class Exchanges:
     def _ask(
         self, wire: Wire, dialect: Dialect, scope: Scope | None, agent: Agent | None = None
     ) -> _Attempt | None:
-        from ctxctl.record.responses import key_of
+        from ctxctl.record.http import repeat_key
 
         recorder = self.recorder
         # A session that the program gave its recorder, or its turn, says more than a request does.
@@ -173,7 +173,7 @@ class Exchanges:
             session = recorder._given or self._core.name(wire.session)
         assert wire.request is not None
         # Two agents may be told the same.
-        key = key_of(wire.request, session if agent is None else f"{session}\n{agent.id}", dialect)
+        key = repeat_key(wire.request, session if agent is None else f"{session}\n{agent.id}", dialect)
         self._bury()
         with recorder._alone() as free:
             if not free:
@@ -218,7 +218,7 @@ class Exchanges:
                 if bill:
                     core.record(vocab.USAGE_REPORTED, bill, asked.place)
                 if failure is not None:
-                    core.record(STEP_FAILED, failure, asked.place)
+                    core.record(vocab.STEP_FAILED, failure, asked.place)
                 elif attempt.number > 1:
                     core.record(vocab.STEP_ANSWERED, {"attempts": attempt.number}, asked.place)
             self._talks.answered(asked, response, cut=answer.cut, dialect=dialect)
@@ -253,7 +253,7 @@ class Exchanges:
 
 
 class _Attempt(NamedTuple):
-    asked: Asked
+    asked: PendingRequest
     key: bytes
     """What the same request is known by when it is sent again."""
     number: int = 1
@@ -312,7 +312,7 @@ class Exchange:
 
     def _is_over(self, chunk: bytes) -> bool:
         """Whether the stream has said that nothing follows."""
-        from ctxctl.record.responses import MARKS, is_end
+        from ctxctl.record.http import MARKS, is_end
 
         recent = self._tail + chunk
         self._tail = recent[-_TAIL:]
@@ -349,7 +349,7 @@ class Exchange:
             dialect: Of the answer, where it is another than the request's.
         """
         from ctxctl.record.bodies import body_of
-        from ctxctl.record.responses import ReadAnswer
+        from ctxctl.record.http import ReadAnswer
 
         if not self._over() or self._attempt is None:
             return
@@ -367,7 +367,7 @@ class Exchange:
         return True
 
     def _came(self, raw: bytes, how: str) -> RawAnswer:
-        from ctxctl.record.responses import RawAnswer
+        from ctxctl.record.http import RawAnswer
 
         return RawAnswer(self._status, self._headers, raw, how, self._full)
 
@@ -390,9 +390,9 @@ class Exchange:
 
 
 def _finish(exchanges: Exchanges, attempt: _Attempt, dialect: Dialect, came: RawAnswer) -> None:
-    from ctxctl.record.responses import read
+    from ctxctl.record.http import read_answer
 
-    exchanges._answered(attempt, read(came, dialect))
+    exchanges._answered(attempt, read_answer(came, dialect))
 
 
 def _lower(headers: Iterable[tuple[Any, Any]]) -> Iterable[tuple[str, str]]:

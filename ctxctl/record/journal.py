@@ -17,12 +17,10 @@ import orjson
 
 from ctxctl.model import vocab
 from ctxctl.record.place import Place
-from ctxctl.record.queue import Entry, Lines, ReplayBuffer
+from ctxctl.record.queue import Entry, LineBatch, ReplayBuffer
 from ctxctl.record.sink import Sink
 from ctxctl.trace.encode import REF_FROM, TELL_AGAIN, head_of, line_of_parts, with_content, with_reference
 
-DROPPED: Final = "ctxctl.record.dropped"
-"""The event that counts what was not written: `n`, `reasons`, the `first` and `last` of their numbers."""
 WAIT: Final = 2.0
 """Seconds that a thread waits for the others before its event is dropped."""
 SLOW: Final = 1.0
@@ -213,7 +211,7 @@ class Journal:
             self._retry_at = monotonic() + min(4 * took, 30.0)
             self._reason = "slow"
 
-    def _commit(self, lines: Lines, count: int, took: float) -> None:
+    def _commit(self, lines: LineBatch, count: int, took: float) -> None:
         """What was written is known from here on."""
         self._since += lines.size
         if lines.shown:
@@ -257,8 +255,8 @@ class Journal:
 
     # -- lines ----------------------------------------------------------------------------------------------
 
-    def _lines(self, entries: tuple[Entry, ...]) -> Lines:
-        lines = Lines()
+    def _lines(self, entries: tuple[Entry, ...]) -> LineBatch:
+        lines = LineBatch()
         if self._lost or self._missed:
             lines.add(self._gap(entries[0].place if entries else Place()))
             lines.told = True
@@ -278,7 +276,7 @@ class Journal:
                 self._item(key, entry, lines)
         return lines
 
-    def _item(self, key: tuple[str, str], entry: Entry, lines: Lines) -> None:
+    def _item(self, key: tuple[str, str], entry: Entry, lines: LineBatch) -> None:
         """An item of which the file may have this version or an earlier one already."""
         mark = hash((entry.body, entry.content.digest if entry.content is not None else None))
         before = lines.announced.get(key, self._announced.get(key))
@@ -289,7 +287,7 @@ class Journal:
         lines.announced[key] = mark
         lines.kept.append((key, entry))
 
-    def _again(self, place: Place, item: str, lines: Lines) -> None:
+    def _again(self, place: Place, item: str, lines: LineBatch) -> None:
         """Tell an item again that another file has and this one has not."""
         key = (place.key, item)
         if key in self._announced or key in lines.announced:
@@ -325,7 +323,9 @@ class Journal:
         record: dict[str, Any] = {"n": sum(reasons.values()), "reasons": reasons}
         if self._lost_range:
             record["first"], record["last"] = self._lost_range
-        return self._line(DROPPED, Entry(DROPPED, orjson.dumps(record), place), set())
+        return self._line(
+            vocab.RECORD_DROPPED, Entry(vocab.RECORD_DROPPED, orjson.dumps(record), place), set()
+        )
 
     def _now(self) -> bytes:
         now = time()

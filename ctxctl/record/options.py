@@ -132,7 +132,7 @@ _HEAD: Final = 1 << 16
 
 def _opened(options: Options, *, must: bool) -> Recorder:
     """Open a recorder and its file; raises what `Options.recorder` names."""
-    check(str(options.out))
+    check_appendable(str(options.out))
     try:
         recorder = _recorder(options, strict=True)
     except OSError as error:
@@ -156,7 +156,7 @@ def _recorder(options: Options, *, strict: bool) -> Recorder:
     )  # fmt: skip
 
 
-def check(path: str) -> None:
+def check_appendable(path: str) -> None:
     """Raise UsageError (`not-a-trace`) if something is there that is no trace of ours to append to."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -50,7 +50,7 @@ class Place:
         return self._raw
 
 
-def named(value: object) -> str | None:
+def id_text(value: object) -> str | None:
     """An id as it can be written, a short text in one line; None for an empty one."""
     if value is None:
         return None

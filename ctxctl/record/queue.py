@@ -88,13 +88,13 @@ class ReplayBuffer:
         if found.length >= 0:
             start = found.at % ROOM
             raw = bytes(self._ring[start : start + found.length])
-            content = Prepared(raw, found.digest, found.size)
+            content = PreparedContent(raw, found.digest, found.size)
         return Entry(
             found.event_type, found.body, place, content, found.item, (), found.metadata, found.marks
         )
 
 
-class Prepared(NamedTuple):
+class PreparedContent(NamedTuple):
     """A content, ready to be written."""
 
     raw: bytes
@@ -111,7 +111,7 @@ class Entry(NamedTuple):
     body: bytes
     """The record as a JSON object that is not empty, without its content."""
     place: Place
-    content: Prepared | None = None
+    content: PreparedContent | None = None
     item: str | None = None
     """Id of an item that the recorder keeps track of: whether it is new, updated or unchanged."""
     refs: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class Entry(NamedTuple):
     """`body` is the whole line, as somebody else made it: without secrets, with its line end."""
 
 
-class Lines:
+class LineBatch:
     """The lines of one write, and what the file will have told with them."""
 
     __slots__ = ("announced", "kept", "parts", "removed", "shown", "size", "told")

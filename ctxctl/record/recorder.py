@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
+from ctxctl.model import vocab
 from ctxctl.record.calls import Calls, guarded
 from ctxctl.record.scopes import Scope, Step, Turn, current
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxctl.ingest.build import Block
-    from ctxctl.record.bodies import Sent, Talks
+    from ctxctl.record.bodies import SentRequest, ThreadConversations
     from ctxctl.record.core import Core
     from ctxctl.record.place import Place
 
@@ -63,12 +64,13 @@ class Recorder(Calls):
     ) -> None:
         # Here and not above: what these import costs a program that records nothing some milliseconds.
         from ctxctl.record.core import Core
+        from ctxctl.record.redact import redactor_of
         from ctxctl.record.sink import Sink
 
         sink, redactor, wrong = Sink("nowhere"), None, None
         try:
             sink = Sink(os.fsdecode(path), fsync=bool(fsync), rotate_bytes=_size(rotate_bytes))
-            redactor = _redactor(redact)
+            redactor = redactor_of(redact)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
@@ -82,7 +84,7 @@ class Recorder(Calls):
         """Turns that are open, by thread."""
         self._turns: dict[str, int] = {}
         self._steps: dict[str, int] = {}
-        self._talks: Talks | None = None
+        self._talks: ThreadConversations | None = None
         self._begin()
         if wrong is not None:
             # Without its rules nothing is written at all.
@@ -95,13 +97,13 @@ class Recorder(Calls):
         """A new writer: at the start, and in a forked child."""
         import _thread
 
-        from ctxctl.record.left import Left
+        from ctxctl.record.earlier_writers import EarlierWriters
         from ctxctl.record.place import Place
 
         writer = self._core.journal.writer
         self._session = self._given or f"session-{writer[:12]}"
         self._own_session = self._given is None
-        self._left = Left(self._core.journal)
+        self._left = EarlierWriters(self._core.journal)
         self._thread = self._base_thread
         self._lock = _thread.RLock()
         self._talking = _thread.RLock()
@@ -207,14 +209,14 @@ class Recorder(Calls):
 
     # -- requests -------------------------------------------------------------------------------------------
 
-    def _conversations(self) -> Talks:
-        from ctxctl.record.bodies import Talks
+    def _conversations(self) -> ThreadConversations:
+        from ctxctl.record.bodies import ThreadConversations
 
         if self._talks is None:
-            self._talks = Talks(self._core, self._earlier)
+            self._talks = ThreadConversations(self._core, self._earlier)
         return self._talks
 
-    def _send(self, sent: Sent, place: Place) -> Place:
+    def _send(self, sent: SentRequest, place: Place) -> Place:
         from ctxctl.record.bodies import ends_with_prompt
 
         with self._alone() as free:
@@ -257,15 +259,15 @@ class Recorder(Calls):
 
     def context_provider(self, provider: Any, *, app: str | None = None) -> Any:
         """The provider again (sanqian's `getCurrent`, `getList`, `getById`), recording what it gives."""
-        from ctxctl.record.wrappers import RecordedProvider, like
+        from ctxctl.record.wrappers import RecordedProvider, with_methods_of
 
-        return like(RecordedProvider, type(provider))(self, provider, app)
+        return with_methods_of(RecordedProvider, type(provider))(self, provider, app)
 
     def context_manager(self, manager: Any, *, thread: str | None = None) -> Any:
         """The context manager again (Amplifier's), recording every view that it gives for a request."""
-        from ctxctl.record.wrappers import RecordedManager, like
+        from ctxctl.record.wrappers import RecordedManager, with_methods_of
 
-        return like(RecordedManager, type(manager))(self, manager, thread)
+        return with_methods_of(RecordedManager, type(manager))(self, manager, thread)
 
     # -- the books ------------------------------------------------------------------------------------------
 
@@ -289,7 +291,7 @@ class Recorder(Calls):
         """The session is over: views finish its last turn."""
         from ctxctl.record.place import Place
 
-        self._core.record("ctxctl.session.ended", {}, Place(self._core.name(session) or self._session))
+        self._core.record(vocab.SESSION_ENDED, {}, Place(self._core.name(session) or self._session))
 
     @guarded
     def close(self) -> None:
@@ -306,16 +308,6 @@ class Recorder(Calls):
     def __del__(self) -> None:
         if "_core" in self.__dict__:
             self.close()
-
-
-def _redactor(redact: bool | str | os.PathLike[str]) -> Any:
-    if redact is False:
-        return None
-    from ctxctl.record.redact import Redactor
-    from ctxctl.record.rules import rules_of, user_key
-
-    rules, names = ([], []) if redact is True else rules_of(os.fspath(redact))
-    return Redactor(user_key(), rules, names)
 
 
 def _size(value: int | None) -> int | None:

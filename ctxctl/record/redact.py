@@ -10,6 +10,7 @@ pass over a text that holds nothing suspicious, and time linear in the text in a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from hashlib import blake2b
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 import re2
 
-from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule
+from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule, rules_of, user_key
 
 _DIGEST: Final = 6
 _MEMORY: Final = 32 << 20
@@ -36,7 +37,7 @@ _STUB: Final = b"[redacted "
 _A_STUB: Final = re2.compile(rb"\[redacted ([a-z0-9-]{1,40}), (\d{1,9}) chars, #[0-9a-f]{12}\]")
 
 
-class Found:
+class FoundSecrets:
     """What was taken out of one record."""
 
     __slots__ = ("bytes", "count", "counted", "kinds")
@@ -60,7 +61,7 @@ class Found:
         return {"secrets": self.count, "bytes": self.bytes, "kinds": dict(sorted(self.kinds.items()))}
 
 
-class Redactor:
+class SecretRedactor:
     """Finds secrets by form and by name.
 
     Args:
@@ -94,7 +95,7 @@ class Redactor:
         """The same for JSON, where a name may tell as well."""
         return self._json(raw)
 
-    def text(self, text: str, found: Found) -> str:
+    def text(self, text: str, found: FoundSecrets) -> str:
         """The text with stubs for its secrets; lone surrogates become U+FFFD where there are any secrets."""
         data = text.encode("utf-8", "replace")
         if not self.suspicious(data):
@@ -102,7 +103,7 @@ class Redactor:
         made = self.data(data, found)
         return text if made is data else made.decode("utf-8", "replace")
 
-    def data(self, data: bytes, found: Found) -> bytes:
+    def data(self, data: bytes, found: FoundSecrets) -> bytes:
         """UTF-8 with stubs for its secrets; the same object if there are none."""
         lower = data.lower()
         for rule in self._rules:
@@ -112,7 +113,7 @@ class Redactor:
                     data, lower = made, made.lower()
         return data
 
-    def _replaced(self, rule: _Compiled, data: bytes, found: Found) -> bytes:
+    def _replaced(self, rule: _Compiled, data: bytes, found: FoundSecrets) -> bytes:
         pieces: list[bytes] = []
         end = 0
         for match in rule.pattern.finditer(data):
@@ -131,19 +132,19 @@ class Redactor:
         pieces.append(data[end:])
         return b"".join(pieces)
 
-    def stub(self, kind: str, secret: bytes, found: Found) -> str:
+    def stub(self, kind: str, secret: bytes, found: FoundSecrets) -> str:
         """What stands in a secret's place."""
         found.add(kind, len(secret))
         digest = blake2b(secret, key=self._key, digest_size=_DIGEST).hexdigest()
         return f"[redacted {kind}, {len(secret.decode('utf-8', 'replace'))} chars, #{digest}]"
 
-    def value(self, value: Any, raw: bytes, found: Found) -> Any:
+    def value(self, value: Any, raw: bytes, found: FoundSecrets) -> Any:
         """JSON with stubs for its secrets; `raw` is its encoding.  The same object if there are none."""
         if not self.worth_a_look(raw):
             return value
         return self._walk(value, found, depth=0)
 
-    def _walk(self, value: Any, found: Found, depth: int) -> Any:
+    def _walk(self, value: Any, found: FoundSecrets, depth: int) -> Any:
         if isinstance(value, str):
             return self.text(value, found)
         if depth > 300:
@@ -156,7 +157,7 @@ class Redactor:
             return [self._walk(one, found, depth + 1) for one in value]
         return value
 
-    def _field(self, name: str, value: Any, holder: dict[str, Any], found: Found, depth: int) -> Any:
+    def _field(self, name: str, value: Any, holder: dict[str, Any], found: FoundSecrets, depth: int) -> Any:
         """A field's value: never stored under some names, and a text under others."""
         key = folded(name)
         if key in self._never and not _is_schema(value):
@@ -179,7 +180,7 @@ class Redactor:
             return False
         return bool(value) and not _innocent(value.encode("utf-8", "replace"), words=not password)
 
-    def _leaves(self, value: Any, kind: str, found: Found) -> Any:
+    def _leaves(self, value: Any, kind: str, found: FoundSecrets) -> Any:
         if isinstance(value, str):
             data = value.encode("utf-8", "replace")
             return value if not value or data.startswith(_STUB) else self.stub(kind, data, found)
@@ -190,6 +191,18 @@ class Redactor:
         if isinstance(value, bool) or value is None:
             return value
         return self.stub(kind, str(value).encode(), found)
+
+
+def redactor_of(redact: bool | str | os.PathLike[str]) -> SecretRedactor | None:
+    """The redactor that a recorder's `redact` asks for, with this user's key; None where it is False.
+
+    Raises:
+        UsageError: `bad-redaction-rules`, where `redact` is a path.
+    """
+    if redact is False:
+        return None
+    rules, names = ([], []) if redact is True else rules_of(os.fspath(redact))
+    return SecretRedactor(user_key(), rules, names)
 
 
 class _Compiled:
@@ -248,9 +261,9 @@ def _finder(pattern: Any) -> Callable[[bytes], bool]:
     return lambda data: match(anchor, data, 0, len(data))[0] != nothing
 
 
-def stubs_in(data: bytes) -> Found:
+def stubs_in(data: bytes) -> FoundSecrets:
     """What the stubs in a text say; all of it counts as counted."""
-    found = Found()
+    found = FoundSecrets()
     if _STUB in data:
         for match in _A_STUB.finditer(data):
             found.add(match.group(1).decode(), int(match.group(2)))

@@ -7,21 +7,19 @@ from contextvars import ContextVar, Token
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from ctxctl.model import vocab
 from ctxctl.record.calls import Calls, guarded
 from ctxctl.record.place import Place
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Iterable
 
-    from ctxctl.record.bodies import Sent, Stream
+    from ctxctl.record.bodies import SentRequest, Stream
     from ctxctl.record.core import Core
 
 
 current: ContextVar[Scope | None] = ContextVar("ctxctl_scope", default=None)
 """The innermost turn or step that is open here; each asyncio task and each thread has its own."""
-
-STEP_FAILED = "ctxctl.step.failed"
-"""A request that got no answer: `error` says why."""
 
 
 class Host(Protocol):
@@ -41,7 +39,7 @@ class Host(Protocol):
         """End a turn: its thread is free for another one."""
         ...
 
-    def _send(self, sent: Sent, place: Place) -> Place:
+    def _send(self, sent: SentRequest, place: Place) -> Place:
         """Record a request; returns where it stands."""
         ...
 
@@ -170,7 +168,7 @@ class Step(Scope):
         native_id: str | None,
         fields: Any,
     ) -> None:
-        from ctxctl.record.bodies import Sent, body_of, dialect_of
+        from ctxctl.record.bodies import SentRequest, body_of, dialect_of
 
         whole = body_of(fields, body)
         if whole is None:
@@ -179,7 +177,7 @@ class Step(Scope):
         told = model or self.model or whole.get("model")
         self.model = told if isinstance(told, str) else None
         place = self._place
-        sent = Sent(
+        sent = SentRequest(
             whole, self._dialect, place.step or "", place.turn, self.model, self._core.name(native_id)
         )
         self._place = self.recorder._send(sent, place)
@@ -210,10 +208,10 @@ class Step(Scope):
     @guarded
     def failed(self, error: BaseException | str) -> None:
         """Record that there was no answer; of an exception only its type, as its text may hold anything."""
-        from ctxctl.record.values import cut, type_name
+        from ctxctl.record.values import shortened, type_name
 
-        told = cut(error) if isinstance(error, str) else type_name(error)
-        self._core.record(STEP_FAILED, {"error": told}, self._place)
+        told = shortened(error) if isinstance(error, str) else type_name(error)
+        self._core.record(vocab.STEP_FAILED, {"error": told}, self._place)
 
     def _close(self, error: BaseException | None) -> None:
         if error is not None and not isinstance(error, GeneratorExit):

@@ -32,10 +32,10 @@ def encoded(value: Any) -> bytes:
             return orjson.dumps(value)
         except (orjson.JSONEncodeError, RecursionError):
             pass  # a lone surrogate, or changed by another thread meanwhile
-    return orjson.dumps(_Taming().value(value, 0))
+    return orjson.dumps(_JsonCopy().value(value, 0))
 
 
-def simple(value: dict[str, Any]) -> bytes:
+def encoded_texts(value: dict[str, Any]) -> bytes:
     """The same for a table of short texts."""
     try:
         return orjson.dumps(value)
@@ -87,7 +87,7 @@ def is_plain(value: Any) -> bool:
     return True
 
 
-def cut(text: str) -> str:
+def shortened(text: str) -> str:
     """A text of a size that is kept, lone surrogates replaced."""
     if len(text) > TEXT:
         text = f"{text[:TEXT]}\n[ctxctl: cut here; {len(text)} characters in all]"
@@ -111,10 +111,10 @@ def type_name(value: Any) -> str:
     except Exception:
         return "object"
     known = isinstance(module, str) and isinstance(name, str)
-    return cut(f"{module}.{name}"[:200]) if known else "object"
+    return shortened(f"{module}.{name}"[:200]) if known else "object"
 
 
-class _Taming:
+class _JsonCopy:
     """Makes a copy of one value."""
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class _Taming:
             self._above.discard(id(value))
 
     def _text(self, value: str) -> str:
-        text = cut(str.__str__(value))
+        text = shortened(str.__str__(value))
         self._room -= len(text)
         return text if self._room >= 0 else "[ctxctl: left out, the record is too large]"
 
@@ -204,7 +204,7 @@ class _Taming:
 
     def _key(self, key: Any) -> str:
         if isinstance(key, str):
-            return cut(str.__str__(key))
+            return shortened(str.__str__(key))
         if key is None or isinstance(key, bool | int | float):
             made = self.value(key, 0)
             return made if isinstance(made, str) else orjson.dumps(made).decode()

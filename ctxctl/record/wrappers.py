@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxctl.record.scopes import Host
 
 
-def like(base: type, other: type) -> type:
+def with_methods_of(base: type, other: type) -> type:
     """A subclass of `base` that has the public methods of `other` by name; each asks `base.__getattr__`.
 
     A check of an interface looks for methods in the class, where `__getattr__` alone has none.
@@ -91,8 +91,8 @@ class RecordedManager:
 
     @guarded
     def _view(self, messages: Any) -> None:
-        from ctxctl.record.bodies import Sent, body_of
-        from ctxctl.record.views import Views
+        from ctxctl.record.amplifier_views import ViewDialect
+        from ctxctl.record.bodies import SentRequest, body_of
 
         if not isinstance(messages, list | tuple):
             return
@@ -106,8 +106,8 @@ class RecordedManager:
             return
         cause, self._cause = self._cause, None
         sent = recorder._send(
-            Sent(
-                body, Views(), place.step or "", place.turn, injected=False, compacts=cause is None,
+            SentRequest(
+                body, ViewDialect(), place.step or "", place.turn, injected=False, compacts=cause is None,
                 cause=cause,
                 marks={"layer": "view"}, acted=self._acted(), reader=self._reader(),
             ),

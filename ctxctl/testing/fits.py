@@ -37,7 +37,7 @@ class Fits(NamedTuple):
     """Requests of which only what is recorded is known; what was sent beside it is in none of the figures."""
 
 
-class _Over(NamedTuple):
+class _Overrun(NamedTuple):
     where: str
     size: str
     """What was sent, and how that is known."""
@@ -109,7 +109,7 @@ def assert_fits(
     return _session_fits(name, limits, reserve, headroom, uncounted=uncounted)
 
 
-def planned(plan: str | PathLike[str]) -> Estimate:
+def estimate_plan(plan: str | PathLike[str]) -> Estimate:
     """The plan, worked out; raises CtxctlError where that cannot be done."""
     from ctxctl import config
     from ctxctl.budget.estimate import estimate
@@ -126,7 +126,7 @@ def _plan_fits(name: str, baseline: Path | None) -> Estimate:
     from ctxctl.budget.check import limits_kept
     from ctxctl.report.budget.text import check_lines
 
-    found = planned(name)
+    found = estimate_plan(name)
     findings = limits_kept(found)
     if baseline is not None:
         findings += kept.compare_with_baseline(found, baseline)
@@ -146,11 +146,11 @@ def _session_fits(name: str, limits: Model | None, reserve: int, headroom: int, 
     __tracebackhide__ = True
     from ctxctl import config
     from ctxctl.budget.base import plan_base
-    from ctxctl.testing.sessions import opened
+    from ctxctl.testing.sessions import open_session
 
     cap = None if limits is None else plan_base(limits, config.load().models).room.cap
-    with opened(name, weighed=True) as (inspector, address):
-        looked = _Looked(inspector, cap, reserve, headroom)
+    with open_session(name, weighed=True) as (inspector, address):
+        looked = _StepCheck(inspector, cap, reserve, headroom)
         if address is not None:
             at = inspector.at(inspector.resolve(address))
             looked.at(at.step, at.placements)
@@ -160,7 +160,7 @@ def _session_fits(name: str, limits: Model | None, reserve: int, headroom: int, 
     return looked.verdict(visible(name), uncounted=uncounted)
 
 
-class _Looked:
+class _StepCheck:
     """Holds every step of a session against its cap; its memory does not grow with their number."""
 
     def __init__(self, inspector: Inspector, cap: int | None, reserve: int, headroom: int) -> None:
@@ -169,7 +169,7 @@ class _Looked:
         self.steps = self.items = self.largest = self.uncounted = self.unknown = self.many = 0
         self.unbilled = 0
         self.free: int | None = None
-        self.over: list[_Over] = []
+        self.over: list[_Overrun] = []
         self.unseen = ""
         """The first step with something uncounted."""
 
@@ -194,7 +194,7 @@ class _Looked:
             self.many += 1
             if len(self.over) < _SHOWN:
                 largest = _largest(placements, window)
-                self.over.append(_Over(_where(step), sent_of(window), window.used, cap, source, largest))
+                self.over.append(_Overrun(_where(step), sent_of(window), window.used, cap, source, largest))
 
     def _in_force(self, step: Step) -> int | None:
         """The cap that the step was held against, with at least `reserve` kept for the answer."""
@@ -233,7 +233,7 @@ class _Looked:
         assert self.free is not None
         return Fits(self.steps, self.largest, self.free, self.uncounted, self.unbilled)
 
-    def _bound(self, over: _Over) -> str:
+    def _bound(self, over: _Overrun) -> str:
         cap = limit_words(over.cap, over.source)
         return cap if not self._headroom else f"{cap} less {self._headroom:,} of headroom"
 

@@ -55,7 +55,7 @@ class Context(msgspec.Struct, frozen=True):
     items: tuple[GoldenItem, ...]
 
 
-def taken(inspector: Inspector, ordinal: int, *, texts: bool) -> Context:
+def context_of_step(inspector: Inspector, ordinal: int, *, texts: bool) -> Context:
     """The context of a step, by its ordinal."""
     from ctxctl.session.assembly import text_of
 
@@ -64,11 +64,11 @@ def taken(inspector: Inspector, ordinal: int, *, texts: bool) -> Context:
     kept = []
     for p in frame.placements:
         hidden = not texts or p.content is None or p.item in withheld or p.redaction is not None
-        kept.append(_kept(p, None if hidden else text_of(inspector.text, p)))
+        kept.append(_golden_item(p, None if hidden else text_of(inspector.text, p)))
     return Context(inspector.params.encoding, frame.step.window.recorded, tuple(kept))
 
 
-def _kept(p: Placement, text: str | None) -> GoldenItem:
+def _golden_item(p: Placement, text: str | None) -> GoldenItem:
     return GoldenItem(
         segment=p.segment, kind=p.kind, item=p.item, tokens=p.tokens, method=p.method,
         digest=_short(p.digest), title=p.title, source=p.source, role=p.role, stale=p.stale, text=text,
@@ -128,7 +128,7 @@ _ROUNDS: Final[tuple[Callable[[GoldenItem], Hashable | None], ...]] = (
 """What two copies have in common to be one item, the surest first; None: nothing to go by."""
 
 
-def matched(before: Sequence[GoldenItem], after: Sequence[GoldenItem]) -> dict[int, int]:
+def match_items(before: Sequence[GoldenItem], after: Sequence[GoldenItem]) -> dict[int, int]:
     """Places in `before` by places in `after`, one to one.
 
     The same text wins over the same id, because runtimes that number their items give a number to another
@@ -146,10 +146,10 @@ def matched(before: Sequence[GoldenItem], after: Sequence[GoldenItem]) -> dict[i
             found = key(kept) if place not in pairs else None
             if found is not None and waiting.get(found):
                 pairs[place] = waiting[found].pop()
-    return _between(before, after, pairs)
+    return _match_by_neighbours(before, after, pairs)
 
 
-def _between(
+def _match_by_neighbours(
     before: Sequence[GoldenItem], after: Sequence[GoldenItem], pairs: dict[int, int]
 ) -> dict[int, int]:
     """Pairs of unmatched items that have the same kind and role and follow the same item."""
@@ -174,14 +174,14 @@ def _between(
     return made
 
 
-def moved(pairs: dict[int, int]) -> set[int]:
+def moved_places(pairs: dict[int, int]) -> set[int]:
     """Places in `after` that are not in the order of `before`: outside the longest run that is."""
     places = sorted(pairs)
     kept = longest_increasing([pairs[place] for place in places])
     return {place for at, place in enumerate(places) if at not in kept}
 
 
-Asked = Callable[[GoldenItem], bool]
+ItemTest = Callable[[GoldenItem], bool]
 """A query, asked of one kept item."""
 UPDATE: Final = "CTXCTL_UPDATE"
 """The environment variable that accepts what is there now; the pytest option sets it for a run."""
@@ -237,8 +237,8 @@ def assert_context_diff(
     if not 0 <= tolerance <= 1:
         raise UsageError("bad-tolerance", f"a tolerance of {tolerance} is no share between 0 and 1")
     path, name = Path(golden), fspath(actual)
-    now, step = _now(name, texts=texts)
-    left_out, loose = _asked(ignore, step), _asked(volatile, step)
+    now, step = _actual_context(name, texts=texts)
+    left_out, loose = _query_test(ignore, step), _query_test(volatile, step)
     shown = visible(str(golden))
     if os.environ.get(UPDATE):
         write(path, now)
@@ -256,7 +256,7 @@ def assert_context_diff(
         raise AssertionError("\n".join(_report(visible(name), shown, found)))
 
 
-def _asked(query: str | None, step: Step) -> Asked:
+def _query_test(query: str | None, step: Step) -> ItemTest:
     """Turn a query into a question to items; what it says of steps is asked of the step in question."""
     if query is None:
         return _never
@@ -283,22 +283,22 @@ def _never(_kept: GoldenItem) -> bool:
     return False
 
 
-def _now(name: str, *, texts: bool) -> tuple[Context, Step]:
-    from ctxctl.testing.sessions import opened
+def _actual_context(name: str, *, texts: bool) -> tuple[Context, Step]:
+    from ctxctl.testing.sessions import open_session
 
-    with opened(name) as (inspector, address):
+    with open_session(name) as (inspector, address):
         ordinal = inspector.resolve(address or "-1")
-        return taken(inspector, ordinal, texts=texts), inspector.step(ordinal)
+        return context_of_step(inspector, ordinal, texts=texts), inspector.step(ordinal)
 
 
 def differences(
-    was: Context, now: Context, ignore: Asked = _never, volatile: Asked = _never, tolerance: float = 0.0
+    was: Context, now: Context, ignore: ItemTest = _never, volatile: ItemTest = _never, tolerance: float = 0.0
 ) -> Iterator[Difference]:
     """The differences in the order of the window now, then removed items in the order of the old one."""
     before = [kept for kept in was.items if not ignore(kept)]
     after = [kept for kept in now.items if not ignore(kept)]
-    pairs = matched(before, after)
-    out_of_order = moved(pairs)
+    pairs = match_items(before, after)
+    out_of_order = moved_places(pairs)
     for place, kept in enumerate(after):
         if place not in pairs:
             yield Difference("added", None, kept)

@@ -38,11 +38,11 @@ def context_budget(pytestconfig: pytest.Config) -> Planned:
     made: dict[Path, Estimate] = {}
 
     def worked_out(plan: str | os.PathLike[str] | None = None) -> Estimate:
-        from ctxctl.testing.fits import planned
+        from ctxctl.testing.fits import estimate_plan
 
         path = (pytestconfig.rootpath / (plan or pytestconfig.getini(_PLAN))).resolve()
         if path not in made:
-            made[path] = planned(path)
+            made[path] = estimate_plan(path)
         return made[path]
 
     return worked_out

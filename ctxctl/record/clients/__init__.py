@@ -5,8 +5,8 @@ read a setting or a flag instead, and one takes a variable for another way to si
 reads, docs/recording.md with which version that was tried; a program's own files are never changed.
 """
 
-from ctxctl.record.clients.recognising import CLIENTS, Client, Found, recognised
+from ctxctl.record.clients.known_programs import CLIENTS, Client, RecognisedProgram, recognised
+from ctxctl.record.clients.redirects import set_up
 from ctxctl.record.clients.setup import Setup, Start
-from ctxctl.record.clients.ways import set_up
 
-__all__ = ["CLIENTS", "Client", "Found", "Setup", "Start", "recognised", "set_up"]
+__all__ = ["CLIENTS", "Client", "RecognisedProgram", "Setup", "Start", "recognised", "set_up"]

@@ -80,7 +80,7 @@ def write_over(path: Path, data: bytes) -> None:
     os.replace(name, real)
 
 
-def at(value: Any, *keys: Any) -> Any:
+def value_at(value: Any, *keys: Any) -> Any:
     """What stands there, None if nothing does."""
     for key in keys:
         if isinstance(value, dict):
@@ -92,7 +92,7 @@ def at(value: Any, *keys: Any) -> Any:
     return value
 
 
-def put(value: Any, keys: Sequence[Any], new: str) -> None:
+def put_at(value: Any, keys: Sequence[Any], new: str) -> None:
     """Put a text there; objects on the way are made where something else stands."""
     for key in keys[:-1]:
         if isinstance(value, dict) and not isinstance(value.get(key), dict | list):

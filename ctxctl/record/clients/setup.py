@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from ctxctl.record.clients.recognising import Found, recognised
+from ctxctl.record.clients.known_programs import RecognisedProgram, recognised
 from ctxctl.record.proxy.upstreams import (
     FAMILIES,
     Route,
@@ -62,10 +62,10 @@ class Setup:
         self.folder = folder or _here()
         asked = list(given)
         self.given = given_addresses(asked)
-        self.found: list[Found] = recognised(command, self.home)
+        self.found: list[RecognisedProgram] = recognised(command, self.home)
         ways, self.notes = routes(environment, asked)
         self._ways = {way.variable: way for way in ways}
-        self._ready: list[tuple[Found, Ready]] = []
+        self._ready: list[tuple[RecognisedProgram, Ready]] = []
 
     def prepare(self, ways: Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]) -> None:
         """Find out for each recognised program how it is led; `ways`: by the program's name."""
@@ -169,7 +169,7 @@ class Start:
     ) -> None:
         self.close()
 
-    def give(self, found: Found, ready: Ready) -> None:
+    def give(self, found: RecognisedProgram, ready: Ready) -> None:
         """Prepare one program."""
         self._arguments = []
         ready(self)
@@ -218,7 +218,7 @@ class Start:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def _stand_in(self, found: Found) -> None:
+    def _stand_in(self, found: RecognisedProgram) -> None:
         """A shell starts the program: a script of its name, before it in PATH, adds the arguments."""
         name = found.client.commands[0]
         real = shutil.which(name, path=self.environment.get("PATH"))

@@ -22,8 +22,8 @@ def tap(command: list[str], options: Options) -> int:
     A server that cannot be started gives 127 (not found) or 126, as in shells.  A trace that cannot be
     written does not keep the server from running.
     """
+    from ctxctl.record.mcp.messages import Listener
     from ctxctl.record.mcp.process import Server, end_as
-    from ctxctl.record.mcp.speech import Listener
 
     recorder = options.recorder(must=False)
     name = Path(command[0]).name

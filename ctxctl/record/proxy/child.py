@@ -71,7 +71,7 @@ class Child:
     """The program.
 
     Raises:
-        OSError: it could not be started; `failed` has the exit code for that.
+        OSError: it could not be started; `start_failure_code` has the exit code for that.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], signals: Signals) -> None:
@@ -157,7 +157,7 @@ class Child:
             os.kill(self.pid, signal.SIGCONT)
 
 
-def failed(error: OSError) -> int:
+def start_failure_code(error: OSError) -> int:
     """The exit code for a program that could not be started, as shells have it."""
     return NOT_FOUND if isinstance(error, FileNotFoundError | NotADirectoryError) else NOT_EXECUTABLE
 
@@ -167,7 +167,7 @@ def exit_code(status: int) -> int:
     return status if status >= 0 else 128 - status
 
 
-def until(signals: Signals, done: Callable[[], bool], stop: frozenset[int]) -> int | None:
+def wait_until(signals: Signals, done: Callable[[], bool], stop: frozenset[int]) -> int | None:
     """Wait until something is done, or until one of these signals comes, which is returned."""
     while not done():
         taken: Any = signals.take(0.05)

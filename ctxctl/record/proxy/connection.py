@@ -23,16 +23,16 @@ from ctxctl.record.proxy.messages import (
     MalformedError,
     MisdirectedError,
     Request,
-    checked,
-    own_answer,
-    respelled,
-    rewritten,
+    addressed_to,
+    check_request,
+    error_answer,
+    with_provider_path,
 )
 
 if TYPE_CHECKING:
-    from ctxctl.record.proxy.copies import Copies, Copy
     from ctxctl.record.proxy.messages import Bases
-    from ctxctl.record.proxy.upstreams import Upstream, Via
+    from ctxctl.record.proxy.upstreams import NetworkProxy, Upstream
+    from ctxctl.record.proxy.writer_client import Copies, Copy
 
 
 _AHEAD: Final = 1 << 20
@@ -45,12 +45,12 @@ class Listener(Protocol):
     """What a connection needs of the port that it came to."""
 
     upstream: Upstream
-    via: Via | None
+    via: NetworkProxy | None
     bases: Bases
     hosts: frozenset[str]
     connections: set[Connection]
     tunnels: int
-    respelled: int
+    with_provider_path: int
     faults: int
 
     @property
@@ -87,12 +87,54 @@ class Listener(Protocol):
         ...
 
 
-class Connection(asyncio.Protocol):
+class _End(asyncio.Protocol):
+    """One end of a relayed connection: the program's or the server's."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport | None = None
+        self._head = bytearray()
+        """The bytes so far of a head that has not come whole."""
+
+    def stop_reading(self) -> None:
+        """Read no more here for now: the other end does not take it as fast."""
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.pause_reading()
+
+    def read_on(self) -> None:
+        """Read again."""
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def _cut_head(self, data: bytes, *, blank_lines: bool = False) -> tuple[bytes, bytes] | None:
+        """The head that is whole with this data, and what came behind it; None if it is not whole yet.
+
+        Args:
+            data: The next bytes.
+            blank_lines: Pass over empty lines in front of the head.
+
+        Raises:
+            MalformedError: The head is too long.
+        """
+        start = len(self._head)
+        self._head += data
+        if blank_lines and not start:
+            self._head = self._head.lstrip(b"\r\n")
+        end = messages.head_end(self._head, start)
+        if end < 0:
+            if len(self._head) > messages.MAX_HEAD:
+                raise MalformedError("a head that is too long")
+            return None
+        head, rest = bytes(self._head[:end]), bytes(self._head[end:])
+        self._head = bytearray()
+        return head, rest
+
+
+class Connection(_End):
     """The program's side of a relayed connection."""
 
     def __init__(self, listener: Listener) -> None:
+        super().__init__()
         self.listener = listener
-        self.transport: asyncio.Transport | None = None
         self.waiting: deque[Exchange] = deque()
         """Requests whose answers are not whole, in order."""
         self.answered = False
@@ -101,7 +143,6 @@ class Connection(asyncio.Protocol):
         """Both sides go on with another protocol, or with something that is not understood."""
         self.socket: Copy | None = None
         """Takes copies of both sides, where the other protocol is a WebSocket with requests to a model."""
-        self._head = bytearray()
         self._exchange: Exchange | None = None
         """The request that is being sent."""
         self._server: Server | None = None
@@ -158,12 +199,12 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """More has been written than is taken."""
         if self._server is not None:
-            self._server.hold()
+            self._server.stop_reading()
 
     def resume_writing(self) -> None:
         """It has been taken."""
         if self._server is not None:
-            self._server.go_on()
+            self._server.read_on()
 
     # -- requests -----------------------------------------------------------------------------------------
 
@@ -190,28 +231,21 @@ class Connection(asyncio.Protocol):
 
     def _begin(self, data: bytes) -> bytes | None:
         """Take a head; returns what came behind it, None if there is none yet."""
-        start = len(self._head)
-        self._head += data
-        if not start:
-            # Empty lines before a request mean nothing (RFC 9112, 2.2).
-            self._head = self._head.lstrip(b"\r\n")
-        end = messages.head_end(self._head, start)
-        if end < 0:
-            if len(self._head) > messages.MAX_HEAD:
-                raise MalformedError("a head that is too long")
+        # Empty lines before a request mean nothing (RFC 9112, 2.2).
+        cut = self._cut_head(data, blank_lines=True)
+        if cut is None:
             return None
-        head, rest = bytes(self._head[:end]), bytes(self._head[end:])
-        self._head = bytearray()
-        request = messages.request(head)
-        checked(request, self.listener.hosts)
+        head, rest = cut
+        request = messages.parse_request(head)
+        check_request(request, self.listener.hosts)
         asked = request.target
-        head, request = respelled(head, request, self.listener.bases)
+        head, request = with_provider_path(head, request, self.listener.bases)
         self.listener.respelled += request.target != asked
         exchange = Exchange(request, self.listener.copies.begin())
         if not self.waiting:
             self.answered = False
         self._exchange = exchange
-        self._send(rewritten(head, request, self.listener.upstream, self.listener.via))
+        self._send(addressed_to(head, request, self.listener.upstream, self.listener.via))
         exchange.copy.request(request.method, self.listener.url(request), request.fields)
         if self._server is not None and self._server.blind:
             exchange.copy.end("malformed")
@@ -290,7 +324,7 @@ class Connection(asyncio.Protocol):
             reset(transport)
             return
         transport.resume_reading()
-        transport.write(own_answer(status, why))
+        transport.write(error_answer(status, why))
         if transport.can_write_eof():
             transport.write_eof()
         asyncio.get_running_loop().call_later(_LINGERING, transport.close)
@@ -299,16 +333,6 @@ class Connection(asyncio.Protocol):
         for exchange in self.waiting:
             exchange.copy.end(how)
         self.waiting.clear()
-
-    def hold(self) -> None:
-        """The server does not take more for the moment."""
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.pause_reading()
-
-    def go_on(self) -> None:
-        """It does again."""
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.resume_reading()
 
     def conclude(self, *, abrupt: bool) -> None:
         """Say how what was not whole ended, as the server's side has ended."""
@@ -373,22 +397,21 @@ class Exchange:
         """The body of its answer, once the head has come."""
 
 
-class Server(asyncio.Protocol):
+class Server(_End):
     """The server's side of a relayed connection: passes its bytes on, and finds the answers in them."""
 
     def __init__(self, connection: Connection) -> None:
+        super().__init__()
         self._connection = connection
-        self._transport: asyncio.Transport | None = None
-        self._head = bytearray()
         self.blind = False
         """What comes is passed on and no longer looked at."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is there."""
-        self._transport = cast("asyncio.Transport", transport)
+        self.transport = cast("asyncio.Transport", transport)
         if self._connection.listener.is_own(transport.get_extra_info("peername")):
             self._connection.looped()
-            reset(self._transport)
+            reset(self.transport)
             return
         self._connection.reached(self)
 
@@ -413,51 +436,41 @@ class Server(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone; `exc`: not in good order."""
-        self._transport = None
+        self.transport = None
         self._connection.conclude(abrupt=exc is not None)
         self._connection.finish(abrupt=exc is not None)
 
     def pause_writing(self) -> None:
         """More has been written than is taken."""
-        self._connection.hold()
+        self._connection.stop_reading()
 
     def resume_writing(self) -> None:
         """It has been taken."""
-        self._connection.go_on()
+        self._connection.read_on()
 
     def send(self, data: bytes) -> None:
         """Pass on what the program sends."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.write(data)
 
     def end(self) -> bool:
         """The program sends nothing more; False: nor does it wait for anything.
 
         TLS knows no such thing as one direction alone: a client that closes is gone.
         """
-        if self._transport is not None and self._transport.can_write_eof():
-            self._transport.write_eof()
+        if self.transport is not None and self.transport.can_write_eof():
+            self.transport.write_eof()
             return True
         return False
 
     def leave(self, *, abrupt: bool) -> None:
         """The program is gone."""
-        if self._transport is None:
+        if self.transport is None:
             return
         if abrupt:
-            reset(self._transport)
+            reset(self.transport)
         else:
-            self._transport.close()
-
-    def hold(self) -> None:
-        """The program does not take more for the moment."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.pause_reading()
-
-    def go_on(self) -> None:
-        """It does again."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
+            self.transport.close()
 
     # -- looking --------------------------------------------------------------------------------------------
 
@@ -491,16 +504,11 @@ class Server(asyncio.Protocol):
 
     def _begin(self, data: bytes, exchange: Exchange) -> bytes | None:
         """Take the head of an answer; returns what came behind it, None if there is none yet."""
-        start = len(self._head)
-        self._head += data
-        end = messages.head_end(self._head, start)
-        if end < 0:
-            if len(self._head) > messages.MAX_HEAD:
-                raise MalformedError("a head that is too long")
+        cut = self._cut_head(data)
+        if cut is None:
             return None
-        head, rest = bytes(self._head[:end]), bytes(self._head[end:])
-        self._head = bytearray()
-        answer = messages.answer(head, exchange.request.method)
+        head, rest = cut
+        answer = messages.parse_answer(head, exchange.request.method)
         if answer.interim:
             return rest
         exchange.answering = answer.body

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ctxctl.record.guard import refused
 
 if TYPE_CHECKING:
-    from ctxctl.record.proxy.upstreams import Upstream, Via
+    from ctxctl.record.proxy.upstreams import NetworkProxy, Upstream
 
 
 MAX_HEAD: Final = 1 << 20
@@ -127,13 +127,15 @@ class Request(NamedTuple):
     @property
     def upgrades(self) -> bool:
         """Whether it asks to go on with another protocol (WebSocket)."""
-        return b"upgrade" in tokens(self.fields, b"connection") and bool(values(self.fields, b"upgrade"))
+        return b"upgrade" in field_tokens(self.fields, b"connection") and bool(
+            field_values(self.fields, b"upgrade")
+        )
 
     @property
     def asks_over_socket(self) -> bool:
         """Whether it asks for a WebSocket with Responses: their address is that of the HTTP requests."""
         path = self.target.partition(b"?")[0].rstrip(b"/")
-        return path.endswith(b"/responses") and b"websocket" in tokens(self.fields, b"upgrade")
+        return path.endswith(b"/responses") and b"websocket" in field_tokens(self.fields, b"upgrade")
 
 
 class Answer(NamedTuple):
@@ -156,17 +158,17 @@ def head_end(data: bytes | bytearray, start: int = 0) -> int:
     return -1 if found is None else found.end()
 
 
-def values(fields: Fields, name: bytes) -> list[bytes]:
+def field_values(fields: Fields, name: bytes) -> list[bytes]:
     """The values of a field, by its name in lower case."""
     return [value for key, value in fields if key.lower() == name]
 
 
-def tokens(fields: Fields, name: bytes) -> list[bytes]:
+def field_tokens(fields: Fields, name: bytes) -> list[bytes]:
     """The members of a field that is a list, in lower case."""
-    return [part.strip().lower() for value in values(fields, name) for part in value.split(b",")]
+    return [part.strip().lower() for value in field_values(fields, name) for part in value.split(b",")]
 
 
-def request(head: bytes) -> Request:
+def parse_request(head: bytes) -> Request:
     """The request whose head this is.
 
     Raises MalformedError: also for all that servers are known to cut differently.
@@ -181,7 +183,7 @@ def request(head: bytes) -> Request:
     if version not in (b"HTTP/1.1", b"HTTP/1.0"):
         raise MalformedError("another protocol than HTTP/1.1 and 1.0")
     fields = [_field(line) for line in lines]
-    if len(values(fields, b"host")) > 1:
+    if len(field_values(fields, b"host")) > 1:
         raise MalformedError("more than one Host")
     return Request(method, target, version, fields, _request_body(fields, version))
 
@@ -194,7 +196,7 @@ def _field(line: bytes) -> tuple[bytes, bytes]:
 
 
 def _request_body(fields: Fields, version: bytes) -> Body:
-    lengths, encodings = values(fields, b"content-length"), values(fields, b"transfer-encoding")
+    lengths, encodings = field_values(fields, b"content-length"), field_values(fields, b"transfer-encoding")
     if len(lengths) + len(encodings) > 1:
         raise MalformedError("more than one length (Content-Length, Transfer-Encoding)")
     if encodings:
@@ -208,7 +210,7 @@ def _request_body(fields: Fields, version: bytes) -> Body:
     return Body(0)
 
 
-def answer(head: bytes, method: bytes) -> Answer:
+def parse_answer(head: bytes, method: bytes) -> Answer:
     """The answer whose head this is, to a request with this method.  Raises MalformedError."""
     lines = re.split(rb"\r?\n", head)
     found = _STATUS.fullmatch(lines[0])
@@ -229,10 +231,10 @@ def answer(head: bytes, method: bytes) -> Answer:
 def _answer_body(status: int, fields: Fields, method: bytes) -> Body:
     if method == b"HEAD" or status < 200 or status in (204, 304):
         return Body(0)
-    encodings = tokens(fields, b"transfer-encoding")
+    encodings = field_tokens(fields, b"transfer-encoding")
     if encodings:
         return Body(chunked=True) if encodings[-1] == b"chunked" else Body()
-    lengths = set(tokens(fields, b"content-length"))
+    lengths = set(field_tokens(fields, b"content-length"))
     if not lengths:
         return Body()
     if len(lengths) > 1 or not _DIGITS.fullmatch(length := lengths.pop()):
@@ -251,7 +253,7 @@ class MisdirectedError(Exception):
         self.status = status
 
 
-def checked(request: Request, hosts: frozenset[str]) -> None:
+def check_request(request: Request, hosts: frozenset[str]) -> None:
     """Raise MisdirectedError for what a program would not send to its API: a web page does, or a program that
     takes this for a proxy of the network."""
     if request.method.upper() == b"CONNECT":
@@ -264,9 +266,9 @@ def checked(request: Request, hosts: frozenset[str]) -> None:
         raise MisdirectedError(403 if "Origin" in why or "Sec-Fetch" in why else 421, why)
 
 
-def respelled(head: bytes, request: Request, bases: Bases) -> tuple[bytes, Request]:
-    """The head and the request with the path as the provider has it (`spelled`)."""
-    target = spelled(request.target, bases)
+def with_provider_path(head: bytes, request: Request, bases: Bases) -> tuple[bytes, Request]:
+    """The head and the request with the path as the provider has it (`provider_path`)."""
+    target = provider_path(request.target, bases)
     if target == request.target:
         return head, request
     _, crlf, rest = head.partition(b"\r\n")
@@ -274,7 +276,7 @@ def respelled(head: bytes, request: Request, bases: Bases) -> tuple[bytes, Reque
     return line + crlf + rest, request._replace(target=target)
 
 
-def rewritten(head: bytes, request: Request, upstream: Upstream, via: Via | None) -> bytes:
+def addressed_to(head: bytes, request: Request, upstream: Upstream, via: NetworkProxy | None) -> bytes:
     """The head with the server's name in `Host`; all else is left as it is.
 
     `via`: the network's own proxy, which is asked for the whole address.
@@ -290,7 +292,7 @@ def rewritten(head: bytes, request: Request, upstream: Upstream, via: Via | None
     return line + crlf + credentials + rest
 
 
-def own_answer(status: int, why: str) -> bytes:
+def error_answer(status: int, why: str) -> bytes:
     """An answer in the server's place, as the APIs tell errors; the connection ends with it."""
     import orjson
 
@@ -314,7 +316,7 @@ Bases = Mapping[str, bytes]
 """Of the providers behind one server, the path of each one's address: `{"openai": b"/v1"}`."""
 
 
-def spelled(target: bytes, bases: Bases) -> bytes:
+def provider_path(target: bytes, bases: Bases) -> bytes:
     """The request's target as the provider has it: a path, and perhaps a query.
 
     Programs leave the version of an API out or give it twice: one appends `/messages` to the address that it

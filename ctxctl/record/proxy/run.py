@@ -12,9 +12,9 @@ from ctxctl.labels import plural
 from ctxctl.record.clients import Setup, set_up
 from ctxctl.record.proxy import child
 from ctxctl.record.proxy.child import Child, Signals
-from ctxctl.record.proxy.copies import Scribe, Totals
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import Route, bases, routes
+from ctxctl.record.proxy.writer_client import Totals, WriterClient
 
 if TYPE_CHECKING:
     from ctxctl.record.options import Options
@@ -90,7 +90,7 @@ def run_command(command: list[str], options: Options, upstreams: Iterable[str] =
                 program = Child(start.command, start.environment, signals)
                 status = child.exit_code(code := program.wait(recording.silence(time.monotonic())))
             except OSError as error:
-                code = status = child.failed(error)
+                code = status = child.start_failure_code(error)
                 options.say(f"ctxctl: error: {command[0]}: {error.strerror}")
         recording.end(signals, over=True)
         died_of_key = code == -signal.SIGINT and program is not None and signal.SIGINT in program.by_terminal
@@ -119,7 +119,7 @@ def serve(options: Options, port: int, upstreams: Iterable[str] = ()) -> int:
         options.begin(*notes, "set, for the programs that are to be recorded (Ctrl-C ends):", *lines)
         # Who was started with a signal ignored (`nohup`) goes on.
         ends = frozenset(n for n in _ENDS if signal.getsignal(n) is not signal.SIG_IGN)
-        child.until(signals, lambda: False, ends)
+        child.wait_until(signals, lambda: False, ends)
         recording.end(signals)
     return 0
 
@@ -133,7 +133,7 @@ class _Recording:
     ) -> None:  # fmt: skip
         self._options = options
         self._setup = setup
-        self._scribe = Scribe(options)
+        self._scribe = WriterClient(options)
         try:
             upstreams = list(dict.fromkeys(way.upstream for way in ways))
             self._proxy = Proxy(upstreams, port, self._scribe.connection, bases(ways))
@@ -175,12 +175,12 @@ class _Recording:
         """Let what is in flight end, then the recorder; says what came of it."""
         if self._proxy.busy:
             self._say(f"waiting for {self._proxy.busy} answers that are still coming (Ctrl-C ends)")
-            child.until(signals, lambda: not self._proxy.busy, _ENDS)
+            child.wait_until(signals, lambda: not self._proxy.busy, _ENDS)
         self._proxy.stop(over=over)
         totals = self._scribe.finish(_QUEUED)
         if totals is None:
             self._options.say("ctxctl: still writing (Ctrl-C: do not wait for it)")
-            if child.until(signals, self._finished, _ENDS) is not None:
+            if child.wait_until(signals, self._finished, _ENDS) is not None:
                 self._scribe.leave()
                 return
             totals = self._totals

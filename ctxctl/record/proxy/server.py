@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ctxctl.errors import UsageError
 from ctxctl.record.guard import loopback, own_hosts
 from ctxctl.record.proxy.connection import Connection
-from ctxctl.record.proxy.copies import Copies
-from ctxctl.record.proxy.upstreams import Via, connect, trust, via_of
+from ctxctl.record.proxy.upstreams import NetworkProxy, connect, network_proxy_of, trusted_context
+from ctxctl.record.proxy.writer_client import Copies
 
 if TYPE_CHECKING:
     from ctxctl.record.proxy.messages import Bases, Request
@@ -27,7 +27,12 @@ class Listener:
     """One port, and the server behind it."""
 
     def __init__(
-        self, proxy: Proxy, upstream: Upstream, via: Via | None, port: int, bases: Bases | None = None
+        self,
+        proxy: Proxy,
+        upstream: Upstream,
+        via: NetworkProxy | None,
+        port: int,
+        bases: Bases | None = None,
     ) -> None:
         self._proxy = proxy
         self.upstream = upstream
@@ -105,14 +110,14 @@ class Proxy:
         self, upstreams: list[Upstream], port: int = 0, copies: socket.socket | None = None,
         bases: Mapping[Upstream, Bases] | None = None,
     ) -> None:  # fmt: skip
-        self.trust = trust()
+        self.trust = trusted_context()
         self.refusals = 0
         """Requests that came from a browser, or were meant for another server."""
         self.unreachable: dict[str, str] = {}
         """Servers that could not be reached, and why."""
         self.listeners: dict[Upstream, Listener] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        vias = {upstream: via_of(upstream) for upstream in upstreams}
+        vias = {upstream: network_proxy_of(upstream) for upstream in upstreams}
         try:
             for number, upstream in enumerate(vias):
                 self.listeners[upstream] = Listener(

@@ -99,15 +99,15 @@ def routes(environment: Mapping[str, str], given: Iterable[str] = ()) -> tuple[l
     chosen = given_addresses(given)
     for name, url in chosen.items():
         for variable in FAMILIES[name][1] if name in FAMILIES else (name,):
-            found[variable] = Route(variable, url, _asked(url))
+            found[variable] = Route(variable, url, _upstream_given(url))
     for name, (default, variables) in FAMILIES.items():
         if name in chosen or any(variable in found for variable in variables):
             continue
         family = (*variables, *_ALIASES.get(name, ()))
         present = {variable: url for variable in family if (url := environment.get(variable, "").strip())}
-        _add(present or dict.fromkeys(variables, default), found, notes)
+        _add_routes(present or dict.fromkeys(variables, default), found, notes)
     others = {name: environment[name].strip() for name in sorted(environment) if _OTHERS.fullmatch(name)}
-    _add({name: url for name, url in others.items() if url}, found, notes)
+    _add_routes({name: url for name, url in others.items() if url}, found, notes)
     return list(found.values()), notes
 
 
@@ -136,10 +136,10 @@ def family_of(variable: str) -> str | None:
 
 def given_addresses(given: Iterable[str]) -> dict[str, str]:
     """The addresses that the user has named, by provider or variable.  Raises UsageError: `bad-upstream`."""
-    return dict(_given(one) for one in given)
+    return dict(_named_address(one) for one in given)
 
 
-def _add(urls: Mapping[str, str], found: dict[str, Route], notes: list[str]) -> None:
+def _add_routes(urls: Mapping[str, str], found: dict[str, Route], notes: list[str]) -> None:
     for variable, url in urls.items():
         if variable in found:
             continue
@@ -152,7 +152,7 @@ def _add(urls: Mapping[str, str], found: dict[str, Route], notes: list[str]) -> 
             found[variable] = Route(variable, url, upstream)
 
 
-def _given(one: str) -> tuple[str, str]:
+def _named_address(one: str) -> tuple[str, str]:
     name, equals, url = one.partition("=")
     name, url = name.strip(), url.strip()
     if not equals or not (name in FAMILIES or _VARIABLE.fullmatch(name)):
@@ -160,11 +160,11 @@ def _given(one: str) -> tuple[str, str]:
             "bad-upstream", f"not NAME=URL: {one}",
             hint=f"NAME is {', '.join(FAMILIES)}, or the variable that the program reads (MY_LLM_URL)",
         )  # fmt: skip
-    _asked(url)
+    _upstream_given(url)
     return name, url
 
 
-def _asked(url: str) -> Upstream:
+def _upstream_given(url: str) -> Upstream:
     upstream = parsed(url)
     if upstream is None:
         raise UsageError(
@@ -215,7 +215,7 @@ _MORE_CAS: Final = ("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE
 """Files of authorities that the program may trust besides; `SSL_CERT_FILE` is OpenSSL's own."""
 
 
-class Via(NamedTuple):
+class NetworkProxy(NamedTuple):
     """A proxy of the network, as the environment names it."""
 
     server: Upstream
@@ -227,7 +227,7 @@ class RefusedError(OSError):
     """The network's proxy does not let us through."""
 
 
-def via_of(upstream: Upstream) -> Via | None:
+def network_proxy_of(upstream: Upstream) -> NetworkProxy | None:
     """The proxy that a program would use for this server (`https_proxy`, `all_proxy`, `no_proxy`).
 
     Raises:
@@ -258,10 +258,10 @@ def via_of(upstream: Upstream) -> Via | None:
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         credentials = b"Basic " + base64.b64encode(pair.encode())
-    return Via(server, credentials)
+    return NetworkProxy(server, credentials)
 
 
-def trust() -> ssl.SSLContext:
+def trusted_context() -> ssl.SSLContext:
     """Verifies names and certificates, as the system and the environment have them."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
@@ -279,7 +279,10 @@ def trust() -> ssl.SSLContext:
 
 
 async def connect(
-    upstream: Upstream, via: Via | None, context: ssl.SSLContext, protocol: Callable[[], asyncio.Protocol]
+    upstream: Upstream,
+    via: NetworkProxy | None,
+    context: ssl.SSLContext,
+    protocol: Callable[[], asyncio.Protocol],
 ) -> None:
     """Connect a protocol to a server.  Raises OSError, among them what TLS finds."""
     loop = asyncio.get_running_loop()
@@ -291,7 +294,7 @@ async def connect(
         )  # fmt: skip
         return
     transport, asking = await loop.create_connection(
-        _Asking, server.host, server.port, ssl=context if server.scheme == "https" else None
+        _ConnectReply, server.host, server.port, ssl=context if server.scheme == "https" else None
     )
     try:
         transport.write(_connect_head(upstream, via))
@@ -308,7 +311,7 @@ async def connect(
     made.connection_made(cast("asyncio.Transport", inner))
 
 
-class _Asking(asyncio.Protocol):
+class _ConnectReply(asyncio.Protocol):
     """Reads what the network's proxy says to CONNECT."""
 
     def __init__(self) -> None:
@@ -328,7 +331,7 @@ class _Asking(asyncio.Protocol):
             self.status.set_result(b"")
 
 
-def _connect_head(upstream: Upstream, via: Via) -> bytes:
+def _connect_head(upstream: Upstream, via: NetworkProxy) -> bytes:
     name = f"[{upstream.host}]" if ":" in upstream.host else upstream.host
     place = f"{name}:{upstream.port}".encode("ascii" if name.isascii() else "idna")
     asked = b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n" % (place, place)

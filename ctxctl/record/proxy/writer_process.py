@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from ctxctl.record.proxy.copies import FRAME, MAX_BODY
+from ctxctl.record.proxy.writer_client import FRAME, MAX_BODY
 
 if TYPE_CHECKING:
     from ctxctl.record.exchange import Exchange, Exchanges
-    from ctxctl.record.proxy.sockets import Histories, Socket
+    from ctxctl.record.proxy.websocket import Histories, ResponsesSocket
 
 _ALL: Final = 256 << 20
 """Bytes of requests that are not whole."""
@@ -48,7 +48,7 @@ def main(connection: int) -> None:
         return
     from ctxctl.record.exchange import Exchanges
 
-    desk = Desk(Exchanges(recorder))
+    desk = FrameReceiver(Exchanges(recorder))
     _say({"ready": os.getpid()})
     _warm()
     while len(head := stream.read(FRAME.size)) == FRAME.size:
@@ -80,7 +80,7 @@ def _warm() -> None:
     """Import what the first request needs, so that nobody waits for its record."""
 
 
-class _Coming:
+class _IncomingExchange:
     """An exchange, from its first frame to its last."""
 
     __slots__ = ("body", "exchange", "head", "size", "socket", "stuck")
@@ -93,7 +93,7 @@ class _Coming:
         self.stuck = False
         """Too much of it came."""
         self.exchange: Exchange | None = None
-        self.socket: Socket | None = None
+        self.socket: ResponsesSocket | None = None
         """What it went on as."""
 
     @property
@@ -102,12 +102,12 @@ class _Coming:
         return any(name.lower() == "upgrade" for name, _ in self.head["headers"])
 
 
-class Desk:
+class FrameReceiver:
     """Turns frames into exchanges."""
 
     def __init__(self, exchanges: Exchanges) -> None:
         self._exchanges = exchanges
-        self._open: dict[int, _Coming] = {}
+        self._open: dict[int, _IncomingExchange] = {}
         self._held = 0
         self._sessions: dict[str, None] = {}
         self.over: list[str] = []
@@ -127,7 +127,7 @@ class Desk:
             self.over = list(self._sessions)
             return
         if kind == b"R":
-            self._open[number] = _Coming(orjson.loads(payload))
+            self._open[number] = _IncomingExchange(orjson.loads(payload))
             return
         coming = self._open.get(number)
         if coming is None:
@@ -151,7 +151,7 @@ class Desk:
         elif kind in (b"E", b"X"):
             self._end(number, coming, payload.decode() if kind == b"E" else "timeout")
 
-    def _body(self, coming: _Coming, piece: bytes) -> None:
+    def _body(self, coming: _IncomingExchange, piece: bytes) -> None:
         if coming.body is None or coming.stuck:
             return
         coming.size += len(piece)
@@ -162,11 +162,11 @@ class Desk:
         self._held += len(piece)
         coming.body.append(piece)
 
-    def _let_go(self, coming: _Coming) -> None:
+    def _let_go(self, coming: _IncomingExchange) -> None:
         self._held -= sum(map(len, coming.body or ()))
         coming.body = []
 
-    def _begin(self, coming: _Coming, size: int) -> None:
+    def _begin(self, coming: _IncomingExchange, size: int) -> None:
         if coming.body is None:
             return
         head, body = coming.head, b"".join(coming.body)
@@ -189,16 +189,16 @@ class Desk:
 
     # -- WebSockets -----------------------------------------------------------------------------------------
 
-    def _socket(self, coming: _Coming, kind: bytes, payload: bytes) -> None:
+    def _socket(self, coming: _IncomingExchange, kind: bytes, payload: bytes) -> None:
         """What a connection that was upgraded says: a head, then bytes of both sides."""
-        from ctxctl.record.proxy.sockets import Histories, Socket, UnreadableError
+        from ctxctl.record.proxy.websocket import Histories, ResponsesSocket, UnreadableError
 
         try:
             if kind == b"W":
                 answer = orjson.loads(payload)["headers"]
                 head = coming.head
                 self._histories = self._histories or Histories()
-                coming.socket = Socket(
+                coming.socket = ResponsesSocket(
                     self._exchanges, head["url"], head["headers"], answer, self._histories, self._begun
                 )
             elif coming.socket is not None:
@@ -208,8 +208,8 @@ class Desk:
         except UnreadableError as error:
             self._leave(coming, str(error))
 
-    def _feed(self, socket: Socket, kind: bytes, payload: bytes) -> None:
-        from ctxctl.record.proxy.sockets import UnreadableError
+    def _feed(self, socket: ResponsesSocket, kind: bytes, payload: bytes) -> None:
+        from ctxctl.record.proxy.websocket import UnreadableError
 
         before = socket.pending
         if before + len(payload) + self._held > _ALL:
@@ -219,17 +219,17 @@ class Desk:
         finally:
             self._held += socket.pending - before
 
-    def _leave(self, coming: _Coming, why: str) -> None:
+    def _leave(self, coming: _IncomingExchange, why: str) -> None:
         self.unread[why] = self.unread.get(why, 0) + 1
         self._close_socket(coming, "malformed")
 
-    def _close_socket(self, coming: _Coming, how: str) -> None:
+    def _close_socket(self, coming: _IncomingExchange, how: str) -> None:
         socket, coming.socket = coming.socket, None
         if socket is not None:
             self._held -= socket.pending
             socket.end(how)
 
-    def _end(self, number: int, coming: _Coming, how: str) -> None:
+    def _end(self, number: int, coming: _IncomingExchange, how: str) -> None:
         del self._open[number]
         self._let_go(coming)
         self._close_socket(coming, how)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ctxctl.record.options import Options
-    from ctxctl.record.receive.otlp import Spans
-    from ctxctl.record.receive.server import Door, Route
+    from ctxctl.record.receive.otlp import SpanBuffer
+    from ctxctl.record.receive.server import ReceiverServer, Route
     from ctxctl.record.recorder import Recorder
 
 
@@ -38,7 +38,7 @@ def serve(options: Options, port: int, *, otlp: bool, events: bool) -> int:
         UnreadableError: As `Options.recorder`.
         UnavailableError: `needs-serve`, `needs-otlp`.
     """
-    from ctxctl.record.ending import Ending
+    from ctxctl.record.end_signals import EndSignals
 
     _available(otlp=otlp)
     sockets = listening(port)
@@ -49,12 +49,12 @@ def serve(options: Options, port: int, *, otlp: bool, events: bool) -> int:
             one.close()
         raise
 
-    async def until(ending: Ending) -> None:
+    async def until(ending: EndSignals) -> None:
         asked = asyncio.Event()
         asyncio.get_running_loop().add_reader(ending.fd, asked.set)
         await asked.wait()
 
-    with Ending() as ending:
+    with EndSignals() as ending:
         asyncio.run(
             receive(options, recorder, sockets, otlp=otlp, events=events, until=lambda: until(ending))
         )
@@ -80,16 +80,16 @@ async def receive(
     until: Callable[[], Awaitable[None]], ready: Callable[[int], None] | None = None,
 ) -> None:  # fmt: skip
     """As `serve`, until `until()` is over; `ready` is told the port."""
-    from ctxctl.record.receive.server import Door
+    from ctxctl.record.receive.server import ReceiverServer
 
     def report(line: str) -> None:
         options.say(f"ctxctl: {line}")
 
-    spans: Spans | None = None
+    spans: SpanBuffer | None = None
     routes: dict[str, Route] = {}
     if events:
         routes.update(_events(recorder))
-    door = Door(routes, report)
+    door = ReceiverServer(routes, report)
     if otlp:
         spans = _otlp(recorder, routes, door)
     await door.open(sockets)
@@ -124,20 +124,20 @@ def _available(*, otlp: bool) -> None:
 
 
 def _events(recorder: Recorder) -> dict[str, Route]:
-    from ctxctl.record.receive.events import MEDIA, Events
+    from ctxctl.record.receive.events import MEDIA, EventsEndpoint
     from ctxctl.record.receive.server import Route
 
-    taken = Events(recorder)
+    taken = EventsEndpoint(recorder)
     return {"/v1/events": Route(taken.take, MEDIA, wait=taken.wait)}
 
 
-def _otlp(recorder: Recorder, routes: dict[str, Route], door: Door) -> Spans:
+def _otlp(recorder: Recorder, routes: dict[str, Route], door: ReceiverServer) -> SpanBuffer:
     from ctxctl.record.receive import otlp
-    from ctxctl.record.receive.otlp import Spans
-    from ctxctl.record.receive.replies import Reply, WriteGuard, seconds
+    from ctxctl.record.receive.otlp import SpanBuffer
+    from ctxctl.record.receive.replies import Reply, WriteGuard, whole_seconds
     from ctxctl.record.receive.server import Route
 
-    spans, guard = Spans(recorder), WriteGuard(recorder._core.journal)
+    spans, guard = SpanBuffer(recorder), WriteGuard(recorder._core.journal)
 
     def metrics(body: bytes, media: str) -> Reply:
         door.once(_METRICS)
@@ -145,15 +145,17 @@ def _otlp(recorder: Recorder, routes: dict[str, Route], door: Door) -> Spans:
 
     def wait() -> int | None:
         # What is held can wait for the disk; more is taken as soon as that went.
-        return seconds(guard.wait()) if guard.wait() and spans.is_full() else None
+        return whole_seconds(guard.wait()) if guard.wait() and spans.is_full() else None
 
     for signal in ("traces", "logs"):
-        routes[f"/v1/{signal}"] = Route(otlp.Exports(signal, spans).take, otlp.MEDIA, otlp.refuse, wait)
+        routes[f"/v1/{signal}"] = Route(
+            otlp.ExportEndpoint(signal, spans).take, otlp.MEDIA, otlp.refuse, wait
+        )
     routes["/v1/metrics"] = Route(metrics, otlp.MEDIA, otlp.refuse)
     return spans
 
 
-async def _look(door: Door, spans: Spans) -> None:
+async def _look(door: ReceiverServer, spans: SpanBuffer) -> None:
     while True:
         await asyncio.sleep(_LOOK)
         try:
@@ -175,7 +177,7 @@ def _where(port: int, *, otlp: bool, events: bool) -> list[str]:
     return told
 
 
-def _told(spans: Spans | None) -> list[str]:
+def _told(spans: SpanBuffer | None) -> list[str]:
     if spans is None:
         return []
     calls = plural(spans.calls, "model call")

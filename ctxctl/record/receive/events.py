@@ -12,10 +12,10 @@ from typing import IO, TYPE_CHECKING, Any, Final, cast
 import orjson
 
 from ctxctl.errors import CtxctlError
-from ctxctl.record.cleaning import Cleaner, LineBuffer
+from ctxctl.record.event_cleaner import EventCleaner, LineBuffer
 from ctxctl.record.place import Place
 from ctxctl.record.queue import Entry
-from ctxctl.record.receive.replies import JSON, NotWrittenError, Reply, WriteGuard, seconds, told
+from ctxctl.record.receive.replies import JSON, NotWrittenError, Reply, WriteGuard, error_reply, whole_seconds
 from ctxctl.record.scopes import Scope, Step
 from ctxctl.trace.depth import deeper_than
 from ctxctl.trace.writer import TraceWriter
@@ -35,7 +35,7 @@ class BadEventError(ValueError):
     """An event that is not written, whatever is done; the text says why, without anything of its content."""
 
 
-class Inbox:
+class EventWriter:
     """Appends whole events with the recorder's writer; not for several threads at once.
 
     What is missing in an event's envelope is filled in: `schema_version`, `event_id`, `time` (now), `source`,
@@ -45,7 +45,7 @@ class Inbox:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._core = recorder._core
-        self._cleaner = Cleaner(self._core.redactor, self._core.redacted)
+        self._cleaner = EventCleaner(self._core.redactor, self._core.redacted)
         self._made = LineBuffer()
         self._generation = -1
         self._writer = self._afresh()
@@ -113,7 +113,7 @@ _PAIRS: Final = {"selection": ("omitted",), "budget": ("dropped", "truncated"), 
 _OPEN: Final = 4096
 
 
-class Caller:
+class RecorderCalls:
     """Makes the recorder's calls that lines ask for (`{"call": "item", …}`), for clients that keep no books.
 
     Remembers the steps that are open, those used last.  Not for several threads at once.
@@ -233,13 +233,13 @@ _SEEN: Final = 200_000
 """Ids that are remembered, so that what is sent twice is written once."""
 
 
-class Events:
+class EventsEndpoint:
     """Writes what is posted, in its order; not for several threads at once."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._guard = WriteGuard(recorder._core.journal)
-        self._inbox = Inbox(recorder)
-        self._caller = Caller(recorder)
+        self._inbox = EventWriter(recorder)
+        self._caller = RecorderCalls(recorder)
         self._default = recorder.session
         self._seen: OrderedDict[bytes, None] = OrderedDict()
 
@@ -254,7 +254,7 @@ class Events:
         try:
             lines = _lines(body, media)
         except BadEventError as error:
-            return told(400, str(error))
+            return error_reply(400, str(error))
         for number, line in lines:
             try:
                 if number > MAX_LINES:
@@ -270,7 +270,7 @@ class Events:
             except NotWrittenError as error:
                 counts = {"written": written, "repeated": repeated, "failed": failed, "errors": errors}
                 why = f"the trace cannot be written to: {error}"
-                return told(503, why, wait=self._guard.wait(), next=number, **counts)
+                return error_reply(503, why, wait=self._guard.wait(), next=number, **counts)
         made: dict[str, Any] = {"written": written, "repeated": repeated, "failed": failed}
         if failed:
             made["errors"] = errors
@@ -279,7 +279,7 @@ class Events:
     def wait(self) -> int | None:
         """Seconds until the trace may be written to again; None: it is."""
         wait = self._guard.wait()
-        return seconds(wait) if wait else None
+        return whole_seconds(wait) if wait else None
 
     def _write(self, raw: bytes) -> bool:
         """Write one line; False if it was written before."""

@@ -30,7 +30,6 @@ from ctxctl.providers.spans.span import ReadBeside, Span, spans
 from ctxctl.providers.spans.traces import Traces, is_agent, is_call, session_of
 from ctxctl.record.conversations import Conversations
 from ctxctl.record.receive.replies import JSON, Reply, WriteGuard
-from ctxctl.record.scopes import STEP_FAILED
 from ctxctl.trace.depth import deeper_than
 
 if TYPE_CHECKING:
@@ -65,10 +64,10 @@ def available() -> None:
         ) from None
 
 
-class Exports:
+class ExportEndpoint:
     """The endpoint of one signal, `traces` or `logs`; hands spans and log records on."""
 
-    def __init__(self, signal: str, held: Spans) -> None:
+    def __init__(self, signal: str, held: SpanBuffer) -> None:
         self._signal = signal
         self._held = held
 
@@ -175,7 +174,7 @@ def _inside(values: list[Any], names: tuple[str, ...]) -> Iterator[Any]:
 _DIALECT: Final = CollectedDialect()
 
 
-class Steps:
+class CallWriter:
     """Writes calls in the order in which they come; not for several threads at once."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -221,7 +220,7 @@ class Steps:
                 usage.setdefault("model", call.model)
             self._core.record(vocab.USAGE_REPORTED, usage, asked.place)
         if call.error is not None:
-            self._core.record(STEP_FAILED, {"error": call.error}, asked.place)
+            self._core.record(vocab.STEP_FAILED, {"error": call.error}, asked.place)
         answer: dict[str, Any] | None = {"messages": call.answer} if call.answer else None
         self._conversations.answered(asked, answer, cut=False)
 
@@ -238,7 +237,7 @@ _IDS: Final = 20_000
 """Spans of one trace that are."""
 
 
-class Spans:
+class SpanBuffer:
     """Holds what comes, and hands on what has waited long enough; not for several threads at once.
 
     Args:
@@ -247,10 +246,10 @@ class Spans:
     """
 
     def __init__(self, recorder: Recorder, clock: Callable[[], float] = monotonic) -> None:
-        self._steps = Steps(recorder)
+        self._steps = CallWriter(recorder)
         self._guard = WriteGuard(recorder._core.journal)
         self._clock = clock
-        self._collected = Collected()
+        self._collected = CollectedCalls()
         self._sorter = Traces(self._collected)
         self._traces: OrderedDict[str, _Trace] = OrderedDict()
         self._alone = 0
@@ -341,7 +340,7 @@ class Spans:
                 del self._traces[idle]
 
 
-class Collected(Inferences):
+class CollectedCalls(Inferences):
     """Calls in their order, not made into steps yet."""
 
     def __init__(self) -> None:

@@ -30,12 +30,12 @@ class Reply(NamedTuple):
     """Seconds, for what may be tried again."""
 
 
-def told(status: int, why: str, *, wait: float | None = None, **more: Any) -> Reply:
+def error_reply(status: int, why: str, *, wait: float | None = None, **more: Any) -> Reply:
     """An answer that says why; `wait`: seconds after which it is worth trying again."""
-    return Reply(status, orjson.dumps({"error": why, **more}), JSON, seconds(wait))
+    return Reply(status, orjson.dumps({"error": why, **more}), JSON, whole_seconds(wait))
 
 
-def seconds(wait: float | None) -> int | None:
+def whole_seconds(wait: float | None) -> int | None:
     """As `Retry-After` has it: whole seconds, at least one."""
     return None if wait is None else max(1, math.ceil(wait))
 

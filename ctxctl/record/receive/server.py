@@ -17,7 +17,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from ctxctl.record import guard
-from ctxctl.record.receive.replies import Reply, told
+from ctxctl.record.receive.replies import Reply, error_reply
 
 HEAD_SECONDS: Final = 10.0
 """For the head of a connection's first request."""
@@ -45,7 +45,7 @@ class Route(NamedTuple):
     """Seconds until it makes sense to read a body; None: now."""
 
 
-class Door:
+class ReceiverServer:
     """Listens on a loopback port.
 
     Args:
@@ -111,17 +111,17 @@ class Door:
         if why is not None:
             self.once(f"refused a request: {why}")
             status = 421 if "Host" in why else 403
-            return told(status, why)
+            return error_reply(status, why)
         route = self._routes.get(request.path)
         if route is None:
             paths = ", ".join(sorted(self._routes))
-            return told(404, f"nothing is here; there is POST {paths}")
+            return error_reply(404, f"nothing is here; there is POST {paths}")
         if request.method != "POST":
-            return told(405, "only POST; a trace is not read over HTTP")
+            return error_reply(405, "only POST; a trace is not read over HTTP")
         media = guard.media_type(request.headers)
         if media not in route.media:
-            return told(415, f"the Content-Type must be one of {', '.join(sorted(route.media))}")
-        refuse = route.refuse or (lambda status, why, media: told(status, why))
+            return error_reply(415, f"the Content-Type must be one of {', '.join(sorted(route.media))}")
+        refuse = route.refuse or (lambda status, why, media: error_reply(status, why))
         wait = route.wait()
         if wait is not None:
             return refuse(503, "the trace cannot be written to", media)._replace(retry_after=wait)

@@ -13,7 +13,7 @@ from ctxctl import Recorder
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 from ctxctl.record import options as made
-from ctxctl.record.options import Options, check
+from ctxctl.record.options import Options, check_appendable
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_only_a_trace_is_appended_to(tmp_path: Path, content: bytes, fits: bool)
     path = tmp_path / "t.jsonl"
     path.write_bytes(content)
     if fits:
-        check(str(path))
+        check_appendable(str(path))
         return
     with pytest.raises(UsageError) as caught:
         Options(path).recorder()

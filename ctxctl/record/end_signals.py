@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Ending:
+class EndSignals:
     """Lets signals ask for the end instead of forcing it while its `with` runs; for the main thread only."""
 
     def __init__(self) -> None:

@@ -73,7 +73,7 @@ class ReadAnswer(NamedTuple):
     """What was billed; None where the response itself says it."""
 
 
-def read(raw: RawAnswer, dialect: Dialect) -> ReadAnswer:
+def read_answer(raw: RawAnswer, dialect: Dialect) -> ReadAnswer:
     """What an answer says."""
     if raw.status is None:
         return ReadAnswer(failure={"error": f"no answer: {_words(raw.how)}"})
@@ -223,7 +223,7 @@ class Agent(NamedTuple):
     """What it is called."""
 
 
-class Model(NamedTuple):
+class ModelRequest(NamedTuple):
     """A request to a model."""
 
     body: Json
@@ -234,7 +234,7 @@ class Model(NamedTuple):
     """The sub-agent that asks, as the request says."""
 
 
-def asked_model(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Model | None:
+def model_request(method: str, url: str, headers: Mapping[str, str], body: bytes) -> ModelRequest | None:
     """What a request asks a model; None if it asks none, or in a dialect that is not read.
 
     `headers` has names in lower case.  Raises `guard.TooLargeError`, `guard.UndecodableError`.
@@ -258,7 +258,7 @@ def asked_model(method: str, url: str, headers: Mapping[str, str], body: bytes) 
     if unread_dialect(url, given) is not None:
         return None
     dialect = of_body(given, without_query(url))
-    return None if dialect is None else Model(given, dialect, *caller_of(headers, given))
+    return None if dialect is None else ModelRequest(given, dialect, *caller_of(headers, given))
 
 
 def session_of(headers: Mapping[str, str], body: Json) -> str | None:
@@ -345,7 +345,7 @@ def _short(value: Any) -> str | None:
     return value if isinstance(value, str) and 0 < len(value) <= 200 else None
 
 
-def key_of(body: Json, session: str | None, dialect: Dialect) -> bytes:
+def repeat_key(body: Json, session: str | None, dialect: Dialect) -> bytes:
     """What the same request is known by when it is sent again."""
     made = sha256(f"{session}\n{dialect.name}\n".encode("utf-8", "replace"))
     try:

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from ctxctl.record.clients.settings import (
-    at,
     json_of,
     merged_with,
-    put,
+    put_at,
     text_of,
     toml_of,
+    value_at,
     variables_of,
     write_over,
 )
@@ -66,7 +66,7 @@ def opencode(setup: Setup, arguments: Sequence[str]) -> Ready | None:
             return  # opencode says what is wrong with it
         for name, route in routes.items():
             if route is not None:
-                put(content, ("provider", name, "options", "baseURL"), start.address(route))
+                put_at(content, ("provider", name, "options", "baseURL"), start.address(route))
         start.environment[_CONTENT] = orjson.dumps(content).decode()
 
     return ready
@@ -307,7 +307,7 @@ def gemini(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         "GEMINI_CLI_SYSTEM_DEFAULTS_PATH", "/etc/gemini-cli/system-defaults.json"
     )
     places = (defaults, own / "settings.json", setup.folder / ".gemini" / "settings.json", system)
-    if any(at(json_of(place), "security", "auth", "selectedType") for place in places):
+    if any(value_at(json_of(place), "security", "auth", "selectedType") for place in places):
         return None
     known = {**variables_of(setup.folder, setup.home, ".gemini"), **setup.environment}
     if known.get("GOOGLE_GENAI_USE_GCA") == "true" or known.get("GOOGLE_GENAI_USE_VERTEXAI") == "true":
@@ -345,7 +345,7 @@ def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         count = len(models) if isinstance(models, list) else 0
         spots += [("modelProviders", kind, n, "baseUrl") for n in range(count)]
     for spot in spots:
-        url = at(merged, *spot)
+        url = value_at(merged, *spot)
         route = (
             setup.lead(f"Qwen Code's {'.'.join(map(str, spot))}", url)
             if isinstance(url, str) and url
@@ -360,7 +360,7 @@ def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         # Of all settings these alone are stronger than a project's; lists in them are not merged.
         made = merged_with(json_of(system), {k: merged[k] for k in ("modelProviders",) if k in merged})
         for spot, route in routes:
-            put(made, spot, start.address(route))
+            put_at(made, spot, start.address(route))
         path = start.file("qwen-settings.json", orjson.dumps(made))
         start.environment["QWEN_CODE_SYSTEM_SETTINGS_PATH"] = str(path)
 
@@ -422,10 +422,10 @@ def _cline_ready(path: Path, before: Json, routes: Mapping[str, Route], start: S
         if not after or after == made or json_of(path) != before:
             return
         for name, route in routes.items():
-            settings = at(after, "providers", name, "settings")
+            settings = value_at(after, "providers", name, "settings")
             if not isinstance(settings, dict) or settings.get("baseUrl") != start.address(route):
                 continue
-            was = at(before, "providers", name, "settings", "baseUrl")
+            was = value_at(before, "providers", name, "settings", "baseUrl")
             if was is None:
                 del settings["baseUrl"]
             else:
@@ -527,7 +527,7 @@ _CRUSH: Final = (
 )
 
 
-WAYS: Final[Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]] = {
+REDIRECTS: Final[Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]] = {
     "Claude Code": claude,
     "Codex": codex,
     "opencode": opencode,
@@ -550,5 +550,5 @@ def set_up(
 ) -> Setup:  # fmt: skip
     """What a command needs, each program led in its own way; arguments and errors as of `Setup`."""
     setup = Setup(command, environment, given, home=home, folder=folder)
-    setup.prepare(WAYS)
+    setup.prepare(REDIRECTS)
     return setup

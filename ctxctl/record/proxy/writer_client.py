@@ -243,7 +243,7 @@ class Totals:
     """False: it ended before its time, and what it wrote until then is not counted here."""
 
 
-class Scribe:
+class WriterClient:
     """Starts the recorder; `connection` is where copies go.
 
     Args:

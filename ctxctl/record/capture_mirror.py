@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 import orjson
 
 from ctxctl.model import vocab
-from ctxctl.record.append_target import Held, Outlet, event_id, mark, session_id
-from ctxctl.record.cleaning import Cleaner, LineBuffer
+from ctxctl.record.append_target import AppendTarget, WrittenLine, event_id, mark, session_id
+from ctxctl.record.event_cleaner import EventCleaner, LineBuffer
 from ctxctl.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -36,18 +36,18 @@ def _no() -> bool:
     return False
 
 
-class Known:
+class RecordedCaptures:
     """What a trace holds of captures, by their tags; read once."""
 
-    def __init__(self, outlet: Outlet) -> None:
-        self.lines: dict[str, list[Held]] = {}
+    def __init__(self, outlet: AppendTarget) -> None:
+        self.lines: dict[str, list[WrittenLine]] = {}
         self.owners: dict[str, str] = {}
         """The tag that has a session's name."""
         for offset, line in outlet.lines():
             name = event_id(line)
             tag, colon, _ = (name or "").partition(":")
             if colon and _is_tag(tag):
-                self.lines.setdefault(tag, []).append(Held(offset, len(line), mark(line)))
+                self.lines.setdefault(tag, []).append(WrittenLine(offset, len(line), mark(line)))
                 if (session := session_id(line)) is not None:
                     self.owners.setdefault(session, tag)
 
@@ -62,7 +62,7 @@ def _is_tag(text: str) -> bool:
     return len(stem) == 1 + 2 * _TAG and stem[0] == "x" and all(c in "0123456789abcdef" for c in stem[1:])
 
 
-class Mirror:
+class CaptureMirror:
     """One capture in a trace.
 
     Args:
@@ -74,7 +74,12 @@ class Mirror:
     """
 
     def __init__(
-        self, outlet: Outlet, known: Known, identity: bytes, session: str, report: Callable[[Problem], None]
+        self,
+        outlet: AppendTarget,
+        known: RecordedCaptures,
+        identity: bytes,
+        session: str,
+        report: Callable[[Problem], None],
     ) -> None:
         self._outlet = outlet
         self._known = known
@@ -96,7 +101,7 @@ class Mirror:
         """The same of events that give no line."""
         self._starts: list[int] = []
         """Where the lines would begin in a file of their own."""
-        self._cleaner = Cleaner(self._outlet.redactor, self._outlet.redacted)
+        self._cleaner = EventCleaner(self._outlet.redactor, self._outlet.redacted)
         self._made = LineBuffer()
         self._writer = TraceWriter(cast("IO[bytes]", self._made), report=self._report)
         self._ends: list[Json] = []

@@ -142,7 +142,7 @@ _RUNTIME: Final = "runtime"
 _ITEMS: Final = (vocab.ITEM_ADDED, vocab.ITEM_UPDATED)
 
 
-class Speech:
+class MessageRecorder:
     """Takes lines of both sides in the order in which they were passed on, and records them."""
 
     def __init__(self, recorder: Recorder, session: str | None, counts: TokenCounts) -> None:
@@ -179,7 +179,7 @@ class Speech:
         """Nothing more will be said: what was never answered is recorded as it is."""
         self._live.unanswered()
         self._write()
-        self._recorder._core.record("ctxctl.session.ended", {}, Place(self._session))
+        self._recorder._core.record(vocab.SESSION_ENDED, {}, Place(self._session))
 
     def _write(self) -> None:
         core = self._recorder._core
@@ -204,7 +204,7 @@ class _LiveSession(McpSession):
     """The importer of MCP logs, for messages as they pass; it knows which side spoke."""
 
     def __init__(self, counts: TokenCounts) -> None:
-        super().__init__("mcp", _nobody)
+        super().__init__("mcp", _ignore_problem)
         self._counts = counts
         self._answers |= {
             "resources/list": self._resources,
@@ -316,7 +316,7 @@ class _LiveSession(McpSession):
         super()._use(parts)
 
 
-def _nobody(problem: Problem) -> None:
+def _ignore_problem(problem: Problem) -> None:
     pass
 
 
@@ -334,7 +334,7 @@ class Listener:
     def __init__(self, recorder: Recorder, session: str | None) -> None:
         self._recorder = recorder
         self._counts = TokenCounts()
-        self._speech = Speech(recorder, session, self._counts)
+        self._speech = MessageRecorder(recorder, session, self._counts)
         self._queue: deque[tuple[Side, bytes] | None] = deque()
         self._size = 0
         self._there = threading.Semaphore(0)

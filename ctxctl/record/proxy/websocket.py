@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from ctxctl.ingest.parts import listed
-from ctxctl.record.proxy.copies import MAX_BODY
+from ctxctl.record.proxy.writer_client import MAX_BODY
 
 if TYPE_CHECKING:
     from websockets.extensions.permessage_deflate import PerMessageDeflate
@@ -33,7 +33,7 @@ Key = tuple[Hashable, str]
 """Where an id holds (a connection, a server), and the id."""
 
 
-class _Line:
+class _History:
     """One conversation, which responses have gone on with."""
 
     __slots__ = ("items", "names", "size")
@@ -44,8 +44,8 @@ class _Line:
         self.size = sum(map(len, items))
 
 
-class _Place(NamedTuple):
-    line: _Line
+class _Position(NamedTuple):
+    line: _History
     length: int
     """Items of the line that were there when the response was over."""
 
@@ -58,8 +58,8 @@ class Histories:
     """
 
     def __init__(self) -> None:
-        self._places: dict[Key, _Place] = {}
-        self._lines: OrderedDict[int, _Line] = OrderedDict()
+        self._places: dict[Key, _Position] = {}
+        self._lines: OrderedDict[int, _History] = OrderedDict()
         self._size = 0
         self._connections = 0
 
@@ -95,7 +95,7 @@ class Histories:
             line.size += sum(map(len, new))
             self._size += sum(map(len, new))
         for key in keys:
-            self._places[key] = _Place(line, len(line.items))
+            self._places[key] = _Position(line, len(line.items))
             line.names.append(key)
             line.size += _NAME
             self._size += _NAME
@@ -103,16 +103,16 @@ class Histories:
         while self._size > _REMEMBERED and self._lines:
             self._drop(self._lines.popitem(last=False)[1])
 
-    def _place(self, keys: Sequence[Key]) -> _Place | None:
+    def _place(self, keys: Sequence[Key]) -> _Position | None:
         return next((place for key in keys if (place := self._places.get(key)) is not None), None)
 
-    def _begin(self, items: list[bytes]) -> _Line:
-        line = _Line(items)
+    def _begin(self, items: list[bytes]) -> _History:
+        line = _History(items)
         self._lines[id(line)] = line
         self._size += line.size
         return line
 
-    def _drop(self, line: _Line) -> None:
+    def _drop(self, line: _History) -> None:
         self._size -= line.size
         for key in line.names:
             place = self._places.get(key)
@@ -128,7 +128,7 @@ class UnreadableError(ValueError):
     """These are no frames, or not such as are read here."""
 
 
-class Reader:
+class MessageReader:
     """The messages of one direction of a WebSocket, read out of copies of its bytes.
 
     Nothing is answered or sent here: each direction is read alone, as its other end reads it.  The codec is
@@ -236,7 +236,7 @@ _WAITING: Final = 64
 """Requests of one connection that wait for an answer; the API knows one at a time."""
 
 
-class _Asked:
+class _PendingRequest:
     """A request on its way to its answer."""
 
     __slots__ = ("before", "begun", "exchange", "items", "new", "response_id", "warms")
@@ -253,7 +253,7 @@ class _Asked:
         """What was answered, as far as it came item by item."""
 
 
-class Socket:
+class ResponsesSocket:
     """One connection.
 
     Args:
@@ -274,8 +274,8 @@ class Socket:
         answer: Iterable[tuple[str, str]], histories: Histories, begun: Callable[[Exchange], None],
     ) -> None:  # fmt: skip
         agreed = [value for name, value in answer if name.lower() == "sec-websocket-extensions"]
-        self._said = Reader(agreed, masked=True, limit=MAX_BODY)
-        self._told = Reader(agreed, masked=False, limit=MAX_BODY)
+        self._said = MessageReader(agreed, masked=True, limit=MAX_BODY)
+        self._told = MessageReader(agreed, masked=False, limit=MAX_BODY)
         self._exchanges = exchanges
         self._url = url
         self._server = "/".join(url.split("/", 3)[:3])
@@ -283,7 +283,7 @@ class Socket:
         self._histories = histories
         self._number = histories.connection()
         self._begun = begun
-        self._waiting: list[_Asked] = []
+        self._waiting: list[_PendingRequest] = []
         self._last: tuple[Json, list[Key]] | None = None
         """The last request's fields without its input, and its response's keys."""
 
@@ -345,7 +345,7 @@ class Socket:
         if exchange is None:
             return
         self._begun(exchange)
-        self._waiting.append(_Asked(exchange, keys if before is not None else [], new, warms=warms))
+        self._waiting.append(_PendingRequest(exchange, keys if before is not None else [], new, warms=warms))
         if len(self._waiting) > _WAITING:
             self._waiting.pop(0).exchange.end("no_answer")
 
@@ -382,7 +382,7 @@ class Socket:
         elif kind == "error":
             self._over(asked)
 
-    def _whose(self, event: Json, kind: str) -> _Asked | None:
+    def _whose(self, event: Json, kind: str) -> _PendingRequest | None:
         """The request that an event answers: by the response's id, else the one that is being answered."""
         response = event.get("response")
         named = response.get("id") if isinstance(response, dict) else event.get("response_id")
@@ -396,7 +396,7 @@ class Socket:
         begun = (one for one in reversed(self._waiting) if one.response_id is not None)
         return next(begun, self._waiting[0] if self._waiting else None)
 
-    def _keep(self, asked: _Asked, response: Json) -> None:
+    def _keep(self, asked: _PendingRequest, response: Json) -> None:
         """What a request that names this response goes on from."""
         if asked.response_id is None:
             return
@@ -406,7 +406,7 @@ class Socket:
         if self._last is not None:
             self._last = self._last[0], keys
 
-    def _over(self, asked: _Asked) -> None:
+    def _over(self, asked: _PendingRequest) -> None:
         asked.exchange.end("complete")
         self._waiting.remove(asked)
 
@@ -442,4 +442,4 @@ def _named(metadata: Any) -> Mapping[str, str]:
     }
 
 
-__all__ = ["CLOSED", "WARM_UP", "Socket", "UnreadableError"]
+__all__ = ["CLOSED", "WARM_UP", "ResponsesSocket", "UnreadableError"]

@@ -46,7 +46,7 @@ _SEEN: Final = 4096
 _DEPTH: Final = 8
 
 
-class Found(NamedTuple):
+class RecognisedProgram(NamedTuple):
     """A program that was recognised."""
 
     client: Client
@@ -56,7 +56,7 @@ class Found(NamedTuple):
     """Its arguments, as far as they can be told."""
 
 
-def recognised(command: Sequence[str], home: Path | None = None) -> list[Found]:
+def recognised(command: Sequence[str], home: Path | None = None) -> list[RecognisedProgram]:
     """The programs that a command runs, in order: more than one only behind a shell; none: it is not known.
 
     Args:
@@ -66,17 +66,17 @@ def recognised(command: Sequence[str], home: Path | None = None) -> list[Found]:
     return list(_walk(command, home or Path.home()))
 
 
-def _walk(command: Sequence[str], home: Path) -> Iterator[Found]:
+def _walk(command: Sequence[str], home: Path) -> Iterator[RecognisedProgram]:
     at = 0
     for _ in range(_DEPTH):
         while at < len(command) and _ASSIGNED.match(command[at]):
             at += 1
         if at >= len(command):
             return
-        name = bare(command[at])
+        name = program_name(command[at])
         client = _by_name(command[at], home)
         if client is not None:
-            yield Found(client, at + 1, tuple(command[at + 1 :]))
+            yield RecognisedProgram(client, at + 1, tuple(command[at + 1 :]))
             return
         if name in _SHELLS:
             yield from _in_shell(command[at + 1 :], home)
@@ -93,7 +93,7 @@ def _walk(command: Sequence[str], home: Path) -> Iterator[Found]:
             return
 
 
-def bare(word: str) -> str:
+def program_name(word: str) -> str:
     """A program's name: without its folder and its ending."""
     return _ENDINGS.sub("", os.path.basename(word.replace("\\", "/").rstrip("/"))).lower()
 
@@ -115,7 +115,7 @@ def _behind_wrapper(command: Sequence[str], at: int, own: int, valued: str) -> i
     return at
 
 
-def _in_shell(arguments: Sequence[str], home: Path) -> Iterator[Found]:
+def _in_shell(arguments: Sequence[str], home: Path) -> Iterator[RecognisedProgram]:
     """What `-c` runs, as far as words tell."""
     at = next((n for n, word in enumerate(arguments) if re.fullmatch(r"-[a-z]*c", word)), None)
     if at is None or at + 1 >= len(arguments):
@@ -129,10 +129,12 @@ def _in_shell(arguments: Sequence[str], home: Path) -> Iterator[Found]:
         for found in _walk(words, home) if words else ():
             if found.client.name not in seen:
                 seen.add(found.client.name)
-                yield Found(found.client, None, found.arguments)
+                yield RecognisedProgram(found.client, None, found.arguments)
 
 
-def _in_runner(command: Sequence[str], at: int, verbs: Sequence[str], home: Path) -> Iterator[Found]:
+def _in_runner(
+    command: Sequence[str], at: int, verbs: Sequence[str], home: Path
+) -> Iterator[RecognisedProgram]:
     at += 1
     while at < len(command) and command[at] in verbs:
         at += 1
@@ -149,20 +151,20 @@ def _in_runner(command: Sequence[str], at: int, verbs: Sequence[str], home: Path
     package = _VERSION.sub("", command[at])
     client = next((one for one in CLIENTS if package in one.packages or package in one.commands), None)
     if client is not None:
-        yield Found(client, at + 1, tuple(command[at + 1 :]))
-    elif bare(command[at]) in _SHELLS or _ENGINES.match(bare(command[at])):
+        yield RecognisedProgram(client, at + 1, tuple(command[at + 1 :]))
+    elif program_name(command[at]) in _SHELLS or _ENGINES.match(program_name(command[at])):
         for found in _walk(command[at:], home):
             yield found._replace(at=None if found.at is None else found.at + at)
 
 
-def _in_engine(command: Sequence[str], at: int, home: Path) -> Iterator[Found]:
+def _in_engine(command: Sequence[str], at: int, home: Path) -> Iterator[RecognisedProgram]:
     """A script of Node's or Python's, or a module."""
     while at < len(command) and command[at].startswith("-"):
         if command[at] == "-m" and at + 1 < len(command):
             module = command[at + 1].partition(".")[0].replace("_", "-")
             client = next((one for one in CLIENTS if module in _plain(one)), None)
             if client is not None:
-                yield Found(client, at + 2, tuple(command[at + 2 :]))
+                yield RecognisedProgram(client, at + 2, tuple(command[at + 2 :]))
             return
         if command[at] in ("-c", "-e", "--eval", "-p"):
             return
@@ -172,7 +174,7 @@ def _in_engine(command: Sequence[str], at: int, home: Path) -> Iterator[Found]:
     if at < len(command):
         client = _by_place(Path(command[at])) or _by_name(command[at], home)
         if client is not None:
-            yield Found(client, at + 1, tuple(command[at + 1 :]))
+            yield RecognisedProgram(client, at + 1, tuple(command[at + 1 :]))
 
 
 def _plain(client: Client) -> set[str]:
@@ -181,7 +183,7 @@ def _plain(client: Client) -> set[str]:
 
 def _by_name(word: str, home: Path) -> Client | None:
     """By what a program is called, or by the file that its name stands for."""
-    name = bare(word)
+    name = program_name(word)
     client = next((one for one in CLIENTS if name in one.commands), None)
     if client is not None and client.sure:
         return client

@@ -10,11 +10,11 @@ from ctxctl.ingest.parts import Part
 from ctxctl.plugins.amplifier import parts as amplifier
 from ctxctl.plugins.amplifier.parts import KnownNames as Known
 from ctxctl.plugins.amplifier.parts import Piece
-from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit, unknown_part
+from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit, message_units, unknown_part
 from ctxctl.providers.dialects.slots import Slots
 
 
-class Views(Dialect):
+class ViewDialect(Dialect):
     """The dialect of views: `messages` alone, which is not what goes over the wire."""
 
     name: ClassVar[str] = "amplifier-view"
@@ -31,12 +31,7 @@ class Views(Dialect):
 
     def units(self, body: Json) -> list[Unit]:
         """The messages; a system prompt at the beginning stands before the conversation."""
-        found: list[Unit] = []
-        front = True
-        for at, value in enumerate(body.get("messages") or ()):
-            front = front and isinstance(value, dict) and value.get("role") in ("system", "developer")
-            found.append(Unit("messages", value, at, front))
-        return found
+        return message_units(body.get("messages") or ())
 
     def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of a message."""
@@ -52,7 +47,7 @@ class Views(Dialect):
         return amplifier.answer_parts(response)
 
 
-class Reading:
+class ViewReader:
     """Amplifier's messages: reminders inside of them are items, and a message that comes back is the same."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.record import values
-from ctxctl.record.redact import Found, Redactor
+from ctxctl.record.redact import FoundSecrets, SecretRedactor
 from ctxctl.trace.contents import digest_of_raw
 
 Json = dict[str, Any]
@@ -34,7 +34,7 @@ class LineBuffer(bytearray):
         return len(line)
 
 
-class Cleaner:
+class EventCleaner:
     """Events without secrets; one for each stream of events, as it remembers what it replaced.
 
     Args:
@@ -42,7 +42,7 @@ class Cleaner:
         replaced: Takes the count of secrets, by kind.
     """
 
-    def __init__(self, redactor: Redactor | None, replaced: dict[str, int]) -> None:
+    def __init__(self, redactor: SecretRedactor | None, replaced: dict[str, int]) -> None:
         self._redactor = redactor
         self._replaced = replaced
         self._moved: dict[str, str] = {}
@@ -61,7 +61,7 @@ class Cleaner:
         if not moved and not redactor.worth_a_look(raw):
             return event
         before: Json = orjson.loads(raw)
-        found = Found()
+        found = FoundSecrets()
         made: Json = redactor.value(before, raw, found)
         if found.count:
             made = {**made}
@@ -70,7 +70,7 @@ class Cleaner:
             _mark(made, found)
         return self._followed(made) if moved or found.count else made
 
-    def _count(self, found: Found) -> None:
+    def _count(self, found: FoundSecrets) -> None:
         for kind, n in found.kinds.items():
             self._replaced[kind] = self._replaced.get(kind, 0) + n
 
@@ -99,7 +99,7 @@ class Cleaner:
         return value
 
 
-def _mark(event: Json, found: Found) -> None:
+def _mark(event: Json, found: FoundSecrets) -> None:
     metadata = event.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
     own = metadata.get("ctxctl")

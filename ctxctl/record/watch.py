@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.labels import plural
-from ctxctl.record.append_target import Outlet
-from ctxctl.record.capture import Known, Mirror
-from ctxctl.record.ending import Ending
+from ctxctl.record.append_target import AppendTarget
+from ctxctl.record.capture_mirror import CaptureMirror, RecordedCaptures
+from ctxctl.record.end_signals import EndSignals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,8 +48,8 @@ def watch(directory: Path, options: Options, *, format_name: str | None = None) 
             "no-such-file", f"no such directory: {directory}",
             hint="give the directory into which the tool writes its sessions",
         )  # fmt: skip
-    with Ending() as ending:
-        outlet = Outlet(options)
+    with EndSignals() as ending:
+        outlet = AppendTarget(options)
         try:
             options.begin(f"recording what is written under {directory}; Ctrl-C ends it")
             watching = Watching(directory, outlet, options, format_name)
@@ -66,13 +66,15 @@ def watch(directory: Path, options: Options, *, format_name: str | None = None) 
 class Watching:
     """The captures under one directory, each with its place in the trace."""
 
-    def __init__(self, directory: Path, outlet: Outlet, options: Options, format_name: str | None) -> None:
+    def __init__(
+        self, directory: Path, outlet: AppendTarget, options: Options, format_name: str | None
+    ) -> None:
         from ctxctl.session.live_choice import SessionChoice
 
         self._outlet = outlet
         self._options = options
         self._format = format_name
-        self._known = Known(outlet)
+        self._known = RecordedCaptures(outlet)
         self._directory = directory
         self._sessions = SessionChoice(directory, format_name, pin=False)
         self._captures: dict[Path, _Watched] = {}
@@ -108,7 +110,7 @@ class Watching:
             inside = str(path.relative_to(self._directory))
         identity = os.fsencode(os.path.realpath(path))
         name = inside if inside != "." else path.name or str(path)
-        mirror = Mirror(self._outlet, self._known, identity, name, self._tell)
+        mirror = CaptureMirror(self._outlet, self._known, identity, name, self._tell)
         return _Watched(path, mirror, self._format)
 
     def _is_own(self, path: Path) -> bool:
@@ -158,7 +160,7 @@ class Watching:
 class _Watched:
     """A capture, and what of it is in the trace."""
 
-    def __init__(self, path: Path, mirror: Mirror, format_name: str | None) -> None:
+    def __init__(self, path: Path, mirror: CaptureMirror, format_name: str | None) -> None:
         self.path = path
         self.imported = False
         self._mirror = mirror

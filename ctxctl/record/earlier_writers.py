@@ -53,7 +53,7 @@ class _Thread:
         self.numbers: dict[str, int] = {}
 
 
-class Left:
+class EarlierWriters:
     """What the file held of other writers; nothing, for its first one."""
 
     def __init__(self, journal: Journal) -> None:

@@ -13,8 +13,9 @@ import orjson
 
 from ctxctl.errors import UnreadableError
 from ctxctl.importers.capture import NATIVE
-from ctxctl.record.append_target import Outlet
-from ctxctl.record.ending import Ending
+from ctxctl.model import vocab
+from ctxctl.record.append_target import AppendTarget
+from ctxctl.record.end_signals import EndSignals
 
 if TYPE_CHECKING:
     from ctxctl.ingest.declaration import Format
@@ -41,18 +42,18 @@ def stdin(options: Options, *, format_name: str | None = None) -> int:
     grows: that may be as much as the whole stream.
     """
     fd = _fd()
-    with Ending() as ending:
-        outlet = Outlet(options)
+    with EndSignals() as ending:
+        outlet = AppendTarget(options)
         try:
             options.begin("recording standard input until it ends")
             stream = _Stream(fd, ending)
             found, head = _detected(stream, format_name)
             if found is None:
-                _Lines(outlet, options).take(stream, head)
+                _EventLines(outlet, options).take(stream, head)
             else:
                 if not options.quiet:
                     options.say(f"ctxctl: it is {found.title} ({found.name})")
-                _Foreign(outlet, options, found).take(stream, head)
+                _ForeignFormat(outlet, options, found).take(stream, head)
         finally:
             outlet.close()
     options.conclude(outlet)
@@ -71,7 +72,7 @@ def _fd() -> int:
 class _Stream:
     """Standard input, read as it comes."""
 
-    def __init__(self, fd: int, ending: Ending) -> None:
+    def __init__(self, fd: int, ending: EndSignals) -> None:
         self._fd = fd
         self._ending = ending
         self.over = False
@@ -137,16 +138,16 @@ def _format_of(head: bytes) -> Format | None:
     return registry.of_head(head[:_HEAD])
 
 
-class _Lines:
+class _EventLines:
     """Events, each written as it comes; one that the trace has already is passed over."""
 
-    def __init__(self, outlet: Outlet, options: Options) -> None:
-        from ctxctl.record.cleaning import Cleaner, LineBuffer
+    def __init__(self, outlet: AppendTarget, options: Options) -> None:
+        from ctxctl.record.event_cleaner import EventCleaner, LineBuffer
         from ctxctl.trace.writer import TraceWriter
 
         self._outlet = outlet
         self._options = options
-        self._cleaner = Cleaner(outlet.redactor, outlet.redacted)
+        self._cleaner = EventCleaner(outlet.redactor, outlet.redacted)
         self._made = LineBuffer()
         self._writer = TraceWriter(
             cast("IO[bytes]", self._made), source=options.source or "stdin", clock=_now,
@@ -237,7 +238,7 @@ class _Lines:
         if not self._lost:
             return
         record = {"n": sum(self._lost.values()), "reasons": self._lost}
-        if self._write({"event_type": "ctxctl.record.dropped", "data": record}) is None:
+        if self._write({"event_type": vocab.RECORD_DROPPED, "data": record}) is None:
             self._outlet.written -= 1
             self._lost = {}
 
@@ -247,20 +248,20 @@ class _Lines:
             self._options.say(f"ctxctl: line {self._number}: {problem.message}; more are only counted")
 
 
-class _Foreign:
+class _ForeignFormat:
     """A format that an importer knows, imported again as it grows."""
 
-    def __init__(self, outlet: Outlet, options: Options, importer: Format) -> None:
+    def __init__(self, outlet: AppendTarget, options: Options, importer: Format) -> None:
         self._outlet = outlet
         self._options = options
         self._importer = importer
         self._session = options.session or "stdin"
-        self._copy = _Copy()
+        self._copy = _ReceivedBytes()
         self._told = ""
 
     def take(self, stream: _Stream, head: bytes) -> None:
         """Import the stream until it is over."""
-        from ctxctl.record.capture import Known, Mirror
+        from ctxctl.record.capture_mirror import CaptureMirror, RecordedCaptures
 
         self._copy.add(head)
         while b"\n" not in head and len(head) < _HEAD and not stream.over:
@@ -269,7 +270,9 @@ class _Foreign:
             head += data
         # The same stream, sent again after a restart, is known by how it begins.
         identity = b"stdin\0" + head.partition(b"\n")[0][:_HEAD]
-        mirror = Mirror(self._outlet, Known(self._outlet), identity, self._session, self._tell)
+        mirror = CaptureMirror(
+            self._outlet, RecordedCaptures(self._outlet), identity, self._session, self._tell
+        )
         free_at, fresh, came = 0.0, True, time.monotonic()
         while not stream.over:
             now = time.monotonic()
@@ -291,7 +294,7 @@ class _Foreign:
 
     def _update(self, mirror: Any, *, quiet: bool, sure: bool) -> None:
         from ctxctl.importers import registry
-        from ctxctl.record.folder import at_end
+        from ctxctl.record.watch import at_end
 
         try:
             while True:
@@ -315,7 +318,7 @@ class _Foreign:
             self._options.say(f"ctxctl: {line}")
 
 
-class _Copy:
+class _ReceivedBytes:
     """What came so far, in memory: a temporary file would put its secrets on the disk."""
 
     def __init__(self) -> None:
