@@ -144,10 +144,10 @@ class SessionEvents:
         step._dialect = dialect_of(None, body, None)
         sent = SentRequest(
             body, step._dialect, place.step or "", place.turn, step.model,
-            self._core.name(_text(data, "request_id")), acted=self._shown, reader=self._bodies,
+            self._core.clean_id(_text(data, "request_id")), acted=self._shown, reader=self._bodies,
         )  # fmt: skip
         self._shown = ()
-        step._place = self._recorder._send(sent, place)
+        step._place = self._recorder._record_request(sent, place)
 
     def _answered(self, data: Json) -> None:
         step = self._step
@@ -158,7 +158,7 @@ class SessionEvents:
         raw = data.get(_RAW)
         if isinstance(raw, Mapping):
             # Less its bill, which is told beside it in the same way for all providers.
-            step.recorder._answer({n: v for n, v in raw.items() if n != "usage"}, step._place, None)
+            step.recorder._record_answer({n: v for n, v in raw.items() if n != "usage"}, step._place, None)
         if data.get("status") == "error" or data.get("error"):
             self._failed(data)
         self._billed(data)
@@ -292,7 +292,7 @@ class _Views(RecordedManager):
 
     _events: SessionEvents
 
-    def _where(self) -> Place:
+    def _current_place(self) -> Place:
         return self._events.view_place()
 
     def _seen(self, place: Place) -> None:

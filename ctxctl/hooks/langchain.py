@@ -431,7 +431,7 @@ class ContextHandler(BaseCallbackHandler):
             if one.run is not None:
                 return one.run
         session, root = self._names(metadata)
-        where = self._recorder._where()
+        where = self._recorder._current_place()
         if where.turn is not None:
             return AgentRun(self._recorder, session, root=root)
         key = f"{session}\x00{root}"
@@ -445,14 +445,14 @@ class ContextHandler(BaseCallbackHandler):
 
     def _session(self, metadata: Mapping[str, Any]) -> str | None:
         for name in _SESSIONS:
-            if (told := self._core.name(metadata.get(name))) is not None:
+            if (told := self._core.clean_id(metadata.get(name))) is not None:
                 return told
         return None
 
     def _names(self, metadata: Mapping[str, Any]) -> tuple[str | None, str]:
         """The session, and the outermost graph's thread: in a session of the user's own, the conversation."""
         told = self._session(metadata)
-        if self._recorder._given is not None:
+        if self._recorder._given_session is not None:
             return None, told or self._recorder._thread
         return told, self._recorder._thread
 
@@ -484,7 +484,7 @@ class ContextHandler(BaseCallbackHandler):
         root = next((one.run._root for one in reversed(above) if one.run is not None), None)
         if not names:
             return None, inner
-        prefix = [root] if root is not None and self._recorder._given is not None else []
+        prefix = [root] if root is not None and self._recorder._given_session is not None else []
         return "/".join([*prefix, *names]), inner
 
     def _owner(self, graph: tuple[str, ...], node: str) -> str:

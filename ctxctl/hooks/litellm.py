@@ -62,7 +62,9 @@ class ContextLogger(CustomLogger):
         body = _body(sent, model, messages)
         url = given.get("api_base")
         session = _session(kwargs)
-        exchange = self._exchanges.asked(body, url=url if isinstance(url, str) else "", session=session)
+        exchange = self._exchanges.begin_from_body(
+            body, url=url if isinstance(url, str) else "", session=session
+        )
         if exchange is None:
             return
         with self._lock:
@@ -71,7 +73,7 @@ class ContextLogger(CustomLogger):
             last = self._waiting.popitem(last=False)[1] if len(self._waiting) > _WAITING else None
         for one, why in ((before, "no answer: sent again"), (last, "no answer was told of")):
             if one is not None:
-                one.told(None, failure=why)
+                one.answered(None, failure=why)
 
     def log_post_api_call(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
         """What came back, as it came; of a stream nothing has come yet."""
@@ -80,7 +82,7 @@ class ContextLogger(CustomLogger):
         raw = kwargs.get("original_response")
         response = body_of({}, raw) if isinstance(raw, str) and raw[:1] == "{" else None
         if response is not None and "error" not in response and (exchange := self._taken(kwargs)) is not None:
-            exchange.told(response)
+            exchange.answered(response)
 
     def log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
         """An answer was handed on."""
@@ -92,7 +94,7 @@ class ContextLogger(CustomLogger):
             return
         response = body_of({}, response_obj)
         dialect = of_response(response) if response is not None else None
-        exchange.told(response, dialect=dialect or by_name("openai-chat"))
+        exchange.answered(response, dialect=dialect or by_name("openai-chat"))
 
     def log_failure_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
         """There was no answer."""
@@ -102,7 +104,7 @@ class ContextLogger(CustomLogger):
         error = kwargs.get("exception")
         status = getattr(error, "status_code", None)
         kind = type_name(error).rpartition(".")[2] if error is not None else "error"
-        exchange.told(None, failure=f"HTTP {status}: {kind}" if type(status) is int else kind)
+        exchange.answered(None, failure=f"HTTP {status}: {kind}" if type(status) is int else kind)
 
     async def async_log_success_event(
         self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any

@@ -195,7 +195,7 @@ class ContextHooks(RunHooks[Any]):
             if not call.names_only:
                 call.response(answer_of(response), "openai-responses")
                 if counts := counts_of(response.usage):
-                    call.usage(**counts, model=call.told)
+                    call.usage(**counts, model=call.answering_model)
         finally:
             call.done()
 
@@ -227,7 +227,7 @@ class ContextHooks(RunHooks[Any]):
     def _new(self) -> AgentRun:
         trace = get_current_trace()
         group = getattr(trace, "group_id", None)
-        session = group if isinstance(group, str) and self._recorder._given is None else None
+        session = group if isinstance(group, str) and self._recorder._given_session is None else None
         return AgentRun(self._recorder, session, root=self._recorder._thread)
 
 
@@ -305,7 +305,7 @@ class _Spans(TracingProcessor):
         if isinstance(kind, ResponseSpanData | GenerationSpanData):
             call = self._expected.get(span.parent_id or "")
             if call is not None:
-                call.told = _told(kind)
+                call.answering_model = _told(kind)
                 if span.error is not None:
                     call.failed(_error(span.error))
         else:

@@ -73,7 +73,7 @@ class CompletionHook:
 
         held = content(Span("chat", attributes))
         asked = string(attributes.get("gen_ai.request.model"))
-        exchange = self._exchanges.asked(
+        exchange = self._exchanges.begin_from_body(
             request(held.asked, asked),
             CollectedDialect(),
             session=string(attributes.get("gen_ai.conversation.id")),
@@ -82,7 +82,7 @@ class CompletionHook:
             return
         model = string(attributes.get("gen_ai.response.model")) or asked
         error = string(attributes.get("error.type"))
-        exchange.told(
+        exchange.answered(
             {"messages": held.answer, "id": attributes.get("gen_ai.response.id")} if held.answer else None,
             bill=of_span(attributes, provider_of(attributes), model) or {},
             failure=error or (None if held.answer else "no answer was told of"),

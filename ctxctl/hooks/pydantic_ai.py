@@ -261,7 +261,7 @@ class RecordContext(AbstractCapability[Any]):
         name = ctx.agent.name if ctx.agent is not None else None
         if outer is not None and outer.run.recorder is self._recorder:
             return _Running(outer.run, "/".join(filter(None, (outer.thread, name or "agent"))), name)
-        session = ctx.conversation_id if self._recorder._given is None else None
+        session = ctx.conversation_id if self._recorder._given_session is None else None
         return _Running(AgentRun(self._recorder, session, root=self._recorder._thread), None, name)
 
 

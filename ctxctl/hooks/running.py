@@ -65,7 +65,7 @@ class AgentRun:
         self._session = session
         self._root = root
         self._loose = loose
-        where = recorder._where()
+        where = recorder._current_place()
         self._given = where if where.turn is not None else None
         self._lock = threading.Lock()
         self._turns: dict[str, list[_Slot]] = {}
@@ -140,7 +140,7 @@ class ModelCall:
         self._model = model
         self._inner: Scope | None = None
         self.over = False
-        self.told: str | None = None
+        self.answering_model: str | None = None
         """The model that answered, where a hook is told of it before the answer."""
         self.names_only = is_wired(run.recorder)
         """The transport is watched and records the request itself: nothing is recorded here."""
@@ -164,10 +164,10 @@ class ModelCall:
         step = self._step = Step(recorder, place, model)
         step._dialect = dialect_of(dialect, whole, None)
         sent = SentRequest(
-            whole, step._dialect, place.step or "", place.turn, model, self._core.name(native_id),
+            whole, step._dialect, place.step or "", place.turn, model, self._core.clean_id(native_id),
             marks={name: value for name, value in marks.items() if value is not None},
         )  # fmt: skip
-        step._place = recorder._send(sent, place)
+        step._place = recorder._record_request(sent, place)
 
     @guarded
     def response(self, body: Any, dialect: str | None = None) -> None:
@@ -183,7 +183,7 @@ class ModelCall:
         if isinstance(whole.get("usage"), dict):
             self._step.usage(whole)
         spoken = by_name(dialect) if dialect is not None else self._step._dialect
-        self._run.recorder._answer(whole, self._step._place, spoken)
+        self._run.recorder._record_answer(whole, self._step._place, spoken)
 
     @guarded
     def usage(self, **counts: Any) -> None:

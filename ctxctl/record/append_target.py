@@ -90,18 +90,18 @@ class AppendTarget:
         self.written += 1
         return len(line)
 
-    def lose(self, why: str) -> None:
+    def count_lost(self, why: str) -> None:
         """An event could not be written, and will not be."""
         self.dropped += 1
         self.error = why
 
-    def place_of(self, line: bytes) -> WrittenLine:
+    def find_line(self, line: bytes) -> WrittenLine:
         """Where a line that was just written stands."""
         end = os.fstat(self._own).st_size
         at = end - len(line)
         if os.pread(self._own, len(line), at) != line:
             at = self._search(line, end)
-        return WrittenLine(at, len(line), mark(line))
+        return WrittenLine(at, len(line), line_mark(line))
 
     def _search(self, line: bytes, end: int) -> int:
         """Somebody else has appended behind it."""
@@ -109,7 +109,7 @@ class AppendTarget:
         at = os.pread(self._own, end - begin, begin).rfind(line)
         return begin + at if at >= 0 else -1
 
-    def blank(self, lines: list[WrittenLine]) -> None:
+    def blank_out(self, lines: list[WrittenLine]) -> None:
         """Take lines back: blanks stand in their place, which no reader sees and no other writer feels."""
         for begin, length in _runs(lines):
             if begin >= 0:
@@ -137,7 +137,7 @@ class AppendTarget:
             self._own = -1
 
 
-def mark(line: bytes) -> bytes:
+def line_mark(line: bytes) -> bytes:
     """What a line is known by again."""
     return blake2b(line, digest_size=MARK).digest()
 

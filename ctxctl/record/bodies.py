@@ -82,14 +82,14 @@ class ThreadConversations:
 
     Args:
         core: Of the recorder.
-        earlier: Gives the window that another writer of the file left in a thread; None where no other
+        earlier_window: Gives the window that another writer of the file left in a thread; None where no other
             writer may record its session.
     """
 
-    def __init__(self, core: Core, earlier: Callable[[Place], list[tuple[Block, str]] | None]) -> None:
+    def __init__(self, core: Core, earlier_window: Callable[[Place], list[tuple[Block, str]] | None]) -> None:
         self._core = core
-        self._earlier = earlier
-        self._talks: OrderedDict[str, _ThreadConversation] = OrderedDict()
+        self._earlier_window = earlier_window
+        self._conversations: OrderedDict[str, _ThreadConversation] = OrderedDict()
 
     def request(self, sent: SentRequest, place: Place) -> Place:
         """Record a request as items, an assembly and an injection; returns where it stands."""
@@ -100,7 +100,7 @@ class ThreadConversations:
             self._core.count(found)
             if self._core.journal.put(self._entries(events), generation) != "stale":
                 break
-            talk.unsay()
+            talk.request_unwritten()
         talk.place.sealed = sent.injected
         return talk.place
 
@@ -117,16 +117,16 @@ class ThreadConversations:
         self._core.count(found)
 
     def _talk(self, place: Place) -> _ThreadConversation:
-        talk = self._talks.get(place.key)
+        talk = self._conversations.get(place.key)
         if talk is None:
-            talk = self._talks[place.key] = _ThreadConversation(self._core, place)
-            rows = self._earlier(place)
+            talk = self._conversations[place.key] = _ThreadConversation(self._core, place)
+            rows = self._earlier_window(place)
             if rows is not None:
                 talk.conversation.mark = self._core.journal.mark
                 talk.conversation.go_on_from(rows)
-            if len(self._talks) > _THREADS:
-                self._talks.popitem(last=False)
-        self._talks.move_to_end(place.key)
+            if len(self._conversations) > _THREADS:
+                self._conversations.popitem(last=False)
+        self._conversations.move_to_end(place.key)
         return talk
 
     def _entries(self, events: list[Json]) -> tuple[Entry, ...]:
@@ -164,7 +164,7 @@ class _ThreadConversation:
         before = [(block.item, block.ref) for block, _ in conversation.rows]
         self._set_window(dialect.units(sent.body), dialect, core, found, sent)
         if sent.compacts or sent.acted:
-            self._left_out(before, sent.acted)
+            self._record_compactions(before, sent.acted)
         conversation.turn = sent.turn
         self._step = sent.step
         self.place = Place(
@@ -177,7 +177,7 @@ class _ThreadConversation:
             e for e in self._drain() if sent.injected or e["event_type"] != vocab.INJECTION_APPLIED
         ], found
 
-    def unsay(self) -> None:
+    def request_unwritten(self) -> None:
         """The last request was not written after all."""
         self._generation = -1
         self.conversation.tell_anew(self._step)
@@ -219,7 +219,7 @@ class _ThreadConversation:
             sent.reader.learn(parts)
         self._prints, self._rows = prints, rows
 
-    def _left_out(self, before: list[tuple[str, str]], acted: tuple[Json, ...]) -> None:
+    def _record_compactions(self, before: list[tuple[str, str]], acted: tuple[Json, ...]) -> None:
         """Tell of what was in the last view and is not in this one: the last compaction left it out."""
         stays = {block.item for block, _ in self.conversation.rows}
         gone = [ref for item, ref in before if item not in stays]

@@ -33,7 +33,7 @@ def guarded(call: Callable[P, R]) -> Callable[P, R]:
             raise
         except BaseException as error:
             core: Core = args[0]._core  # type: ignore[attr-defined]
-            return core.failed(error)  # type: ignore[no-any-return]
+            return core.call_failed(error)  # type: ignore[no-any-return]
 
     return never_raising
 
@@ -47,7 +47,7 @@ class Calls:
 
     _core: Core
 
-    def _where(self) -> Place:
+    def _current_place(self) -> Place:
         """Where the event belongs."""
         raise NotImplementedError
 
@@ -65,13 +65,15 @@ class Calls:
     ) -> str:
         """What there is to choose from: refs of items, and names of sources.  Returns its id."""
         core = self._core
-        made = surface_id or core.fresh("surface")
+        made = surface_id or core.new_id("surface")
         record = {
             "surface_id": made, "scope": scope, "surface_kind": kind,
             "available_source_refs": _listed(sources),
             "available_item_refs": _listed(items), **fields,
         }  # fmt: skip
-        core.record(vocab.SURFACE_UPDATED if updated else vocab.SURFACE_CREATED, record, self._where())
+        core.record(
+            vocab.SURFACE_UPDATED if updated else vocab.SURFACE_CREATED, record, self._current_place()
+        )
         return made
 
     @guarded
@@ -96,7 +98,7 @@ class Calls:
         it is.  Without `version`, the version is the content's digest.  Without content, `tokens` may say
         how large it is.
         """
-        core, where = self._core, self._where()
+        core, where = self._core, self._current_place()
         if type(content) is str and visibility is _FOR_MODEL and not fields:
             others = (version, title, source, tokens, priority, metadata)
             if others == _NOTHING and (ref := core.text_item(item_id, content, kind, where)) is not None:
@@ -117,7 +119,7 @@ class Calls:
     def remove(self, item_id: str, *, cause: str | None = None, **fields: Any) -> None:
         """An item is no longer there; `cause`: `detached`, `expired`, `cleared` …"""
         record = {"item_id": item_id, "metadata": {"cause": cause} if cause is not None else None, **fields}
-        self._core.removed(record, self._where())
+        self._core.remove_item(record, self._current_place())
 
     @guarded
     def selection(
@@ -136,10 +138,10 @@ class Calls:
     ) -> str:
         """What was kept of a surface, and what was left out: refs, or `(ref, reason)`.  Returns its id."""
         core = self._core
-        made = core.fresh("selection")
+        made = core.new_id("selection")
         chosen, left = _listed(selected), [_omitted(one) for one in omitted]
         record = {
-            "selection_id": made, "surface_id": surface or core.last_surface(self._where()),
+            "selection_id": made, "surface_id": surface or core.last_surface(self._current_place()),
             "candidate_item_refs": _listed(candidates) or None, "selected_item_refs": chosen,
             "omitted_item_refs": left, "query": query, "intent": intent, "rationale": rationale,
 
@@ -148,7 +150,7 @@ class Calls:
             **fields,
         }  # fmt: skip
         event = vocab.SELECTION_STARTED if started else vocab.SELECTION_COMPLETED
-        core.record(event, record, self._where(), refs=core.refs_in(chosen))
+        core.record(event, record, self._current_place(), refs=core.refs_in(chosen))
         return made
 
     @guarded
@@ -183,7 +185,7 @@ class Calls:
             fields: Further fields (`max_items`, `max_bytes` …).
         """
         core = self._core
-        made = core.fresh("budget")
+        made = core.new_id("budget")
         record = {
             "budget_id": made, "target": target, "max_tokens": max_tokens, "reserved_tokens": reserved_tokens,
             "actual_tokens": actual_tokens, "overflow_strategy": overflow,
@@ -194,7 +196,7 @@ class Calls:
             ] if segments else None,
             "metadata": _with(metadata, max_input=max_input), **fields,
         }  # fmt: skip
-        core.record(vocab.BUDGET_APPLIED, record, self._where())
+        core.record(vocab.BUDGET_APPLIED, record, self._current_place())
         return made
 
     @guarded
@@ -219,7 +221,7 @@ class Calls:
         """
         marks = {"mode": mode, "model": model, "cause": cause}
         meta = _with(metadata, **marks) or {}
-        return self._core.assembly(blocks, target, meta, dict(fields), self._where(), whole=whole)
+        return self._core.assembly(blocks, target, meta, dict(fields), self._current_place(), whole=whole)
 
     @guarded
     def injection(
@@ -235,8 +237,8 @@ class Calls:
     ) -> str:
         """The last assembly went out; this seals the step.  `native_id`: the provider's of the request."""
         core = self._core
-        made = core.fresh("injection")
-        where = self._where()
+        made = core.new_id("injection")
+        where = self._current_place()
         told = {"model": model} if model is not None else {}
         record = {
             "injection_id": made, "assembly_id": assembly or core.last_assembly(where, target),
@@ -266,7 +268,7 @@ class Calls:
     ) -> str:
         """Items left the window, `summary` (a ref) took their place.  Returns its id."""
         core = self._core
-        made = core.fresh("compaction")
+        made = core.new_id("compaction")
         record = {
             "compaction_id": made, "scope": scope, "source_item_refs": _listed(sources),
             "summary_ref": summary,
@@ -275,7 +277,7 @@ class Calls:
             "coverage": dict(coverage) if coverage else None, **fields,
         }  # fmt: skip
         event = vocab.COMPACTION_STARTED if started else vocab.COMPACTION_COMPLETED
-        core.record(event, record, self._where(), refs=core.refs_in([summary] if summary else []))
+        core.record(event, record, self._current_place(), refs=core.refs_in([summary] if summary else []))
         return made
 
     @guarded
@@ -296,13 +298,13 @@ class Calls:
         Returns its id, to be passed when it was resolved.
         """
         core = self._core
-        made = missing_id or core.fresh("missing")
+        made = missing_id or core.new_id("missing")
         record = {
             "missing_id": made, "scope": scope, "question": question, "severity": severity, "status": status,
             "needed_for": needed_for, "resolution_refs": _listed(resolved_by) or None, **fields,
         }  # fmt: skip
         event = {"requested": vocab.MISSING_REQUESTED, "resolved": vocab.MISSING_RESOLVED}.get(status)
-        core.record(event or vocab.MISSING_DETECTED, record, self._where())
+        core.record(event or vocab.MISSING_DETECTED, record, self._current_place())
         return made
 
     @guarded
@@ -321,7 +323,7 @@ class Calls:
             "item_id": item_id, "redaction_state": state, "redaction_method": method,
             "redaction_reason": reason, "policy_refs": _listed(policies) or None, **fields,
         }  # fmt: skip
-        self._core.record(vocab.REDACTION_APPLIED, record, self._where())
+        self._core.record(vocab.REDACTION_APPLIED, record, self._current_place())
 
     @guarded
     def usage(
@@ -351,12 +353,12 @@ class Calls:
         }  # fmt: skip
         record.update((name, value) for name, value in told.items() if value is not None)
         if record:
-            self._core.record(vocab.USAGE_REPORTED, record, self._where())
+            self._core.record(vocab.USAGE_REPORTED, record, self._current_place())
 
     @guarded
     def event(self, event_type: str, data: Fields | None = None, *, metadata: Fields | None = None) -> None:
         """Any other event, of a type that need not be known here."""
-        self._core.record(event_type, dict(data or {}), self._where(), metadata=metadata)
+        self._core.record(event_type, dict(data or {}), self._current_place(), metadata=metadata)
 
 
 def _listed(refs: Iterable[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 import orjson
 
 from ctxctl.model import vocab
-from ctxctl.record.append_target import AppendTarget, WrittenLine, event_id, mark, session_id
+from ctxctl.record.append_target import AppendTarget, WrittenLine, event_id, line_mark, session_id
 from ctxctl.record.event_cleaner import EventCleaner, LineBuffer
 from ctxctl.trace.writer import TraceWriter
 
@@ -39,15 +39,15 @@ def _no() -> bool:
 class RecordedCaptures:
     """What a trace holds of captures, by their tags; read once."""
 
-    def __init__(self, outlet: AppendTarget) -> None:
+    def __init__(self, target: AppendTarget) -> None:
         self.lines: dict[str, list[WrittenLine]] = {}
         self.owners: dict[str, str] = {}
         """The tag that has a session's name."""
-        for offset, line in outlet.lines():
+        for offset, line in target.lines():
             name = event_id(line)
             tag, colon, _ = (name or "").partition(":")
             if colon and _is_tag(tag):
-                self.lines.setdefault(tag, []).append(WrittenLine(offset, len(line), mark(line)))
+                self.lines.setdefault(tag, []).append(WrittenLine(offset, len(line), line_mark(line)))
                 if (session := session_id(line)) is not None:
                     self.owners.setdefault(session, tag)
 
@@ -66,7 +66,7 @@ class CaptureMirror:
     """One capture in a trace.
 
     Args:
-        outlet: The trace.
+        target: The trace.
         known: What it holds already.
         identity: What the capture is known by after a restart.
         session: The session of events that name none.
@@ -75,13 +75,13 @@ class CaptureMirror:
 
     def __init__(
         self,
-        outlet: AppendTarget,
+        target: AppendTarget,
         known: RecordedCaptures,
         identity: bytes,
         session: str,
         report: Callable[[Problem], None],
     ) -> None:
-        self._outlet = outlet
+        self._target = target
         self._known = known
         self._stem = tag_of(identity)
         self._session = session
@@ -101,7 +101,7 @@ class CaptureMirror:
         """The same of events that give no line."""
         self._starts: list[int] = []
         """Where the lines would begin in a file of their own."""
-        self._cleaner = EventCleaner(self._outlet.redactor, self._outlet.redacted)
+        self._cleaner = EventCleaner(self._target.redactor, self._target.redacted)
         self._made = LineBuffer()
         self._writer = TraceWriter(cast("IO[bytes]", self._made), report=self._report)
         self._ends: list[Json] = []
@@ -127,19 +127,19 @@ class CaptureMirror:
         """
         at = 0
         ends: list[Json] = []
-        stream = _settled(events, ends, open_end or _no)
+        stream = _without_open_end(events, ends, open_end or _no)
         for event in stream:
             if at >= len(self._held):
                 at += self._append(event)
-            elif (same := self._same(at, event)) is not None:
+            elif (same := self._gives_line(at, event)) is not None:
                 at += same
             else:
-                return self._otherwise(at, [event, *stream], ends, sure=sure)
-        while ends and at < len(self._held) and (same := self._same(at, ends[0])) is not None:
+                return self._rewrite_from(at, [event, *stream], ends, sure=sure)
+        while ends and at < len(self._held) and (same := self._gives_line(at, ends[0])) is not None:
             at += same
             ends.pop(0)
         if at < len(self._held):
-            return self._otherwise(at, [], ends, sure=sure)
+            return self._rewrite_from(at, [], ends, sure=sure)
         self._ends = ends
         return "done"
 
@@ -154,7 +154,7 @@ class CaptureMirror:
         for event in ends:
             self._append(event)
 
-    def _otherwise(self, at: int, rest: list[Json], ends: list[Json], *, sure: bool) -> Result:
+    def _rewrite_from(self, at: int, rest: list[Json], ends: list[Json], *, sure: bool) -> Result:
         """From line `at` on the capture says something else than the trace."""
         if at + len(rest) + len(ends) < _LOST * len(self._held):
             if not sure:
@@ -163,7 +163,7 @@ class CaptureMirror:
             self._held = []
             self._begin()
             return "again"
-        self._outlet.blank(self._held[at:])
+        self._target.blank_out(self._held[at:])
         del self._held[at:], self._raws[at:]
         if at < len(self._starts):
             self._writer.back(self._starts[at])
@@ -173,9 +173,9 @@ class CaptureMirror:
             self._append(event)
         return "done"
 
-    def _same(self, at: int, event: Json) -> int | None:
+    def _gives_line(self, at: int, event: Json) -> int | None:
         """Whether an event gives line `at`: 1; 0 for one that gives no line at all; None: it does not."""
-        raw = _raw(event)
+        raw = _event_mark(event)
         if raw in self._refused:
             return 0
         if at < len(self._raws):
@@ -183,25 +183,25 @@ class CaptureMirror:
         line = self._line(event, raw)
         if line is None:
             return 0
-        if self._held[at].mark != mark(line):
+        if self._held[at].mark != line_mark(line):
             self._writer.back(self._starts.pop())
             return None
         self._raws.append(raw)
         return 1
 
     def _append(self, event: Json) -> int:
-        raw = _raw(event)
+        raw = _event_mark(event)
         if raw in self._refused:
             return 0
         line = self._line(event, raw)
         if line is None:
             return 0
         try:
-            self._outlet.write(line)
+            self._target.write(line)
         except OSError:
             self._writer.back(self._starts.pop())
             raise
-        self._held.append(self._outlet.place_of(line))
+        self._held.append(self._target.find_line(line))
         self._raws.append(raw)
         return 1
 
@@ -209,9 +209,9 @@ class CaptureMirror:
         """The line of an event, without secrets; None if there is none, which is remembered."""
         start = self._writer.written
         try:
-            event = self._cleaner.clean(self._own(event))
+            event = self._cleaner.clean(self._with_own_ids(event))
         except Exception as error:  # then nothing of it may be written
-            self._outlet.lose(f"{type(error).__name__} while looking for secrets")
+            self._target.count_lost(f"{type(error).__name__} while looking for secrets")
             self._refused.add(raw)
             return None
         self._made.clear()
@@ -221,7 +221,7 @@ class CaptureMirror:
         self._starts.append(start)
         return bytes(self._made)
 
-    def _own(self, event: Json) -> Json:
+    def _with_own_ids(self, event: Json) -> Json:
         """The event, told apart from those of other captures."""
         tag = self._tag
         session = event.get("session_id")
@@ -231,7 +231,9 @@ class CaptureMirror:
         return {**event, "session_id": session, "event_id": f"{tag}:{event.get('event_id')}"}
 
 
-def _settled(events: Iterable[Json], ends: list[Json], open_end: Callable[[], bool]) -> Iterator[Json]:
+def _without_open_end(
+    events: Iterable[Json], ends: list[Json], open_end: Callable[[], bool]
+) -> Iterator[Json]:
     """The events but those at the end that may still change; afterwards these are in `ends`."""
     for event in events:
         if event["event_type"] in _ENDS or open_end():
@@ -242,9 +244,9 @@ def _settled(events: Iterable[Json], ends: list[Json], open_end: Callable[[], bo
         yield event
 
 
-def _raw(event: Json) -> bytes:
+def _event_mark(event: Json) -> bytes:
     """What an event is known by as the importer gave it."""
     try:
-        return mark(orjson.dumps(event))
+        return line_mark(orjson.dumps(event))
     except orjson.JSONEncodeError:
-        return mark(repr(event).encode("utf-8", "replace"))
+        return line_mark(repr(event).encode("utf-8", "replace"))

@@ -52,7 +52,7 @@ class EarlierConversations:
 
     def has(self, session: str | None, thread: str) -> bool:
         """Whether a thread was left and nobody has gone on with it."""
-        return thread in self._of(session)
+        return thread in self._windows_of(session)
 
     def find(self, session: str | None, request: Request, *, told: bool) -> tuple[str | None, bool]:
         """The thread that a request goes on with, and whether it only has the history of one.
@@ -64,36 +64,36 @@ class EarlierConversations:
         parts = [part for unit in units for part in request.dialect.parts(unit, names).parts]
         own = {key for part in parts if part.kind not in INJECTED and (key := _row_key(part)) is not None}
         best, most, lent = None, 0, False
-        for name, window in self._of(session).items():
+        for name, window in self._windows_of(session).items():
             count = len(own & window.said)
             if not _alike(window.tools, request.head.tools):
                 lent = lent or count > 1
             elif count > most:
                 best, most = name, count
-        main = self._of(session).get(self._recorder._thread)
+        main = self._windows_of(session).get(self._recorder._thread)
         if best is None and told and main is not None and _alike(main.tools, request.head.tools):
             best = self._recorder._thread
         return best, lent and best is None
 
     def hand_over(self, conversation: Conversation) -> Iterable[str]:
         """Have a thread that begins here go on from its last window; gives the versions of its summaries."""
-        window = self._of(conversation.session).pop(conversation.thread or "", None)
+        window = self._windows_of(conversation.session).pop(conversation.thread or "", None)
         if window is None:
             return ()
         conversation.go_on_from(window.rows)
         return [block.ref[len(block.item) + 1 :] for block, kind in window.rows if kind == _SUMMARY]
 
-    def _of(self, session: str | None) -> dict[str, _Window]:
+    def _windows_of(self, session: str | None) -> dict[str, _Window]:
         recorder = self._recorder
         if session is None or not recorder._is_shared(Place(session)):
             return {}
         found = self._sessions.get(session)
         if found is None:
             found = self._sessions[session] = {}
-            names = recorder._left.threads(session)
+            names = recorder._earlier_writers.threads(session)
             for name in names:
                 if name == recorder._thread or name in names[-_LOOKED_AT:]:
-                    rows = recorder._left.rows(Place(session, name))
+                    rows = recorder._earlier_writers.rows(Place(session, name))
                     if rows:
                         found[name] = _window(rows)
             if len(self._sessions) > _SESSIONS:
@@ -208,7 +208,7 @@ class RememberedThreads(Threads):
         """All that are remembered."""
         return self._all
 
-    def used(self, thread: Thread) -> None:
+    def touch(self, thread: Thread) -> None:
         """A thread was heard of."""
         self._tick += 1
         self._last[id(thread)] = self._tick
@@ -221,12 +221,14 @@ class RememberedThreads(Threads):
         self._used[f"{base}~"] += 1
         return f"{base}~{self._used[f'{base}~'] + 1}{self.mark}"
 
-    def said_by(self, thread: Thread, parts: Iterable[Part]) -> None:
+    def remember_answer(self, thread: Thread, parts: Iterable[Part]) -> None:
         """Remember a branch's answer, which may be another one's too."""
         for part in parts:
             self._by_branch.setdefault((thread.conversation.session, _key(part)), []).append(thread)
 
-    def sayer(self, session: str | None, parts: Iterable[Part], family: list[Thread]) -> Thread | None:
+    def thread_that_said(
+        self, session: str | None, parts: Iterable[Part], family: list[Thread]
+    ) -> Thread | None:
         """The one of a family that was given one of the answers that are sent back; None if none was."""
         for part in parts:
             for thread in reversed(self._by_branch.get((session, _key(part)), ())):
@@ -236,7 +238,7 @@ class RememberedThreads(Threads):
 
     # -- memory ---------------------------------------------------------------------------------------------
 
-    def sweep(self, busy: Mapping[int, Any], chains: SeenAnswers) -> list[Thread]:
+    def forget_oldest(self, busy: Mapping[int, Any], chains: SeenAnswers) -> list[Thread]:
         """Forget what is too much; returns the threads that went."""
         chains.keep(_LINKS)
         if len(self._prompts) > _PROMPTS:

@@ -161,11 +161,11 @@ class Conversations(Exchanges):
     """The conversations of one recorder; not for several threads at once."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._live = _Live(recorder)
+        self._live = _LiveRun(recorder)
         super().__init__(self._live)
         self._recorder = recorder
         self._core = recorder._core
-        self._threads = self._kept = RememberedThreads()
+        self._threads = self._remembered = RememberedThreads()
         self._dialects: dict[str, RedactingDialect] = {}
         self._busy: dict[int, int] = {}
         """By thread: its requests without an answer."""
@@ -187,15 +187,17 @@ class Conversations(Exchanges):
         """
         live, core = self._live, self._core
         live.session = exchange.session or self._recorder.session
-        if agent is not None and exchange.session is not None and not self._recorder._given:
+        if agent is not None and exchange.session is not None and not self._recorder._given_session:
             live.session = self._agents.root(exchange.session, agent)
-        self._kept.mark = self._recorder._mark(Place(live.session))
+        self._remembered.mark = self._recorder._name_suffix(Place(live.session))
         live.make.at(core.journal.stamp())
-        own = self._own(dialect)
+        own = self._redacting(dialect)
         assert exchange.request is not None
         request, goes_on = self._opener.open(exchange.request, own)
         known = goes_on.thread if goes_on is not None and not exchange.apart else None
-        if known is not None and (known.conversation.session != live.session or self._rivals(known, request)):
+        if known is not None and (
+            known.conversation.session != live.session or self._is_contested(known, request)
+        ):
             known = None
         main = bool(request.head.tools) or not is_aside(exchange.request)
         if agent is not None and main:
@@ -203,7 +205,7 @@ class Conversations(Exchanges):
         elif known is not None and self._agents.has(known):
             known = None
         generation = core.journal.generation
-        self._bring_up(generation)
+        self._tell_anew_after(generation)
         thread, place, lent = self._ask(exchange, request, known, main=main)
         if not exchange.apart:
             self._opener.keep(request, thread)
@@ -211,11 +213,11 @@ class Conversations(Exchanges):
             if core.journal.put(entries_of(core, live.taken()), generation) != "stale":
                 break
             generation = core.journal.generation
-            self._bring_up(generation)
-            place = self._once_more(exchange, request, thread, place)
+            self._tell_anew_after(generation)
+            place = self._request_anew(exchange, request, thread, place)
         self._told[id(thread)] = generation
         self._busy[id(thread)] = self._busy.get(id(thread), 0) + 1
-        self._kept.used(thread)
+        self._remembered.touch(thread)
         made = Place(place.session, place.thread, place.turn, place.step)
         made.sealed = True
         # Its body may be large, and its answer may be long in coming.
@@ -244,12 +246,12 @@ class Conversations(Exchanges):
             return
         live.session = thread.conversation.session
         live.make.at(core.journal.stamp())
-        parts = (self._own(dialect) if dialect is not None else asked.dialect).reply(response)
+        parts = (self._redacting(dialect) if dialect is not None else asked.dialect).reply(response)
         if cut and parts:
             parts[-1].truncated = True
         self._answer(asked.exchange, parts, thread, lent=asked.lent)
         if id(thread) in self._branches:
-            self._kept.said_by(thread, parts)
+            self._remembered.remember_answer(thread, parts)
         if isinstance(response.get("id"), str) and not asked.exchange.apart:
             self._chains.answered(response["id"], thread)
         thread.conversation.finish()
@@ -260,20 +262,22 @@ class Conversations(Exchanges):
         """Whether its thread has gone on without its answer."""
         return asked.thread.conversation.place.step != asked.place.step
 
-    def again(self, asked: PendingRequest) -> bool:
+    def send_again(self, asked: PendingRequest) -> bool:
         """The same request once more: False where its conversation has gone on since."""
         if self.is_late(asked) or self._busy.get(id(asked.thread)):
             return False
         self._busy[id(asked.thread)] = 1
         return True
 
-    def _own(self, dialect: Dialect) -> RedactingDialect:
+    def _redacting(self, dialect: Dialect) -> RedactingDialect:
         found = self._dialects.get(dialect.name)
         if found is None:
             found = self._dialects[dialect.name] = RedactingDialect(dialect, self._core)
         return found
 
-    def _once_more(self, exchange: Exchange, request: Request, thread: Thread, place: KitPlace) -> KitPlace:
+    def _request_anew(
+        self, exchange: Exchange, request: Request, thread: Thread, place: KitPlace
+    ) -> KitPlace:
         """The file has changed while it was being written to: tell the step in the new one."""
         conversation = thread.conversation
         conversation.tell_anew(place.step)
@@ -285,10 +289,10 @@ class Conversations(Exchanges):
         model = asked_model(exchange, request)
         return conversation.request(place.step, model=model, native_id=exchange.native_id)
 
-    def _bring_up(self, generation: int) -> None:
+    def _tell_anew_after(self, generation: int) -> None:
         """What the next request builds on must have been told in this file."""
         if generation != self._generation:
-            for thread in self._kept.threads():
+            for thread in self._remembered.threads():
                 thread.conversation.tell_anew()
         self._generation = generation
 
@@ -301,7 +305,7 @@ class Conversations(Exchanges):
         origin = self._threads.origin(self._texts(request, self._first_own(request)))
         if origin is None:
             origin = {"parent_thread": self._agents.thread(session, agent.parent) or self._recorder._thread}
-        kind = origin.get("agent_type") or self._core.name(agent.kind)
+        kind = origin.get("agent_type") or self._core.clean_id(agent.kind)
         name = self._threads.name("agent", kind or "")
         self._agents.named(session, agent.id, name)
         return exchange._replace(thread=name, origin=origin)
@@ -316,12 +320,12 @@ class Conversations(Exchanges):
         thread, compacted, lent = super()._thread_of(exchange, request, main=main)
         family = self._branches.get(id(thread))
         if family is not None and exchange.thread is None:
-            thread = self._said_by(family, request, thread)
+            thread = self._branch_that_said(family, request, thread)
         if not self._busy.get(id(thread)) or _has_answer(thread, request):
             return thread, compacted, lent
         return self._branch(thread, request), False, lent
 
-    def _rivals(self, thread: Thread, request: Request) -> bool:
+    def _is_contested(self, thread: Thread, request: Request) -> bool:
         """Whether it is not plain that a request goes on with a thread whose last request it repeats."""
         busy = self._busy.get(id(thread)) and not _has_answer(thread, request)
         return bool(busy) or id(thread) in self._branches
@@ -332,28 +336,28 @@ class Conversations(Exchanges):
         free = [one for one in family if not self._busy.get(id(one))]
         if free:
             return max(free, key=lambda one: shared_messages(one, request))
-        name = self._kept.branch(thread.conversation.thread or vocab.MAIN_THREAD)
+        name = self._remembered.branch(thread.conversation.thread or vocab.MAIN_THREAD)
         made = Thread(self._live.thread(name), request)
-        made.conversation.mark = self._kept.mark
-        self._kept.add(made)
+        made.conversation.mark = self._remembered.mark
+        self._remembered.add(made)
         family.append(made)
         self._branches[id(made)] = family
         return made
 
-    def _said_by(self, family: list[Thread], request: Request, thread: Thread) -> Thread:
+    def _branch_that_said(self, family: list[Thread], request: Request, thread: Thread) -> Thread:
         """Of branches that began alike, the one whose answer the request sends back."""
         names, session = CallTitles(), self._live.session
         first = max(request.start, min(len(one.prints) for one in family))
         parts = [part for unit in request.units[first:] for part in request.dialect.parts(unit, names).parts]
-        found = self._kept.sayer(session, parts, family)
+        found = self._remembered.thread_that_said(session, parts, family)
         return found if found is not None else thread
 
     def _thread(self, name: str | None, request: Request, origin: Json | None = None) -> Thread:
         made = super()._thread(name, request, origin)
-        self._kept.used(made)
+        self._remembered.touch(made)
         conversation = made.conversation
         if not conversation.steps:
-            conversation.mark = self._kept.mark
+            conversation.mark = self._remembered.mark
             made.summaries.update(self._ended.hand_over(conversation))
         return made
 
@@ -390,7 +394,7 @@ class Conversations(Exchanges):
         if thread.turns != before:
             conversation = thread.conversation
             place = Place(conversation.session, conversation.thread)
-            conversation.turn = self._recorder._turn_name(place)
+            conversation.turn = self._recorder._next_turn(place)
 
     def _step_name(self, thread: Thread) -> str | None:
         conversation = thread.conversation
@@ -401,7 +405,7 @@ class Conversations(Exchanges):
 
     def _forget_some(self) -> None:
         """Keep what is remembered bounded: conversations that were not heard of for long go first."""
-        gone = self._kept.sweep(self._busy, self._chains)
+        gone = self._remembered.forget_oldest(self._busy, self._chains)
         if not gone:
             return
         names = {id(thread) for thread in gone}
@@ -426,7 +430,7 @@ def _has_answer(thread: Thread, request: Request) -> bool:
     return len(request.prints) > len(old) > 0 and request.prints[: len(old)] == old
 
 
-class _Live(Run):
+class _LiveRun(Run):
     """What the importers' rules ask of an import, for a recorder."""
 
     def __init__(self, recorder: Recorder) -> None:

@@ -60,7 +60,7 @@ class Core:
         self.redactor = redactor
         self.redacted: dict[str, int] = {}
         """Secrets replaced so far, by kind."""
-        self.source = self.name(source) or "ctxctl"
+        self.source = self.clean_id(source) or "ctxctl"
         self.journal = Journal(sink, self.source, strict=strict)
         self._windows = LastAssemblies()
         self._surfaces: dict[str, str] = {}
@@ -72,12 +72,12 @@ class Core:
         self._windows = LastAssemblies()
         self.redacted = {}
 
-    def fresh(self, what: str) -> str:
+    def new_id(self, what: str) -> str:
         """An id that no other record of the file has."""
         self._made += 1
         return f"{what}-{self.journal.writer[:8]}-{self._made}"
 
-    def name(self, value: object) -> str | None:
+    def clean_id(self, value: object) -> str | None:
         """An id as it can be written, without secrets."""
         try:
             made = id_text(value)
@@ -90,11 +90,11 @@ class Core:
         self.count(found)
         return made
 
-    def failed(self, error: BaseException) -> Any:
+    def call_failed(self, error: BaseException) -> Any:
         """Count a call that went wrong; its error is raised only where the recorder is strict."""
         if self.journal.strict:
             raise error
-        self.journal.lose(f"{type(error).__name__} in a call")
+        self.journal.count_lost(f"{type(error).__name__} in a call")
         return ""
 
     # -- records --------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class Core:
             place = place.behind
         # Unknown types are written as their names are, so a name must be one.
         name = event_type
-        if event_type not in _KNOWN and (not _is_name(event_type) or self.name(event_type) != event_type):
+        if event_type not in _KNOWN and (not _is_name(event_type) or self.clean_id(event_type) != event_type):
             name = UNNAMED
         made, simple = fitted(name, record, self.journal.stamp() if name != vocab.ITEM_ADDED else "")
         if content is not None and found.count:
@@ -222,7 +222,7 @@ class Core:
         self.journal.put((Entry(vocab.ITEM_ADDED, body, where, content, item_id),))
         return f"{item_id}@{digest[:VERSION_DIGITS]}"
 
-    def removed(self, record: Json, place: Place) -> None:
+    def remove_item(self, record: Json, place: Place) -> None:
         """Write that an item is gone."""
         entry = self.entry(vocab.ITEM_REMOVED, record, place, item=str(record["item_id"]))
         self.journal.put((entry,))
@@ -235,7 +235,7 @@ class Core:
         """Write an assembly as what it changes in the last one."""
         made = [self._block(block) for block in ([blocks] if isinstance(blocks, str) else list(blocks))]
         key = place.key, target
-        name = self.fresh("assembly")
+        name = self.new_id("assembly")
         for _ in range(_TRIES):
             generation = self.journal.generation
             base = None if whole else self._windows.base(key, generation)

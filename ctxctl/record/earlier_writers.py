@@ -62,16 +62,16 @@ class EarlierWriters:
 
     def number(self, place: Place, what: str) -> int:
         """The highest number of a thread's names of this kind (`turn-7`); 0: there is none."""
-        thread = self._of(place.session).get(place.thread or vocab.MAIN_THREAD)
+        thread = self._threads_of(place.session).get(place.thread or vocab.MAIN_THREAD)
         return thread.numbers.get(what, 0) if thread is not None else 0
 
     def threads(self, session: str | None) -> list[str]:
         """Names of a session's threads, those first that began first."""
-        return list(self._of(session))
+        return list(self._threads_of(session))
 
     def rows(self, place: Place) -> list[Row]:
         """A thread's window as it was recorded last; empty where it did not stand in what was read."""
-        thread = self._of(place.session).get(place.thread or vocab.MAIN_THREAD)
+        thread = self._threads_of(place.session).get(place.thread or vocab.MAIN_THREAD)
         if thread is None or not thread.assemblies:
             return []
         try:
@@ -80,7 +80,7 @@ class EarlierWriters:
         except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError):
             return []  # not as we write it: then nothing is known of it
 
-    def _of(self, session: str | None) -> dict[str, _Thread]:
+    def _threads_of(self, session: str | None) -> dict[str, _Thread]:
         if self._threads is None:
             self._threads = {}
             if self._journal.mark:

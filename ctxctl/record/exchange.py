@@ -42,7 +42,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _quiet(call: Callable[P, R]) -> Callable[P, R | None]:
+def _never_raises(call: Callable[P, R]) -> Callable[P, R | None]:
     """A call that never raises, not even if the recorder is strict: what is lost is counted."""
 
     @wraps(call)
@@ -52,7 +52,7 @@ def _quiet(call: Callable[P, R]) -> Callable[P, R | None]:
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:
-            args[0]._core.journal.lose(f"{type(error).__name__} in an exchange")  # type: ignore[attr-defined]
+            args[0]._core.journal.count_lost(f"{type(error).__name__} in an exchange")  # type: ignore[attr-defined]
             return None
 
     return never_raising
@@ -71,10 +71,10 @@ class Exchanges:
         self._lock = threading.RLock()
         self._held = 0
         self._writer = self._core.journal.writer
-        self._talks: Conversations | None = None
+        self._known_conversations: Conversations | None = None
         self._failed: OrderedDict[bytes, _Attempt] = OrderedDict()
         self._open: WeakSet[Exchange] = WeakSet()
-        self._orphans: deque[Callable[[], object]] = deque()
+        self._postponed: deque[Callable[[], object]] = deque()
         """Ends of exchanges that came in the middle of another one."""
 
     def begin(
@@ -97,7 +97,7 @@ class Exchanges:
         found = self._begin(method, url, headers, body, apart, derived)
         return found if isinstance(found, Exchange) else None
 
-    @_quiet
+    @_never_raises
     def _begin(
         self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes | None,
         apart: str | None, derived: bool,
@@ -124,18 +124,20 @@ class Exchanges:
         )
         return Exchange(self, asked.dialect, self._ask(wire, asked.dialect, scope, asked.agent))
 
-    def asked(
+    def begin_from_body(
         self, body: Any, dialect: Dialect | None = None, *, url: str = "", session: str | None = None
     ) -> Exchange | None:
-        """The same for a request that a program's own hook tells of: its JSON as an object or as text.
+        """Record a request that a program's own hook reports: its JSON as an object or as text.
 
-        `Exchange.told` takes its answer.  None where it is no request to a model in a dialect that is read.
+        `Exchange.answered` takes its answer.  None where it is no request to a model in a known dialect.
         """
-        found = self._asked(body, dialect, url, session)
+        found = self._begin_from_body(body, dialect, url, session)
         return found if isinstance(found, Exchange) else None
 
-    @_quiet
-    def _asked(self, body: Any, dialect: Dialect | None, url: str, session: str | None) -> Exchange | None:
+    @_never_raises
+    def _begin_from_body(
+        self, body: Any, dialect: Dialect | None, url: str, session: str | None
+    ) -> Exchange | None:
         from ctxctl.providers.dialects import of_body
         from ctxctl.providers.dialects.exchanges import Exchange as Wire
         from ctxctl.record.bodies import body_of
@@ -170,31 +172,31 @@ class Exchanges:
             turn, session = place.turn, place.session
             thread = place.thread if place.thread != recorder._thread else thread
         else:
-            session = recorder._given or self._core.name(wire.session)
+            session = recorder._given_session or self._core.clean_id(wire.session)
         assert wire.request is not None
         # Two agents may be told the same.
         key = repeat_key(wire.request, session if agent is None else f"{session}\n{agent.id}", dialect)
-        self._bury()
-        with recorder._alone() as free:
+        self._finish_postponed()
+        with recorder._exclusively() as free:
             if not free:
                 return None
-            talks = self._conversations()
+            conversations = self._conversations()
             before = self._failed.pop(key, None)
-            if before is not None and talks.again(before.asked):
+            if before is not None and conversations.send_again(before.asked):
                 return before._replace(number=before.number + 1)
             url = (wire.url or "").partition("?")[0]
             wire = wire._replace(url=url, session=session, thread=thread, turn=turn)
-            return _Attempt(talks.ask(wire, dialect, agent if thread is None else None), key)
+            return _Attempt(conversations.ask(wire, dialect, agent if thread is None else None), key)
 
     def _conversations(self) -> Conversations:
         from ctxctl.record.conversations import Conversations
 
-        if self._talks is None or self._writer != self._core.journal.writer:
+        if self._known_conversations is None or self._writer != self._core.journal.writer:
             # The first, or in a forked child: another writer, with a file state of its own.
             self._writer = self._core.journal.writer
-            self._talks = Conversations(self.recorder)
+            self._known_conversations = Conversations(self.recorder)
             self._failed.clear()
-        return self._talks
+        return self._known_conversations
 
     def _answered(self, attempt: _Attempt, answer: ReadAnswer, dialect: Dialect | None = None) -> None:
         """Write what came back: what was billed, the answer, and why it is none or not all of it."""
@@ -207,10 +209,10 @@ class Exchanges:
             bill = core.bill(response) if answer.bill is None else dict(answer.bill)
             if bill and "model" not in bill and asked.model is not None:
                 bill["model"] = asked.model
-        with self.recorder._alone() as free:
-            if not free or self._talks is None:
+        with self.recorder._exclusively() as free:
+            if not free or self._known_conversations is None:
                 return
-            if self._talks.is_late(asked):
+            if self._known_conversations.is_late(asked):
                 # The reader has closed the step: told by name, it is not taken for the next one's.
                 late = {"step": asked.place.step, "usage": bill or None, **(failure or {})}
                 core.record(LATE, late, Place(asked.place.session, asked.place.thread))
@@ -221,25 +223,25 @@ class Exchanges:
                     core.record(vocab.STEP_FAILED, failure, asked.place)
                 elif attempt.number > 1:
                     core.record(vocab.STEP_ANSWERED, {"attempts": attempt.number}, asked.place)
-            self._talks.answered(asked, response, cut=answer.cut, dialect=dialect)
+            self._known_conversations.answered(asked, response, cut=answer.cut, dialect=dialect)
             if response is None and failure is not None:
                 self._failed[attempt.key] = attempt
                 while len(self._failed) > _FAILED:
                     self._failed.popitem(last=False)
 
-    @_quiet
+    @_never_raises
     def close(self) -> None:
         """Tell of what was not over yet; what comes of it now is not recorded."""
         for exchange in list(self._open):
             exchange.end("the recording ended")
-        self._bury()
+        self._finish_postponed()
 
-    def _bury(self) -> None:
+    def _finish_postponed(self) -> None:
         """Tell the ends that were put off."""
-        while self._orphans and not self.recorder._in_talk:
-            self._orphans.popleft()()
+        while self._postponed and not self.recorder._in_request:
+            self._postponed.popleft()()
 
-    def _hold(self, size: int) -> bool:
+    def _reserve(self, size: int) -> bool:
         """Whether there is room for so many bytes more."""
         with self._lock:
             if self._held + size > _ALL:
@@ -286,7 +288,7 @@ class Exchange:
         """The session that it is recorded in."""
         return self._attempt.asked.place.session if self._attempt is not None else None
 
-    @_quiet
+    @_never_raises
     def head(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
         """The answer's status and headers; of these only the content's type and encoding are looked at."""
         self._status = int(status)
@@ -295,13 +297,13 @@ class Exchange:
         kind, encoding = (self._headers.get(name) for name in wanted)
         self._watched = "event-stream" in (kind or "") and not encoding
 
-    @_quiet
+    @_never_raises
     def data(self, chunk: bytes) -> None:
         """The next bytes of the answer's body, as they come over the wire."""
         size = len(chunk)
         if self._full or self._ended or not size:
             return
-        if self._size + size > MAX_BODY or not self._exchanges._hold(size):
+        if self._size + size > MAX_BODY or not self._exchanges._reserve(size):
             self._full = True
             return
         self._size += size
@@ -322,24 +324,26 @@ class Exchange:
         self._marked = False
         return is_end(b"".join(self._parts), self._dialect)
 
-    @_quiet
+    @_never_raises
     def end(self, how: str) -> None:
         """It is over; only the first time counts.
 
         Args:
             how: `complete`; or why it is not: `upstream_reset`, `client_gone`, `timeout`, `malformed` …
         """
-        if not self._over():
+        if not self._mark_ended():
             return
         raw, self._parts = b"".join(self._parts), []
         self._exchanges._release(self._size)
         if self._attempt is not None:
-            _finish(self._exchanges, self._attempt, self._dialect, self._came(raw, how))
+            _finish(self._exchanges, self._attempt, self._dialect, self._raw_answer(raw, how))
 
-    @_quiet
-    def told(self, response: Any, *, bill: Json | None = None, failure: str | None = None, cut: bool = False,
-             dialect: Dialect | None = None) -> None:  # fmt: skip
-        """It is over, and a program's own hook tells how; instead of `head`, `data` and `end`.
+    @_never_raises
+    def answered(
+        self, response: Any, *, bill: Json | None = None, failure: str | None = None, cut: bool = False,
+        dialect: Dialect | None = None,
+    ) -> None:  # fmt: skip
+        """End the exchange as a program's own hook reports it, instead of with `head`, `data` and `end`.
 
         Args:
             response: The answer's JSON as an object or as text; None: there is none.
@@ -351,13 +355,13 @@ class Exchange:
         from ctxctl.record.bodies import body_of
         from ctxctl.record.http import ReadAnswer
 
-        if not self._over() or self._attempt is None:
+        if not self._mark_ended() or self._attempt is None:
             return
         whole = None if response is None else body_of({}, response)
         why = None if failure is None else {"error": failure[:200]}
         self._exchanges._answered(self._attempt, ReadAnswer(whole, why, cut, bill), dialect)
 
-    def _over(self) -> bool:
+    def _mark_ended(self) -> bool:
         """It ends here; False: it has before."""
         with self._lock:
             if self._ended:
@@ -366,7 +370,7 @@ class Exchange:
         self._exchanges._open.discard(self)
         return True
 
-    def _came(self, raw: bytes, how: str) -> RawAnswer:
+    def _raw_answer(self, raw: bytes, how: str) -> RawAnswer:
         from ctxctl.record.http import RawAnswer
 
         return RawAnswer(self._status, self._headers, raw, how, self._full)
@@ -374,19 +378,21 @@ class Exchange:
     def __del__(self) -> None:
         if self.__dict__.get("_ended", True):
             return
-        if self._attempt is not None and self._exchanges.recorder._in_talk:
-            self._put_off()
+        if self._attempt is not None and self._exchanges.recorder._in_request:
+            self._postpone()
         else:
             self.end("client_gone")
 
-    @_quiet
-    def _put_off(self) -> None:
+    @_never_raises
+    def _postpone(self) -> None:
         """It was forgotten, and collected in the middle of another exchange: it is told with the next one."""
         self._ended = True
         self._exchanges._release(self._size)
-        came = self._came(b"".join(self._parts), "client_gone")
+        came = self._raw_answer(b"".join(self._parts), "client_gone")
         assert self._attempt is not None
-        self._exchanges._orphans.append(partial(_finish, self._exchanges, self._attempt, self._dialect, came))
+        self._exchanges._postponed.append(
+            partial(_finish, self._exchanges, self._attempt, self._dialect, came)
+        )
 
 
 def _finish(exchanges: Exchanges, attempt: _Attempt, dialect: Dialect, came: RawAnswer) -> None:

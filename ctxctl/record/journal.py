@@ -53,7 +53,7 @@ class Journal:
         self.errors: dict[str, int] = {}
         """Why not, and how often."""
         self.closed = False
-        self._told = -1
+        self._complained_of = -1
         """Losses when they were last complained of."""
         self._second = -1
         self._stamp = b""
@@ -79,9 +79,9 @@ class Journal:
         self._reason = ""
         self._replay = ReplayBuffer()
         self._files = 0
-        self._afresh()
+        self._forget_file()
 
-    def _afresh(self) -> None:
+    def _forget_file(self) -> None:
         """Nothing that was told counts any longer."""
         self.generation += 1
         self._shown: set[str] = set()
@@ -126,11 +126,11 @@ class Journal:
         lock = self._lock
         # Free as a rule, and asking without patience is cheaper.
         if not lock.acquire(False) and not lock.acquire(timeout=WAIT):
-            self.lose("busy", len(entries))
+            self.count_lost("busy", len(entries))
             return "dropped"
         try:
             if self._busy:
-                return self._put_by(entries)
+                return self._put_later(entries)
             self._busy = True
             try:
                 result = self._put(entries, generation)
@@ -142,10 +142,10 @@ class Journal:
             lock.release()
         return result
 
-    def _put_by(self, entries: tuple[Entry, ...]) -> Result:
+    def _put_later(self, entries: tuple[Entry, ...]) -> Result:
         """This thread is in the middle of another event: these come right behind it."""
         if len(self._later) >= _LATER:
-            self.lose("re-entered", len(entries))
+            self.count_lost("re-entered", len(entries))
             return "dropped"
         self._later.append(entries)
         return "written"
@@ -164,7 +164,7 @@ class Journal:
         try:
             if self._sink.prepare(size, now) != self._files or self._since > TELL_AGAIN:
                 if self._files or self._since:
-                    self._afresh()
+                    self._forget_file()
                 self._files = self._sink.files
             if generation is not None and generation != self.generation:
                 return "stale"
@@ -202,10 +202,10 @@ class Journal:
             self._since += len(line)
         self.written += 1
         self._delay = _FIRST_DELAY
-        self._took(monotonic() - now)
+        self._note_duration(monotonic() - now)
         return "written"
 
-    def _took(self, took: float) -> None:
+    def _note_duration(self, took: float) -> None:
         if took > SLOW:
             # A disk that hangs must not take the program with it.
             self._retry_at = monotonic() + min(4 * took, 30.0)
@@ -227,7 +227,7 @@ class Journal:
         if lines.told:
             self._lost, self._lost_range = {}, []
         self._delay = _FIRST_DELAY
-        self._took(took)
+        self._note_duration(took)
 
     def _fail(self, entries: tuple[Entry, ...], error: OSError, now: float) -> None:
         name = errno.errorcode.get(error.errno or 0, "OSError")
@@ -237,9 +237,9 @@ class Journal:
         self._drop(len(entries), self._reason)
         if error.errno == errno.EBADF:
             self._sink.abandon()
-        self._afresh()
+        self._forget_file()
 
-    def lose(self, reason: str, count: int = 1) -> None:
+    def count_lost(self, reason: str, count: int = 1) -> None:
         """Count events that never got here."""
         self._missed += [reason] * count
         self.dropped += count
@@ -258,12 +258,12 @@ class Journal:
     def _lines(self, entries: tuple[Entry, ...]) -> LineBatch:
         lines = LineBatch()
         if self._lost or self._missed:
-            lines.add(self._gap(entries[0].place if entries else Place()))
+            lines.add(self._loss_line(entries[0].place if entries else Place()))
             lines.told = True
         for entry in entries:
             if entry.refs:
                 for ref in entry.refs:
-                    self._again(entry.place, ref, lines)
+                    self._tell_again(entry.place, ref, lines)
             key = (entry.place.key, entry.item) if entry.item is not None else None
             if entry.whole:
                 lines.add(entry.body)
@@ -287,7 +287,7 @@ class Journal:
         lines.announced[key] = mark
         lines.kept.append((key, entry))
 
-    def _again(self, place: Place, item: str, lines: LineBatch) -> None:
+    def _tell_again(self, place: Place, item: str, lines: LineBatch) -> None:
         """Tell an item again that another file has and this one has not."""
         key = (place.key, item)
         if key in self._announced or key in lines.announced:
@@ -314,7 +314,7 @@ class Journal:
             entry.metadata, data,
         )  # fmt: skip
 
-    def _gap(self, place: Place) -> bytes:
+    def _loss_line(self, place: Place) -> bytes:
         reasons = dict(self._lost)
         missed, self._missed = self._missed, []
         for reason in missed:
@@ -359,7 +359,7 @@ class Journal:
     def refuse(self, why: str) -> None:
         """Write nothing, now or later, and say why at once."""
         self.closed = True
-        self.lose(why)
+        self.count_lost(why)
         self.complain()
 
     def complaint(self) -> str | None:
@@ -377,9 +377,9 @@ class Journal:
     def complain(self) -> None:
         """Say it on stderr, if there is one; once, unless more went wrong since."""
         line = self.complaint()
-        if line is None or self.dropped == self._told:
+        if line is None or self.dropped == self._complained_of:
             return
-        self._told = self.dropped
+        self._complained_of = self.dropped
         try:
             sys.stderr.write(line.encode("ascii", "backslashreplace").decode())
             sys.stderr.flush()

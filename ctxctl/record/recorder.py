@@ -78,13 +78,13 @@ class Recorder(Calls):
                 raise
             wrong = error
         self._core: Core = Core(sink, _program() if source is None else source, redactor, strict=strict)
-        self._given = self._core.name(session)
-        self._base_thread = self._core.name(thread) or "main"
+        self._given_session = self._core.clean_id(session)
+        self._base_thread = self._core.clean_id(thread) or "main"
         self._open: dict[str, int] = {}
         """Turns that are open, by thread."""
         self._turns: dict[str, int] = {}
         self._steps: dict[str, int] = {}
-        self._talks: ThreadConversations | None = None
+        self._known_conversations: ThreadConversations | None = None
         self._begin()
         if wrong is not None:
             # Without its rules nothing is written at all.
@@ -101,21 +101,21 @@ class Recorder(Calls):
         from ctxctl.record.place import Place
 
         writer = self._core.journal.writer
-        self._session = self._given or f"session-{writer[:12]}"
-        self._own_session = self._given is None
-        self._left = EarlierWriters(self._core.journal)
+        self._session = self._given_session or f"session-{writer[:12]}"
+        self._own_session = self._given_session is None
+        self._earlier_writers = EarlierWriters(self._core.journal)
         self._thread = self._base_thread
         self._lock = _thread.RLock()
-        self._talking = _thread.RLock()
-        self._in_talk = False
+        self._request_lock = _thread.RLock()
+        self._in_request = False
         self._default = Place(self._session, self._thread)
-        self._talks = None
+        self._known_conversations = None
 
     def _forked(self) -> None:
         """In a forked child: another writer, and in a session that was given another thread."""
         self._core.forked()
         self._open, self._turns, self._steps = {}, {}, {}
-        if self._given is not None:
+        if self._given_session is not None:
             self._base_thread = f"{self._base_thread}~{self._core.journal.writer[:8]}"
         self._begin()
 
@@ -126,7 +126,7 @@ class Recorder(Calls):
         """The session of turns that name none."""
         return self._session
 
-    def _where(self) -> Place:
+    def _current_place(self) -> Place:
         scope = current.get()
         while scope is not None:
             if scope.recorder is self and scope.open:
@@ -143,7 +143,7 @@ class Recorder(Calls):
         """
         from ctxctl.record.place import Place
 
-        name_of = self._core.name
+        name_of = self._core.clean_id
         own = name_of(session) or self._session
         with self._lock:
             wanted = name = name_of(thread) or self._thread
@@ -153,12 +153,12 @@ class Recorder(Calls):
                 name = f"{wanted}~{number}"
             key = Place(own, name).key
             self._open[key] = 1
-            turn = name_of(turn_id) or self._turn_name(Place(own, name))
+            turn = name_of(turn_id) or self._next_turn(Place(own, name))
         return Turn(self, Place(own, name, turn))
 
     def step(self, *, model: str | None = None, step_id: str | None = None) -> Step:
         """A request outside of a turn, or in the turn that is open here."""
-        return Step(self, self._step_place(self._where(), step_id), model)
+        return Step(self, self._step_place(self._current_place(), step_id), model)
 
     def request(self, body: Any = None, **fields: Any) -> Step:
         """Record a request (see `Step.request`) in the open step, else in one of its own.
@@ -174,36 +174,36 @@ class Recorder(Calls):
         from ctxctl.record.place import Place
 
         with self._lock:
-            step = self._core.name(step_id) or self._counted(self._steps, place, "step")
+            step = self._core.clean_id(step_id) or self._next_name(self._steps, place, "step")
         return Place(place.session, place.thread, place.turn, step)
 
-    def _turn_name(self, place: Place) -> str:
+    def _next_turn(self, place: Place) -> str:
         """A name for another turn of a thread."""
-        return self._counted(self._turns, place, "turn")
+        return self._next_name(self._turns, place, "turn")
 
-    def _counted(self, counts: dict[str, int], place: Place, what: str) -> str:
+    def _next_name(self, counts: dict[str, int], place: Place, what: str) -> str:
         """A name that nothing else in the file has: it goes on counting where other writers of it stopped."""
         key = place.key
         if key not in counts:
-            counts[key] = self._left.number(place, what) if self._is_shared(place) else 0
+            counts[key] = self._earlier_writers.number(place, what) if self._is_shared(place) else 0
         number = counts[key] = counts[key] + 1
         if len(counts) > 100_000:
             counts.pop(next(iter(counts)))
-        return f"{what}-{number}{self._mark(place)}"
+        return f"{what}-{number}{self._name_suffix(place)}"
 
     def _is_shared(self, place: Place) -> bool:
         """Whether other writers may record the same session."""
         return not (self._own_session and place.session == self._session)
 
-    def _earlier(self, place: Place) -> list[tuple[Block, str]] | None:
+    def _earlier_window(self, place: Place) -> list[tuple[Block, str]] | None:
         """The window that another writer left in a thread; None where no other may record its session."""
-        return self._left.rows(place) if self._is_shared(place) else None
+        return self._earlier_writers.rows(place) if self._is_shared(place) else None
 
-    def _mark(self, place: Place) -> str:
+    def _name_suffix(self, place: Place) -> str:
         """What names of a thread end in, so that no other writer of the file gives them."""
         return self._core.journal.mark if self._is_shared(place) else ""
 
-    def _leave(self, turn: Scope) -> None:
+    def _end_turn(self, turn: Scope) -> None:
         with self._lock:
             self._open.pop(turn._place.key, None)
 
@@ -212,48 +212,48 @@ class Recorder(Calls):
     def _conversations(self) -> ThreadConversations:
         from ctxctl.record.bodies import ThreadConversations
 
-        if self._talks is None:
-            self._talks = ThreadConversations(self._core, self._earlier)
-        return self._talks
+        if self._known_conversations is None:
+            self._known_conversations = ThreadConversations(self._core, self._earlier_window)
+        return self._known_conversations
 
-    def _send(self, sent: SentRequest, place: Place) -> Place:
+    def _record_request(self, sent: SentRequest, place: Place) -> Place:
         from ctxctl.record.bodies import ends_with_prompt
 
-        with self._alone() as free:
+        with self._exclusively() as free:
             if not free:
                 return place
             if sent.turn is None:
                 if place.key not in self._turns or ends_with_prompt(sent.body, sent.dialect):
-                    self._turn_name(place)
-                sent = sent._replace(turn=f"turn-{self._turns[place.key]}{self._mark(place)}")
+                    self._next_turn(place)
+                sent = sent._replace(turn=f"turn-{self._turns[place.key]}{self._name_suffix(place)}")
             return self._conversations().request(sent, place)
 
-    def _answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:
-        with self._alone() as free:
+    def _record_answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:
+        with self._exclusively() as free:
             if free:
                 self._conversations().respond(response, place, dialect)
 
     @contextmanager
-    def _alone(self) -> Iterator[bool]:
+    def _exclusively(self) -> Iterator[bool]:
         """One thread at a time, and none twice; False where that would take too long, which is counted."""
         from ctxctl.record.journal import WAIT
 
-        if not self._talking.acquire(timeout=WAIT):
-            self._core.journal.lose("busy")
+        if not self._request_lock.acquire(timeout=WAIT):
+            self._core.journal.count_lost("busy")
             yield False
             return
         try:
-            if self._in_talk:
-                self._core.journal.lose("re-entered")
+            if self._in_request:
+                self._core.journal.count_lost("re-entered")
                 yield False
                 return
-            self._in_talk = True
+            self._in_request = True
             try:
                 yield True
             finally:
-                self._in_talk = False
+                self._in_request = False
         finally:
-            self._talking.release()
+            self._request_lock.release()
 
     # -- mirrors of what programs have ----------------------------------------------------------------------
 
@@ -291,7 +291,7 @@ class Recorder(Calls):
         """The session is over: views finish its last turn."""
         from ctxctl.record.place import Place
 
-        self._core.record(vocab.SESSION_ENDED, {}, Place(self._core.name(session) or self._session))
+        self._core.record(vocab.SESSION_ENDED, {}, Place(self._core.clean_id(session) or self._session))
 
     @guarded
     def close(self) -> None:

@@ -27,7 +27,7 @@ class Host(Protocol):
 
     _core: Core
 
-    def _where(self) -> Place:
+    def _current_place(self) -> Place:
         """The place of an event that belongs to no scope."""
         ...
 
@@ -35,15 +35,15 @@ class Host(Protocol):
         """The place of a step in a thread; one without an id gets the next number."""
         ...
 
-    def _leave(self, turn: Scope) -> None:
+    def _end_turn(self, turn: Scope) -> None:
         """End a turn: its thread is free for another one."""
         ...
 
-    def _send(self, sent: SentRequest, place: Place) -> Place:
+    def _record_request(self, sent: SentRequest, place: Place) -> Place:
         """Record a request; returns where it stands."""
         ...
 
-    def _answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:
+    def _record_answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:
         """Record the answer to a request."""
         ...
 
@@ -70,7 +70,7 @@ class Scope(Calls):
         """Its thread; another than was asked for where that one was busy with another turn."""
         return self._place.thread
 
-    def _where(self) -> Place:
+    def _current_place(self) -> Place:
         return self._place
 
     def __enter__(self) -> Self:
@@ -118,7 +118,7 @@ class Turn(Scope):
         return self.step().request(**body)
 
     def _close(self, error: BaseException | None) -> None:
-        self.recorder._leave(self)
+        self.recorder._end_turn(self)
 
 
 class Step(Scope):
@@ -178,9 +178,9 @@ class Step(Scope):
         self.model = told if isinstance(told, str) else None
         place = self._place
         sent = SentRequest(
-            whole, self._dialect, place.step or "", place.turn, self.model, self._core.name(native_id)
+            whole, self._dialect, place.step or "", place.turn, self.model, self._core.clean_id(native_id)
         )
-        self._place = self.recorder._send(sent, place)
+        self._place = self.recorder._record_request(sent, place)
 
     @guarded
     def response(self, response: Any) -> None:
@@ -191,7 +191,7 @@ class Step(Scope):
         if whole is None:
             raise TypeError("a response's body is a JSON object")
         self.usage(whole, model=None if "model" in whole else self.model)
-        self.recorder._answer(whole, self._place, self._dialect)
+        self.recorder._record_answer(whole, self._place, self._dialect)
 
     def stream(self) -> Stream:
         """Collects a streamed answer; recorded when it is closed, its pieces joined first."""

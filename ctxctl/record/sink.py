@@ -38,9 +38,9 @@ class Sink:
         self._limit = rotate_bytes
         self._fd = -1
         self._size = 0
-        self._looked = 0.0
+        self._name_checked_at = 0.0
         self._torn = False
-        self._held_until = 0.0
+        self._no_rotation_before = 0.0
         self._identity = (0, 0)
         self._key: tuple[int, ...] = ()
         self.files = 0
@@ -62,13 +62,13 @@ class Sink:
             now = monotonic()
         if self._fd < 0:
             self._open("opened")
-            self._looked = now
+            self._name_checked_at = now
         else:
             # A descriptor that somebody else closed may be another file's by now: asked each time.
             # As a tuple, which costs less: inode, device and names are 1 to 3, the size is 6.
             found = os.fstat(self._fd)
-            if found[1:4] != self._key or now - self._looked > LOOK:
-                self._look(found, now)
+            if found[1:4] != self._key or now - self._name_checked_at > LOOK:
+                self._check_name(found, now)
             if found[6] != self._size and found[1:4] == self._key:
                 # Somebody else has written, and may have been killed in the middle of a line.
                 self._torn = self._torn or self._is_torn(found[6])
@@ -150,14 +150,14 @@ class Sink:
         except FileExistsError:
             return os.open(self.path, _FLAGS, 0o600), False
 
-    def _look(self, own: os.stat_result, now: float) -> None:
+    def _check_name(self, own: os.stat_result, now: float) -> None:
         """Go on with another file if this one has lost its name."""
         if own.st_ino != self._identity[1] or own.st_dev != self._identity[0]:
             # Somebody closed the descriptor, and the number is another file's now: it must not be written to.
             self.abandon()
             self._open("closed")
             return
-        self._looked = now
+        self._name_checked_at = now
         try:
             there = os.stat(self.path, follow_symlinks=False)
         except FileNotFoundError:
@@ -190,13 +190,13 @@ class Sink:
         return end > done and os.pread(self._fd, 1, end - done - 1) != b"\n"
 
     def _rotate(self, now: float) -> None:
-        if now < self._held_until:
+        if now < self._no_rotation_before:
             return
         try:
             # One process at a time; the others go on with the new file when they look.
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self._held_until = now + LOOK
+            self._no_rotation_before = now + LOOK
             return
         try:
             own, there = os.fstat(self._fd), os.stat(self.path, follow_symlinks=False)
@@ -204,7 +204,7 @@ class Sink:
                 os.rename(self.path, self._free_name())
         except OSError:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
-            self._held_until = now + _AGAIN
+            self._no_rotation_before = now + _AGAIN
             return
         self.close()
         self._open("rotated")

@@ -43,20 +43,20 @@ def stdin(options: Options, *, format_name: str | None = None) -> int:
     """
     fd = _fd()
     with EndSignals() as ending:
-        outlet = AppendTarget(options)
+        target = AppendTarget(options)
         try:
             options.begin("recording standard input until it ends")
             stream = _Stream(fd, ending)
             found, head = _detected(stream, format_name)
             if found is None:
-                _EventLines(outlet, options).take(stream, head)
+                _EventLines(target, options).take(stream, head)
             else:
                 if not options.quiet:
                     options.say(f"ctxctl: it is {found.title} ({found.name})")
-                _ForeignFormat(outlet, options, found).take(stream, head)
+                _ForeignFormat(target, options, found).take(stream, head)
         finally:
-            outlet.close()
-    options.conclude(outlet)
+            target.close()
+    options.conclude(target)
     return 128 + ending.asked if ending.asked else 0
 
 
@@ -141,19 +141,19 @@ def _format_of(head: bytes) -> Format | None:
 class _EventLines:
     """Events, each written as it comes; one that the trace has already is passed over."""
 
-    def __init__(self, outlet: AppendTarget, options: Options) -> None:
+    def __init__(self, target: AppendTarget, options: Options) -> None:
         from ctxctl.record.event_cleaner import EventCleaner, LineBuffer
         from ctxctl.trace.writer import TraceWriter
 
-        self._outlet = outlet
+        self._target = target
         self._options = options
-        self._cleaner = EventCleaner(outlet.redactor, outlet.redacted)
+        self._cleaner = EventCleaner(target.redactor, target.redacted)
         self._made = LineBuffer()
         self._writer = TraceWriter(
             cast("IO[bytes]", self._made), source=options.source or "stdin", clock=_now,
             prefix=secrets.token_hex(8), report=self._tell,
         )  # fmt: skip
-        self._known = {key for _, line in outlet.lines() if (key := _key(_loaded(line))) is not None}
+        self._known = {key for _, line in target.lines() if (key := _key(_loaded(line))) is not None}
         self._lost: dict[str, int] = {}
         """Lost and not yet told of in the trace, by reason."""
         self._number = self._told = 0
@@ -220,14 +220,14 @@ class _EventLines:
         if not self._writer.write(event):
             return "not valid"
         try:
-            self._outlet.write(bytes(self._made))
+            self._target.write(bytes(self._made))
         except OSError as error:
             self._writer.back(start)
             return error.strerror or "cannot be written"
         return None
 
     def _lose(self, why: str) -> None:
-        self._outlet.lose(why)
+        self._target.count_lost(why)
         if why not in self._lost and not self._told:
             self._options.say(f"ctxctl: line {self._number}: not recorded: {why}; more are only counted")
             self._told = 1
@@ -239,7 +239,7 @@ class _EventLines:
             return
         record = {"n": sum(self._lost.values()), "reasons": self._lost}
         if self._write({"event_type": vocab.RECORD_DROPPED, "data": record}) is None:
-            self._outlet.written -= 1
+            self._target.written -= 1
             self._lost = {}
 
     def _tell(self, problem: Problem) -> None:
@@ -251,8 +251,8 @@ class _EventLines:
 class _ForeignFormat:
     """A format that an importer knows, imported again as it grows."""
 
-    def __init__(self, outlet: AppendTarget, options: Options, importer: Format) -> None:
-        self._outlet = outlet
+    def __init__(self, target: AppendTarget, options: Options, importer: Format) -> None:
+        self._target = target
         self._options = options
         self._importer = importer
         self._session = options.session or "stdin"
@@ -271,7 +271,7 @@ class _ForeignFormat:
         # The same stream, sent again after a restart, is known by how it begins.
         identity = b"stdin\0" + head.partition(b"\n")[0][:_HEAD]
         mirror = CaptureMirror(
-            self._outlet, RecordedCaptures(self._outlet), identity, self._session, self._tell
+            self._target, RecordedCaptures(self._target), identity, self._session, self._tell
         )
         free_at, fresh, came = 0.0, True, time.monotonic()
         while not stream.over:
@@ -307,7 +307,7 @@ class _ForeignFormat:
             self._failed(error)
 
     def _failed(self, error: OSError) -> None:
-        self._say(f"{self._outlet.path}: cannot be written: {error.strerror}; it is tried further")
+        self._say(f"{self._target.path}: cannot be written: {error.strerror}; it is tried further")
 
     def _tell(self, problem: Problem) -> None:
         self._say(problem.message)

@@ -49,17 +49,17 @@ def watch(directory: Path, options: Options, *, format_name: str | None = None) 
             hint="give the directory into which the tool writes its sessions",
         )  # fmt: skip
     with EndSignals() as ending:
-        outlet = AppendTarget(options)
+        target = AppendTarget(options)
         try:
             options.begin(f"recording what is written under {directory}; Ctrl-C ends it")
-            watching = Watching(directory, outlet, options, format_name)
+            watching = Watching(directory, target, options, format_name)
             while not ending.asked:
                 watching.look(time.monotonic(), ending.is_asked)
                 ending.wait(_LOOK)
             watching.finish()
         finally:
-            outlet.close()
-    options.conclude(outlet, watching.told())
+            target.close()
+    options.conclude(target, watching.summary())
     return 0
 
 
@@ -67,14 +67,14 @@ class Watching:
     """The captures under one directory, each with its place in the trace."""
 
     def __init__(
-        self, directory: Path, outlet: AppendTarget, options: Options, format_name: str | None
+        self, directory: Path, target: AppendTarget, options: Options, format_name: str | None
     ) -> None:
         from ctxctl.session.live_choice import SessionChoice
 
-        self._outlet = outlet
+        self._target = target
         self._options = options
         self._format = format_name
-        self._known = RecordedCaptures(outlet)
+        self._known = RecordedCaptures(target)
         self._directory = directory
         self._sessions = SessionChoice(directory, format_name, pin=False)
         self._captures: dict[Path, _Watched] = {}
@@ -110,27 +110,27 @@ class Watching:
             inside = str(path.relative_to(self._directory))
         identity = os.fsencode(os.path.realpath(path))
         name = inside if inside != "." else path.name or str(path)
-        mirror = CaptureMirror(self._outlet, self._known, identity, name, self._tell)
+        mirror = CaptureMirror(self._target, self._known, identity, name, self._tell)
         return _Watched(path, mirror, self._format)
 
     def _is_own(self, path: Path) -> bool:
         """Whether it is the trace that is written, or lies in no other file than that."""
         try:
-            return os.path.samefile(path, self._outlet.path)
+            return os.path.samefile(path, self._target.path)
         except OSError:
             return False
 
     def _update(self, found: _Watched, now: float) -> None:
         try:
-            before = self._outlet.written
+            before = self._target.written
             found.update(now)
         except CtxctlError as error:
             self._say(f"{found.path}: {error.message}")
         except OSError as error:
-            self._say(f"{self._outlet.path}: cannot be written: {error.strerror}; it is tried further")
+            self._say(f"{self._target.path}: cannot be written: {error.strerror}; it is tried further")
             found.again()
         else:
-            if self._outlet.written != before and self._complained.startswith(self._outlet.path):
+            if self._target.written != before and self._complained.startswith(self._target.path):
                 self._complained = ""
 
     def _tell(self, problem: Problem) -> None:
@@ -148,10 +148,10 @@ class Watching:
             try:
                 found.finish()
             except OSError as error:
-                self._say(f"{self._outlet.path}: cannot be written: {error.strerror}")
+                self._say(f"{self._target.path}: cannot be written: {error.strerror}")
                 return
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """How many captures there were."""
         count = sum(found.imported for found in self._captures.values())
         return f"{plural(count, 'session')} of other tools"

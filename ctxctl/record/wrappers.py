@@ -97,7 +97,7 @@ class RecordedManager:
         if not isinstance(messages, list | tuple):
             return
         recorder = self._recorder
-        where = self._where()
+        where = self._current_place()
         if self._thread is not None and self._thread != where.thread:
             where = Place(where.session, self._thread, where.turn)
         place = where if where.step is not None else recorder._step_place(where, None)
@@ -105,7 +105,7 @@ class RecordedManager:
         if body is None:
             return
         cause, self._cause = self._cause, None
-        sent = recorder._send(
+        sent = recorder._record_request(
             SentRequest(
                 body, ViewDialect(), place.step or "", place.turn, injected=False, compacts=cause is None,
                 cause=cause,
@@ -115,9 +115,9 @@ class RecordedManager:
         )  # fmt: skip
         self._seen(sent)
 
-    def _where(self) -> Place:
+    def _current_place(self) -> Place:
         """Where the next view belongs."""
-        return self._recorder._where()
+        return self._recorder._current_place()
 
     def _acted(self) -> tuple[dict[str, Any], ...]:
         """What the manager told of its compactions since the last view, as fields of their records."""

@@ -30,12 +30,12 @@ def tap(command: list[str], options: Options) -> int:
     options.begin(f"recording what {name} and its client say")
     listener = Listener(recorder, options.session)
     try:
-        server = Server(command, listener.hear)
+        server = Server(command, listener.take)
     except OSError as error:
         options.say(f"ctxctl: error: cannot run {command[0]}: {os.strerror(error.errno or 0)}")
         options.finish(recorder)
         return 127 if isinstance(error, FileNotFoundError) else 126
     code = server.run()
     listener.close()
-    options.finish(recorder, *([] if options.quiet else listener.told(name)))
+    options.finish(recorder, *([] if options.quiet else listener.summary_lines(name)))
     return end_as(code)

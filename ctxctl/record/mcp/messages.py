@@ -83,7 +83,7 @@ class TokenCounts:
             else:
                 counts[1] += tokens
 
-    def told(self, name: str) -> list[str]:
+    def summary_lines(self, name: str) -> list[str]:
         """The lines of the summary."""
         lines = [self._offer(name, offered, texts) for offered, texts in self._definitions.items() if texts]
         if self._lists:
@@ -184,7 +184,7 @@ class MessageRecorder:
     def _write(self) -> None:
         core = self._recorder._core
         # Another server's run may be in the same file, under the same session.
-        mark = self._recorder._mark(Place(self._session))
+        mark = self._recorder._name_suffix(Place(self._session))
         for event in self._live.drain():
             turn, step = (f"{name}{mark}" if (name := event.get(f)) else None for f in ("turn_id", "step_id"))
             place = Place(self._session, event.get("thread_id"), turn, step)
@@ -195,7 +195,7 @@ class MessageRecorder:
                     data.pop("version", None)  # of the text as it was, secrets and all
                 core.item(data, content, None, place)
             elif kind == vocab.ITEM_REMOVED:
-                core.removed(data, place)
+                core.remove_item(data, place)
             else:
                 core.record(kind, data, place)
 
@@ -334,7 +334,7 @@ class Listener:
     def __init__(self, recorder: Recorder, session: str | None) -> None:
         self._recorder = recorder
         self._counts = TokenCounts()
-        self._speech = MessageRecorder(recorder, session, self._counts)
+        self._messages = MessageRecorder(recorder, session, self._counts)
         self._queue: deque[tuple[Side, bytes] | None] = deque()
         self._size = 0
         self._there = threading.Semaphore(0)
@@ -342,10 +342,10 @@ class Listener:
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
-    def hear(self, side: Side, data: bytes) -> None:
+    def take(self, side: Side, data: bytes) -> None:
         """Take bytes that went by; never waits."""
         if self._size > _WAITING:
-            self._recorder._core.journal.lose("busy")
+            self._recorder._core.journal.count_lost("busy")
             # What follows begins in the middle of a message.
             data = b"\n" if b"\n" not in data else data[data.rfind(b"\n") :]
         self._size += len(data)
@@ -358,11 +358,11 @@ class Listener:
         self._there.release()
         self._thread.join(_PATIENCE)
         if self._thread.is_alive():
-            self._recorder._core.journal.lose("not recorded in time")
+            self._recorder._core.journal.count_lost("not recorded in time")
 
-    def told(self, name: str) -> list[str]:
+    def summary_lines(self, name: str) -> list[str]:
         """What was offered and used, and what it costs, as lines."""
-        return self._counts.told(self._speech.server or name)
+        return self._counts.summary_lines(self._messages.server or name)
 
     def _work(self) -> None:
         # They are for the thread that passes them on.
@@ -378,23 +378,23 @@ class Listener:
                 for line in self._lines[side].add(data):
                     self._hear(side, line)
             except Exception as error:  # nobody is there to hear of it
-                self._recorder._core.failed(error)
+                self._recorder._core.call_failed(error)
         try:
             for each, lines in self._lines.items():
                 if rest := lines.rest():
                     self._hear(each, rest)
-            self._speech.end()
+            self._messages.end()
         except Exception as error:
-            self._recorder._core.failed(error)
+            self._recorder._core.call_failed(error)
 
     def _hear(self, side: Side, line: bytes | None) -> None:
         if line is None:
-            self._recorder._core.journal.lose("message too long")
+            self._recorder._core.journal.count_lost("message too long")
             return
         try:
-            self._speech.line(side, line)
+            self._messages.line(side, line)
         except Exception as error:
-            self._recorder._core.failed(error)
+            self._recorder._core.call_failed(error)
 
 
 class _Lines:

@@ -45,12 +45,12 @@ class Listener(Protocol):
     """What a connection needs of the port that it came to."""
 
     upstream: Upstream
-    via: NetworkProxy | None
+    network_proxy: NetworkProxy | None
     bases: Bases
     hosts: frozenset[str]
     connections: set[Connection]
     tunnels: int
-    with_provider_path: int
+    respelled: int
     faults: int
 
     @property
@@ -74,15 +74,15 @@ class Listener(Protocol):
         """Run something beside."""
         ...
 
-    def failed(self, error: BaseException) -> None:
+    def connect_failed(self, error: BaseException) -> None:
         """Note that no connection to the server could be made."""
         ...
 
-    def told(self, error: BaseException) -> str:
+    def failure_text(self, error: BaseException) -> str:
         """Why there is no connection to the server, as one line."""
         ...
 
-    def refused(self, status: int) -> None:
+    def count_refusal(self, status: int) -> None:
         """Count a request that was not passed on."""
         ...
 
@@ -167,7 +167,7 @@ class Connection(_End):
         if self.tunnel:
             self._send(data)
             if self.socket is not None:
-                self.socket.said(data)
+                self.socket.from_program(data)
             return
         try:
             self._take(data)
@@ -227,7 +227,7 @@ class Connection(_End):
                 at = end
             if exchange is not None and exchange.request.body.done:
                 exchange.sent, self._exchange = True, None
-                exchange.copy.sent()
+                exchange.copy.request_sent()
 
     def _begin(self, data: bytes) -> bytes | None:
         """Take a head; returns what came behind it, None if there is none yet."""
@@ -245,7 +245,7 @@ class Connection(_End):
         if not self.waiting:
             self.answered = False
         self._exchange = exchange
-        self._send(addressed_to(head, request, self.listener.upstream, self.listener.via))
+        self._send(addressed_to(head, request, self.listener.upstream, self.listener.network_proxy))
         exchange.copy.request(request.method, self.listener.url(request), request.fields)
         if self._server is not None and self._server.blind:
             exchange.copy.end("malformed")
@@ -253,7 +253,7 @@ class Connection(_End):
             self.waiting.append(exchange)
         if request.body.done:
             exchange.sent, self._exchange = True, None
-            exchange.copy.sent()
+            exchange.copy.request_sent()
         return rest
 
     def _send(self, data: bytes) -> None:
@@ -272,10 +272,12 @@ class Connection(_End):
             await self.listener.connect(lambda: Server(self))
         except (OSError, ValueError) as error:
             self._connecting = None
-            self.listener.failed(error)
-            self._refuse(502, f"cannot reach {self.listener.upstream.origin}: {self.listener.told(error)}")
+            self.listener.connect_failed(error)
+            self._refuse(
+                502, f"cannot reach {self.listener.upstream.origin}: {self.listener.failure_text(error)}"
+            )
 
-    def reached(self, server: Server) -> None:
+    def server_connected(self, server: Server) -> None:
         """There is a connection to the server."""
         self._connecting = None
         if self.transport is None or self._over:
@@ -288,7 +290,7 @@ class Connection(_End):
         if self._ended and not server.end():
             self.transport.close()
 
-    def looped(self) -> None:
+    def server_is_proxy(self) -> None:
         """The connection that was made leads back here."""
         self._connecting = None
         self._refuse(508, f"{self.listener.upstream.origin} leads back to this proxy")
@@ -319,7 +321,7 @@ class Connection(_End):
         transport = self.transport
         if transport is None:
             return
-        self.listener.refused(status)
+        self.listener.count_refusal(status)
         if late:
             reset(transport)
             return
@@ -410,10 +412,10 @@ class Server(_End):
         """It is there."""
         self.transport = cast("asyncio.Transport", transport)
         if self._connection.listener.is_own(transport.get_extra_info("peername")):
-            self._connection.looped()
+            self._connection.server_is_proxy()
             reset(self.transport)
             return
-        self._connection.reached(self)
+        self._connection.server_connected(self)
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
@@ -423,7 +425,7 @@ class Server(_End):
             connection.answered = True
         if self.blind:
             if connection.socket is not None:
-                connection.socket.told(data)
+                connection.socket.from_server(data)
             return
         try:
             self._look(data)
@@ -529,4 +531,4 @@ class Server(_End):
         connection.socket = exchange.copy
         exchange.copy.switched(answer.fields)
         if rest:
-            exchange.copy.told(rest)
+            exchange.copy.from_server(rest)

@@ -276,19 +276,25 @@ def with_provider_path(head: bytes, request: Request, bases: Bases) -> tuple[byt
     return line + crlf + rest, request._replace(target=target)
 
 
-def addressed_to(head: bytes, request: Request, upstream: Upstream, via: NetworkProxy | None) -> bytes:
+def addressed_to(
+    head: bytes, request: Request, upstream: Upstream, network_proxy: NetworkProxy | None
+) -> bytes:
     """The head with the server's name in `Host`; all else is left as it is.
 
-    `via`: the network's own proxy, which is asked for the whole address.
+    `network_proxy`: the network's own proxy, which is asked for the whole address.
     """
     name = upstream.authority.encode("idna" if not upstream.host.isascii() else "ascii")
     head = _HOST.sub(lambda found: found[1] + name, head, count=1)
-    if via is None or upstream.scheme != "http" or not request.target.startswith(b"/"):
+    if network_proxy is None or upstream.scheme != "http" or not request.target.startswith(b"/"):
         return head
     # A proxy of the network is asked with the whole address.
     line, crlf, rest = head.partition(b"\r\n")
     line = b"%b http://%b%b %b" % (request.method, name, request.target, request.version)
-    credentials = b"Proxy-Authorization: " + via.credentials + b"\r\n" if via.credentials is not None else b""
+    credentials = (
+        b"Proxy-Authorization: " + network_proxy.credentials + b"\r\n"
+        if network_proxy.credentials is not None
+        else b""
+    )
     return line + crlf + credentials + rest
 
 

@@ -133,16 +133,16 @@ class _Recording:
     ) -> None:  # fmt: skip
         self._options = options
         self._setup = setup
-        self._scribe = WriterClient(options)
+        self._writer = WriterClient(options)
         try:
             upstreams = list(dict.fromkeys(way.upstream for way in ways))
-            self._proxy = Proxy(upstreams, port, self._scribe.connection, bases(ways))
+            self._proxy = Proxy(upstreams, port, self._writer.connection, bases(ways))
         except BaseException:
-            self._scribe.connection.close()
-            self._scribe.leave()
+            self._writer.connection.close()
+            self._writer.abandon()
             raise
         try:
-            while not self._scribe.ready(_TICK):
+            while not self._writer.ready(_TICK):
                 # It may hang, on a disk that does, and signals are held back.
                 taken = signals.take(0.0)
                 if taken is not None and taken[0] in _ENDS:
@@ -177,11 +177,11 @@ class _Recording:
             self._say(f"waiting for {self._proxy.busy} answers that are still coming (Ctrl-C ends)")
             child.wait_until(signals, lambda: not self._proxy.busy, _ENDS)
         self._proxy.stop(over=over)
-        totals = self._scribe.finish(_QUEUED)
+        totals = self._writer.finish(_QUEUED)
         if totals is None:
             self._options.say("ctxctl: still writing (Ctrl-C: do not wait for it)")
             if child.wait_until(signals, self._finished, _ENDS) is not None:
-                self._scribe.leave()
+                self._writer.abandon()
                 return
             totals = self._totals
         self._conclude(totals)
@@ -189,7 +189,7 @@ class _Recording:
     _totals = Totals(kept=False)
 
     def _finished(self) -> bool:
-        totals = self._scribe.finish(0.0)
+        totals = self._writer.finish(0.0)
         if totals is not None:
             self._totals = totals
         return totals is not None

@@ -30,14 +30,14 @@ class Listener:
         self,
         proxy: Proxy,
         upstream: Upstream,
-        via: NetworkProxy | None,
+        network_proxy: NetworkProxy | None,
         port: int,
         bases: Bases | None = None,
     ) -> None:
         self._proxy = proxy
         self.upstream = upstream
         self.bases: Bases = bases or {}
-        self.via = via
+        self.network_proxy = network_proxy
         self.sockets: list[socket.socket] = loopback(port)
         self.port: int = self.sockets[0].getsockname()[1]
         self.hosts = own_hosts(self.port)
@@ -60,7 +60,7 @@ class Listener:
 
     async def connect(self, protocol: Callable[[], asyncio.Protocol]) -> None:
         """Connect to the server.  Raises OSError."""
-        await connect(self.upstream, self.via, self._proxy.trust, protocol)
+        await connect(self.upstream, self.network_proxy, self._proxy.trust, protocol)
 
     def is_own(self, peer: object) -> bool:
         """Whether an address is one of the proxy's own ports."""
@@ -70,19 +70,21 @@ class Listener:
         """Run something beside."""
         self._proxy.spawn(task)
 
-    def failed(self, error: BaseException) -> None:
+    def connect_failed(self, error: BaseException) -> None:
         """A connection to the server could not be made."""
-        self._proxy.unreachable[self.upstream.origin] = self.told(error)
+        self._proxy.unreachable[self.upstream.origin] = self.failure_text(error)
 
-    def told(self, error: BaseException) -> str:
+    def failure_text(self, error: BaseException) -> str:
         """Why not, as one line."""
         if isinstance(error, ssl.SSLCertVerificationError):
             return f"its certificate is not trusted ({error.verify_message})"
         if isinstance(error, socket.gaierror):
-            return f"no address for {(self.via.server if self.via else self.upstream).host}"
+            return (
+                f"no address for {(self.network_proxy.server if self.network_proxy else self.upstream).host}"
+            )
         return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
-    def refused(self, status: int) -> None:
+    def count_refusal(self, status: int) -> None:
         """A request was not passed on."""
         if status in (403, 421, 405):
             self._proxy.refusals += 1
@@ -117,11 +119,15 @@ class Proxy:
         """Servers that could not be reached, and why."""
         self.listeners: dict[Upstream, Listener] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        vias = {upstream: network_proxy_of(upstream) for upstream in upstreams}
+        network_proxies = {upstream: network_proxy_of(upstream) for upstream in upstreams}
         try:
-            for number, upstream in enumerate(vias):
+            for number, upstream in enumerate(network_proxies):
                 self.listeners[upstream] = Listener(
-                    self, upstream, vias[upstream], port and port + number, (bases or {}).get(upstream)
+                    self,
+                    upstream,
+                    network_proxies[upstream],
+                    port and port + number,
+                    (bases or {}).get(upstream),
                 )
         except (OSError, OverflowError):
             self._close()

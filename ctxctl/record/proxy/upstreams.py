@@ -280,14 +280,14 @@ def trusted_context() -> ssl.SSLContext:
 
 async def connect(
     upstream: Upstream,
-    via: NetworkProxy | None,
+    network_proxy: NetworkProxy | None,
     context: ssl.SSLContext,
     protocol: Callable[[], asyncio.Protocol],
 ) -> None:
     """Connect a protocol to a server.  Raises OSError, among them what TLS finds."""
     loop = asyncio.get_running_loop()
-    server = upstream if via is None else via.server
-    if via is None or upstream.scheme == "http":
+    server = upstream if network_proxy is None else network_proxy.server
+    if network_proxy is None or upstream.scheme == "http":
         await loop.create_connection(
             protocol, server.host, server.port, ssl=context if server.scheme == "https" else None,
             happy_eyeballs_delay=_EYEBALLS,
@@ -297,7 +297,7 @@ async def connect(
         _ConnectReply, server.host, server.port, ssl=context if server.scheme == "https" else None
     )
     try:
-        transport.write(_connect_head(upstream, via))
+        transport.write(_connect_head(upstream, network_proxy))
         status = await asking.status
         if not status.startswith(b"2"):
             raise RefusedError(
@@ -331,10 +331,10 @@ class _ConnectReply(asyncio.Protocol):
             self.status.set_result(b"")
 
 
-def _connect_head(upstream: Upstream, via: NetworkProxy) -> bytes:
+def _connect_head(upstream: Upstream, network_proxy: NetworkProxy) -> bytes:
     name = f"[{upstream.host}]" if ":" in upstream.host else upstream.host
     place = f"{name}:{upstream.port}".encode("ascii" if name.isascii() else "idna")
     asked = b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n" % (place, place)
-    if via.credentials is not None:
-        asked += b"Proxy-Authorization: " + via.credentials + b"\r\n"
+    if network_proxy.credentials is not None:
+        asked += b"Proxy-Authorization: " + network_proxy.credentials + b"\r\n"
     return asked + b"\r\n"

@@ -274,8 +274,8 @@ class ResponsesSocket:
         answer: Iterable[tuple[str, str]], histories: Histories, begun: Callable[[Exchange], None],
     ) -> None:  # fmt: skip
         agreed = [value for name, value in answer if name.lower() == "sec-websocket-extensions"]
-        self._said = MessageReader(agreed, masked=True, limit=MAX_BODY)
-        self._told = MessageReader(agreed, masked=False, limit=MAX_BODY)
+        self._from_program = MessageReader(agreed, masked=True, limit=MAX_BODY)
+        self._from_server = MessageReader(agreed, masked=False, limit=MAX_BODY)
         self._exchanges = exchanges
         self._url = url
         self._server = "/".join(url.split("/", 3)[:3])
@@ -290,18 +290,18 @@ class ResponsesSocket:
     @property
     def pending(self) -> int:
         """Bytes of messages that are not whole."""
-        return self._said.pending + self._told.pending
+        return self._from_program.pending + self._from_server.pending
 
-    def said(self, data: bytes) -> None:
+    def from_program(self, data: bytes) -> None:
         """Bytes that the program sent.  Raises UnreadableError."""
-        for text in self._said.feed(data):
+        for text in self._from_program.feed(data):
             message = _loaded(text)
             if message.get("type") in ("response.create", "response.append"):
                 self._ask(message)
 
-    def told(self, data: bytes) -> None:
+    def from_server(self, data: bytes) -> None:
         """Bytes that the server sent.  Raises UnreadableError."""
-        for text in self._told.feed(data):
+        for text in self._from_server.feed(data):
             if self._waiting:
                 self._answer(text, _loaded(text))
 
@@ -359,7 +359,7 @@ class ResponsesSocket:
         kind = event.get("type")
         if not isinstance(kind, str) or not kind.startswith(("response.", "error")):
             return
-        asked = self._whose(event, kind)
+        asked = self._request_answered_by(event, kind)
         if asked is None:
             return
         exchange = asked.exchange
@@ -367,7 +367,7 @@ class ResponsesSocket:
         if kind == "error" and not asked.begun and isinstance(status, int) and 300 <= status < 600:
             exchange.head(status, _JSON)
             exchange.data(text)
-            self._over(asked)
+            self._finish(asked)
             return
         if not asked.begun:
             asked.begun = True
@@ -378,11 +378,11 @@ class ResponsesSocket:
         response = event.get("response")
         if kind in _ENDS or (isinstance(response, dict) and response.get("status") in _OVER):
             self._keep(asked, response if isinstance(response, dict) else {})
-            self._over(asked)
+            self._finish(asked)
         elif kind == "error":
-            self._over(asked)
+            self._finish(asked)
 
-    def _whose(self, event: Json, kind: str) -> _PendingRequest | None:
+    def _request_answered_by(self, event: Json, kind: str) -> _PendingRequest | None:
         """The request that an event answers: by the response's id, else the one that is being answered."""
         response = event.get("response")
         named = response.get("id") if isinstance(response, dict) else event.get("response_id")
@@ -406,7 +406,7 @@ class ResponsesSocket:
         if self._last is not None:
             self._last = self._last[0], keys
 
-    def _over(self, asked: _PendingRequest) -> None:
+    def _finish(self, asked: _PendingRequest) -> None:
         asked.exchange.end("complete")
         self._waiting.remove(asked)
 

@@ -162,7 +162,7 @@ class Copy:
         """A piece of the request's body."""
         self._piece(b"B", piece)
 
-    def sent(self) -> None:
+    def request_sent(self) -> None:
         """The request is whole."""
         self._put(b"G", str(self._sizes[b"B"]).encode())
 
@@ -175,14 +175,14 @@ class Copy:
         self._piece(b"D", piece)
 
     def switched(self, fields: Fields) -> None:
-        """The answer says that both sides go on with a WebSocket; `said` and `told` follow."""
+        """The answer says that both sides go on with a WebSocket; `from_program` and `from_server` follow."""
         self._put(b"W", _encoded({"headers": _texts(fields)}))
 
-    def said(self, data: bytes) -> None:
+    def from_program(self, data: bytes) -> None:
         """Bytes of the WebSocket that the program sent."""
         self._put(b"S", data)
 
-    def told(self, data: bytes) -> None:
+    def from_server(self, data: bytes) -> None:
         """Bytes of the WebSocket that the server sent."""
         self._put(b"T", data)
 
@@ -264,7 +264,7 @@ class WriterClient:
         self.connection = ours
         self._read = b""
         # Names of files may hold what is no UTF-8, which orjson refuses.
-        ours.sendall(json.dumps(_told(options)).encode() + b"\n")
+        ours.sendall(json.dumps(_options_json(options)).encode() + b"\n")
         self._ready = False
 
     def ready(self, seconds: float | None = None) -> bool:
@@ -304,7 +304,7 @@ class WriterClient:
         self._closed()
         return Totals(**told) if told is not None else Totals(kept=False)
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Do not wait for it any longer; it goes on until it has written what it has."""
         self._closed()
 
@@ -333,7 +333,7 @@ class WriterClient:
         return found
 
 
-def _told(options: Options) -> dict[str, Any]:
+def _options_json(options: Options) -> dict[str, Any]:
     return {
         "out": str(options.out),
         "session": options.session,

@@ -59,7 +59,7 @@ def main(connection: int) -> None:
         try:
             desk.take(kind, number, payload)
         except Exception as error:
-            recorder._core.journal.lose(f"{type(error).__name__} in a copy")
+            recorder._core.journal.count_lost(f"{type(error).__name__} in a copy")
     desk.close()
     for session in desk.over:
         recorder.end_session(session)
@@ -215,7 +215,7 @@ class FrameReceiver:
         if before + len(payload) + self._held > _ALL:
             raise UnreadableError("messages that are too large")
         try:
-            (socket.said if kind == b"S" else socket.told)(payload)
+            (socket.from_program if kind == b"S" else socket.from_server)(payload)
         finally:
             self._held += socket.pending - before
 

@@ -89,14 +89,14 @@ async def receive(
     routes: dict[str, Route] = {}
     if events:
         routes.update(_events(recorder))
-    door = ReceiverServer(routes, report)
+    server = ReceiverServer(routes, report)
     if otlp:
-        spans = _otlp(recorder, routes, door)
-    await door.open(sockets)
-    options.begin(*_where(door.port, otlp=otlp, events=events))
+        spans = _otlp(recorder, routes, server)
+    await server.open(sockets)
+    options.begin(*_where(server.port, otlp=otlp, events=events))
     if ready is not None:
-        ready(door.port)
-    looking = asyncio.ensure_future(_look(door, spans)) if spans is not None else None
+        ready(server.port)
+    looking = asyncio.ensure_future(_hand_on_due(server, spans)) if spans is not None else None
     try:
         await until()
     finally:
@@ -104,7 +104,7 @@ async def receive(
             looking.cancel()
             with suppress(asyncio.CancelledError):
                 await looking
-        await door.close()
+        await server.close()
         if spans is not None:
             spans.due(everything=True)
         options.finish(recorder, *_told(spans))
@@ -131,7 +131,7 @@ def _events(recorder: Recorder) -> dict[str, Route]:
     return {"/v1/events": Route(taken.take, MEDIA, wait=taken.wait)}
 
 
-def _otlp(recorder: Recorder, routes: dict[str, Route], door: ReceiverServer) -> SpanBuffer:
+def _otlp(recorder: Recorder, routes: dict[str, Route], server: ReceiverServer) -> SpanBuffer:
     from ctxctl.record.receive import otlp
     from ctxctl.record.receive.otlp import SpanBuffer
     from ctxctl.record.receive.replies import Reply, WriteGuard, whole_seconds
@@ -140,7 +140,7 @@ def _otlp(recorder: Recorder, routes: dict[str, Route], door: ReceiverServer) ->
     spans, guard = SpanBuffer(recorder), WriteGuard(recorder._core.journal)
 
     def metrics(body: bytes, media: str) -> Reply:
-        door.once(_METRICS)
+        server.report_once(_METRICS)
         return otlp.ignored(body, media)
 
     def wait() -> int | None:
@@ -155,13 +155,13 @@ def _otlp(recorder: Recorder, routes: dict[str, Route], door: ReceiverServer) ->
     return spans
 
 
-async def _look(door: ReceiverServer, spans: SpanBuffer) -> None:
+async def _hand_on_due(server: ReceiverServer, spans: SpanBuffer) -> None:
     while True:
         await asyncio.sleep(_LOOK)
         try:
-            await door.run(spans.due)
+            await server.run_in_worker(spans.due)
         except Exception as error:  # what comes later must still be written
-            door.once(f"a fault of ctxctl: {type(error).__name__}")
+            server.report_once(f"a fault of ctxctl: {type(error).__name__}")
 
 
 def _where(port: int, *, otlp: bool, events: bool) -> list[str]:

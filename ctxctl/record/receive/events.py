@@ -121,7 +121,7 @@ class RecorderCalls:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._name = recorder._core.name
+        self._name = recorder._core.clean_id
         self._scopes: OrderedDict[tuple[str | None, ...], Scope] = OrderedDict()
         self._last: OrderedDict[str, Step] = OrderedDict()
         """By thread: the step of its last request."""

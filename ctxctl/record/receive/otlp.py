@@ -182,16 +182,16 @@ class CallWriter:
         self._conversations = Conversations(recorder)
         self.count = 0
 
-    def lose(self, error: Exception) -> None:
+    def count_lost(self, error: Exception) -> None:
         """Count a call that could not be written, in the trace too."""
-        self._core.journal.lose(f"{type(error).__name__} in a span")
+        self._core.journal.count_lost(f"{type(error).__name__} in a span")
 
     def add(self, call: Inference) -> None:
         """One call: what it was asked, what it answered and billed.
 
         Its event's time is that of the writing; when it began is in the usage's metadata.
         """
-        name = self._core.name
+        name = self._core.clean_id
         thread = call.agent
         if thread is None and not call.asked.messages:
             thread = vocab.MAIN_THREAD
@@ -329,7 +329,7 @@ class SpanBuffer:
             try:
                 self._steps.add(call)
             except Exception as error:  # what one call holds must not cost the others
-                self._steps.lose(error)
+                self._steps.count_lost(error)
 
     def _forget(self) -> None:
         while len(self._traces) > _TRACES:

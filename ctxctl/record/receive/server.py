@@ -69,7 +69,7 @@ class ReceiverServer:
         loop = asyncio.get_running_loop()
         self.port = sockets[0].getsockname()[1]
         self._hosts = guard.own_hosts(self.port)
-        self._factory = _Factory(self._answer, self.once, loop)
+        self._factory = _Factory(self._answer, self.report_once, loop)
         for one in sockets:
             self._servers.append(await loop.create_server(self._factory, sock=one))
 
@@ -82,11 +82,11 @@ class ReceiverServer:
             await self._factory.shutdown(5.0)
         await asyncio.get_running_loop().run_in_executor(None, self._worker.shutdown)
 
-    async def run(self, work: Callable[[], Any]) -> Any:
+    async def run_in_worker(self, work: Callable[[], Any]) -> Any:
         """Do something between two requests, in their thread."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
-    def once(self, line: str) -> None:
+    def report_once(self, line: str) -> None:
         """Tell the user something, unless it was told before."""
         if line not in self._reported and len(self._reported) < 100:
             self._reported.add(line)
@@ -109,7 +109,7 @@ class ReceiverServer:
     async def _reply(self, request: web.BaseRequest) -> Reply:
         why = guard.refused(request.headers, self._hosts)
         if why is not None:
-            self.once(f"refused a request: {why}")
+            self.report_once(f"refused a request: {why}")
             status = 421 if "Host" in why else 403
             return error_reply(status, why)
         route = self._routes.get(request.path)
@@ -150,7 +150,9 @@ class ReceiverServer:
                     parts.append(part)
             body = b"".join(parts)
             parts.clear()
-            reply: Reply = await self.run(lambda: _handed(body, request.headers, route, media, refuse))
+            reply: Reply = await self.run_in_worker(
+                lambda: _handed(body, request.headers, route, media, refuse)
+            )
             return reply
         except TimeoutError:
             return refuse(408, "the body did not come in time", media)
@@ -180,11 +182,11 @@ class _Factory(web.Server):
     """Makes the protocol of each connection."""
 
     def __init__(
-        self, handler: Callable[[web.BaseRequest], Any], once: Callable[[str], None],
+        self, handler: Callable[[web.BaseRequest], Any], report_once: Callable[[str], None],
         loop: asyncio.AbstractEventLoop,
     ) -> None:  # fmt: skip
         super().__init__(handler, loop=loop)
-        self.once = once
+        self.report_once = report_once
         self._settings: dict[str, Any] = {
             "access_log": None, "logger": _logger, "auto_decompress": False,
             "keepalive_timeout": _IDLE_SECONDS, "lingering_time": 1.0, "max_line_size": 8190,
@@ -210,7 +212,9 @@ class _Connection(RequestHandler):
         """A client."""
         super().connection_made(transport)
         if len(self._server.connections) > MAX_CONNECTIONS:
-            self._server.once(f"more than {MAX_CONNECTIONS} connections at a time; the others are closed")
+            self._server.report_once(
+                f"more than {MAX_CONNECTIONS} connections at a time; the others are closed"
+            )
             transport.abort()  # type: ignore[attr-defined]
             return
         self._patience = asyncio.get_running_loop().call_later(HEAD_SECONDS, self._give_up)
@@ -230,7 +234,7 @@ class _Connection(RequestHandler):
     ) -> web.StreamResponse:
         """What is no HTTP, or a fault of ours: nothing of it is repeated."""
         if message and "PRI" in message:
-            self._server.once(
+            self._server.report_once(
                 "a gRPC client tried to connect; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf (or http/json)"
             )
         response = web.Response(status=status, text=f"{status}\n", headers={"Server": "ctxctl"})

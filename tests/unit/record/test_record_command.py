@@ -122,8 +122,8 @@ def failing(path: Path) -> Path:
         with recorder.turn() as turn, turn.step(model="m") as step:
             step.request(messages=[{"role": "user", "content": "one"}])
             step.failed(TimeoutError("a text that nobody shall see"))
-        recorder._core.journal.lose("ENOSPC", 3)
-        recorder._core.journal.lose("busy")
+        recorder._core.journal.count_lost("ENOSPC", 3)
+        recorder._core.journal.count_lost("busy")
         with recorder.turn() as turn, turn.step(model="m") as step:
             step.request(messages=[{"role": "user", "content": "one"}, {"role": "user", "content": "two"}])
             step.failed("HTTP 429: rate_limit_error")

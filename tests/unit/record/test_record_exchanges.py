@@ -462,7 +462,7 @@ def test_what_is_forgotten_is_ended(wire: Wire) -> None:
 def test_what_is_collected_in_the_middle_of_another_exchange_is_told_with_the_next(wire: Wire) -> None:
     exchange = wire.send(body(user("hi")))
     exchange.head(200, JSON)
-    with wire.recorder._alone():
+    with wire.recorder._exclusively():
         del exchange
         gc.collect()
     wire.ask(body(user("hi there")), chat("hello"))
@@ -513,7 +513,7 @@ def test_memory_is_bounded(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         wire.ask(body(*history[-4:]), chat(f"yet another answer, number {number}"))
         history += [said(f"yet another answer, number {number}"), user(f"next {number}")]
     wire.close()
-    talks = wire.exchanges._talks
+    talks = wire.exchanges._known_conversations
     assert talks is not None
     kept = talks._kept
     assert len(kept.threads()) <= 10
