@@ -1,9 +1,7 @@
-"""Whole request bodies and answers, cut into items by the importers' dialects, without their secrets.
+"""Cuts whole request bodies and answers, streamed ones too, into items by the providers' dialects, redacted.
 
-Loaded with the first request that is recorded.  Costs time linear in the body for copying and comparing it,
-and more only for what is new in it.
-
-Streamed answers: the pieces are joined before they are looked through, as a secret may lie across two.
+Loaded with the first request that is recorded.  Copying and comparing a body takes time linear in its size;
+only what is new in it costs more.  A stream's pieces are joined first, as a secret may lie across two.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 _TRIES: Final = 3
 _THREADS: Final = 256
 _CUT: Final = "[truncated: ~"
-"""How a tool result begins that Amplifier's compaction has cut."""
+"""The beginning of a tool result that Amplifier's compaction has cut."""
 
 
 class SentRequest(NamedTuple):
@@ -49,41 +47,41 @@ class SentRequest(NamedTuple):
     model: str | None = None
     native_id: str | None = None
     injected: bool = True
-    """It went out; False: it is a view, and nobody knows whether it did."""
+    """Whether it went out; False: it is a view, of which that is unknown."""
     compacts: bool = False
-    """What is gone since the last view was left out by a compaction."""
+    """Whether items that are gone since the last view were left out by a compaction."""
     cause: str | None = None
-    """Why what is gone is gone."""
+    """Why items are gone (`cleared`, `branched`)."""
     marks: Json | None = None
     acted: tuple[Json, ...] = ()
-    """Compactions that the runtime told of since the last request: fields of each record."""
+    """Compactions that the runtime reported since the last request: the fields of each record."""
     reader: PartReader | None = None
-    """Reads the parts of a runtime's own messages."""
+    """Reads what a runtime puts into messages."""
 
 
 class PartReader(Protocol):
-    """What a runtime puts into messages, and what they were called before; one for each thread."""
+    """Reads what a runtime puts into messages, and remembers their names; one for each thread."""
 
     def cut(self, parts: list[Part]) -> list[Part]:
-        """What a runtime put inside of parts, as parts of their own."""
+        """Return the parts, with what a runtime put inside of them as parts of their own."""
         ...
 
     def give(self, parts: list[Part], held: Collection[str]) -> None:
-        """Name parts that were there before; `held`: names of those that stand in front of them."""
+        """Name the parts that were there before; `held`: names of the parts in front of them."""
         ...
 
     def learn(self, parts: list[Part]) -> None:
-        """Remember what parts are called now."""
+        """Remember the names of these parts."""
         ...
 
 
 class ThreadConversations:
-    """The conversations of one recorder; not for several threads at once.
+    """The conversations of one recorder, by thread; not safe for several threads at once.
 
     Args:
-        core: Of the recorder.
-        earlier_window: Gives the window that another writer of the file left in a thread; None where no other
-            writer may record its session.
+        core: The recorder's.
+        earlier_window: Gives the last window that another writer of the file recorded in a thread; None where
+            no other writer may record its session.
     """
 
     def __init__(self, core: Core, earlier_window: Callable[[Place], list[tuple[Block, str]] | None]) -> None:
@@ -92,7 +90,7 @@ class ThreadConversations:
         self._conversations: OrderedDict[str, _ThreadConversation] = OrderedDict()
 
     def request(self, sent: SentRequest, place: Place) -> Place:
-        """Record a request as items, an assembly and an injection; returns where it stands."""
+        """Record a request as items, an assembly and an injection; return its place."""
         talk = self._talk(place)
         for _ in range(_TRIES):
             events, found = talk.request(sent, self._core)
@@ -105,7 +103,7 @@ class ThreadConversations:
         return talk.place
 
     def respond(self, response: Json, place: Place, dialect: Dialect | None) -> None:
-        """Record what a request was answered; it is in the window of the thread's next request."""
+        """Record the answer to a request, which is in the window of the thread's next request."""
         talk = self._talk(place)
         dialect = dialect or of_response(response) or talk.dialect
         if dialect is None:
@@ -142,17 +140,17 @@ class _ThreadConversation:
         self._thread = place.thread or vocab.MAIN_THREAD
         self.conversation = Conversation(self._make, self._out, session=place.session, thread=self._thread)
         self.place = place
-        """Of the last request."""
+        """The place of the last request."""
         self.dialect: Dialect | None = None
         self._names = CallTitles()
         self._prints: list[bytes] = []
         self._rows: list[int] = []
-        """Items of each piece of the last body."""
+        """The number of items of each unit of the last body."""
         self._generation = core.journal.generation
         self._step = ""
 
     def request(self, sent: SentRequest, core: Core) -> tuple[list[Json], FoundSecrets]:
-        """The events of a request."""
+        """Return the events of a request, and the secrets found in it."""
         found = FoundSecrets()
         self._make.at(core.journal.stamp())
         conversation = self.conversation
@@ -178,12 +176,12 @@ class _ThreadConversation:
         ], found
 
     def request_unwritten(self) -> None:
-        """The last request was not written after all."""
+        """Forget the last request, which was not written after all."""
         self._generation = -1
         self.conversation.tell_anew(self._step)
 
     def respond(self, parts: list[Part], core: Core, found: FoundSecrets) -> list[Json]:
-        """The events of an answer."""
+        """Return the events of an answer."""
         self._make.at(core.journal.stamp())
         for part in parts:
             _redact(part, core, found)
@@ -199,7 +197,7 @@ class _ThreadConversation:
     def _set_window(
         self, units: list[Unit], dialect: Dialect, core: Core, found: FoundSecrets, sent: SentRequest
     ) -> None:
-        """Make the window what the body carries; only what is new in it is cut."""
+        """Make the window what the body carries; only its new units are cut into items."""
         prints = [fingerprint(unit)[0] for unit in units]
         shared = same_start(prints, self._prints)
         rows, parts = self._rows[:shared], []
@@ -220,7 +218,7 @@ class _ThreadConversation:
         self._prints, self._rows = prints, rows
 
     def _record_compactions(self, before: list[tuple[str, str]], acted: tuple[Json, ...]) -> None:
-        """Tell of what was in the last view and is not in this one: the last compaction left it out."""
+        """Record compactions: the last one left out what is missing since the last view."""
         stays = {block.item for block, _ in self.conversation.rows}
         gone = [ref for item, ref in before if item not in stays]
         for at, record in enumerate(acted, 1):
@@ -232,7 +230,7 @@ class _ThreadConversation:
 
 
 def entries_of(core: Core, events: list[Json], *, counted: bool = False) -> tuple[Entry, ...]:
-    """Events as the importers' kit makes them, as entries; `counted`: their secrets are counted already."""
+    """Turn events of `ctxctl.ingest` into entries; `counted`: their secrets were counted before."""
     made: list[Entry] = []
     for event in events:
         record = event["data"]
@@ -249,7 +247,7 @@ def entries_of(core: Core, events: list[Json], *, counted: bool = False) -> tupl
 
 
 def body_of(given: dict[str, Any], body: Any) -> Json | None:
-    """A request body as a copy of its own: from one that is whole (an object, JSON) or from its fields."""
+    """Return a copy of a body, from an object or JSON, from single fields, or from both; None: no object."""
     if body is not None:
         whole = _loaded(body)
         if not isinstance(whole, dict):
@@ -270,7 +268,7 @@ def _loaded(body: Any) -> Any:
 
 
 def dialect_of(name: str | None, body: Json, url: str | None) -> Dialect | None:
-    """The dialect that a caller names, else that of the address and the body."""
+    """Return the dialect that a caller names, else the one that the address and the body show."""
     if name is not None:
         try:
             return by_name(name)
@@ -280,7 +278,7 @@ def dialect_of(name: str | None, body: Json, url: str | None) -> Dialect | None:
 
 
 def ends_with_prompt(body: Json, dialect: Dialect | None) -> bool:
-    """Whether the last thing in a request is a prompt of the user: then it begins a turn."""
+    """Whether a request ends with a prompt of the user, and so begins a turn."""
     dialect = dialect or by_name("openai-chat")
     units = dialect.units(body)
     if not units or units[-1].head:
@@ -290,7 +288,7 @@ def ends_with_prompt(body: Json, dialect: Dialect | None) -> bool:
 
 
 def _redacted(unit: Unit, core: Core, found: FoundSecrets) -> Unit:
-    """A piece of a body without what its names give away and its texts hold."""
+    """Return a unit of a body without the secrets in its texts and under its field names."""
     redactor = core.redactor
     if redactor is None:
         return unit
@@ -299,7 +297,7 @@ def _redacted(unit: Unit, core: Core, found: FoundSecrets) -> Unit:
 
 
 def _settings(dialect: Dialect, sent: SentRequest, core: Core) -> Json | None:
-    """The request's parameters, without what secrets they hold."""
+    """Return the request's parameters without secrets."""
     made = dialect.settings(sent.body)
     if made is None or core.redactor is None:
         return made
@@ -308,7 +306,7 @@ def _settings(dialect: Dialect, sent: SentRequest, core: Core) -> Json | None:
 
 
 def _redact(part: Part, core: Core, found: FoundSecrets) -> None:
-    """Once more for what the cut has put together: a call's arguments, a text of several blocks."""
+    """Redact a part again: its text may be joined from several pieces, such as a call's arguments."""
     if core.redactor is None or part.text is None:
         return
     text = core.redactor.text(part.text, found)
@@ -317,18 +315,18 @@ def _redact(part: Part, core: Core, found: FoundSecrets) -> None:
 
 
 _LIMIT: Final = 32 << 20
-"""Bytes of a stream that are kept."""
+"""Bytes of one stream that are kept."""
 
 
 class Stream:
-    """Takes the pieces of one answer; nothing of it is written before `close`.
+    """Takes the pieces of one streamed answer; nothing is written before `close`.
 
-    Memory: what came so far, up to 32 MB; what is beyond is not recorded (`cut`).
+    Memory: the pieces so far, up to 32 MB; what comes beyond is not recorded (`cut`).
 
     Args:
-        core: Of the recorder.
+        core: The recorder's.
         record: Records the joined answer, once.
-        dialect: Of the request; None: told by the answer.
+        dialect: The request's; None: the answer shows it.
     """
 
     def __init__(self, core: Core, record: Callable[[Any], None], dialect: Any) -> None:
@@ -338,27 +336,27 @@ class Stream:
         self._parts: list[bytes] = []
         self._size = 0
         self.cut = False
-        """Whether more came than is kept."""
+        """Whether more came than is kept and recorded."""
         self.closed = False
 
     @guarded
     def feed(self, data: bytes | str) -> None:
-        """The next bytes of a stream of server-sent events, cut wherever they were."""
+        """Take the next bytes of a stream of server-sent events, cut anywhere."""
         self._add(data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data))
 
     @guarded
     def chunk(self, chunk: Any) -> None:
-        """The next chunk, as the provider's package gives it."""
+        """Take the next chunk, as the provider's package gives it."""
         self._add(b"data: " + values.encoded(chunk) + b"\n\n")
 
     @guarded
     def text(self, delta: str) -> None:
-        """The next piece of a plain text, where the program has nothing else of the answer."""
+        """Take the next piece of a plain text, where the program has nothing else of the answer."""
         self.chunk({"choices": [{"index": 0, "delta": {"role": "assistant", "content": delta}}]})
 
     @guarded
     def close(self) -> None:
-        """The answer is over: record it."""
+        """Record the answer, which is over."""
         from ctxctl.providers.dialects.stream import streamed_response
 
         if self.closed:
@@ -392,7 +390,7 @@ class Stream:
 
 
 def watched(stream: Stream, chunks: Iterable[Any] | AsyncIterable[Any]) -> Any:
-    """The chunks again; bytes and texts are taken as they came over the wire."""
+    """Hand the chunks on and feed them to the stream; bytes and texts count as raw pieces."""
     if isinstance(chunks, AsyncIterable):
         return _async(stream, chunks)
     return _sync(stream, chunks)

@@ -1,4 +1,4 @@
-"""What can be recorded: one method for each record of the trace; on a recorder, a turn and a step alike."""
+"""The calls that record: one method for each kind of record, on a recorder, a turn and a step alike."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 def guarded(call: Callable[P, R]) -> Callable[P, R]:
-    """A call that never raises into the program: what goes wrong is counted, and raised only if `strict`."""
+    """Make a call that never raises into the program: errors are counted, and raised only if `strict`."""
 
     @wraps(call)
     def never_raising(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -41,14 +41,14 @@ def guarded(call: Callable[P, R]) -> Callable[P, R]:
 class Calls:
     """Typed calls; `None` leaves a field out, further keywords become fields of the record as they are.
 
-    Every call writes before it returns.  What is passed may be changed afterwards.  Ids that are returned are
-    empty texts where a call went wrong.
+    Every call writes before it returns.  What is passed may be changed afterwards.  A call that fails returns
+    an empty text in place of an id.
     """
 
     _core: Core
 
     def _current_place(self) -> Place:
-        """Where the event belongs."""
+        """Return the place where an event that is recorded now belongs."""
         raise NotImplementedError
 
     @guarded
@@ -63,7 +63,7 @@ class Calls:
         updated: bool = False,
         **fields: Any,
     ) -> str:
-        """What there is to choose from: refs of items, and names of sources.  Returns its id."""
+        """Record what there is to choose from: refs of items, and names of sources.  Returns its id."""
         core = self._core
         made = surface_id or core.new_id("surface")
         record = {
@@ -92,10 +92,10 @@ class Calls:
         metadata: Fields | None = None,
         **fields: Any,
     ) -> str:
-        """A piece of context, with its content: a text or any JSON.  Returns `ID@VERSION`, to refer to it.
+        """Record a piece of context with its content, a text or any JSON.  Returns its ref, `ID@VERSION`.
 
-        It is `added` the first time, `updated` when it is another; nothing is written if the file has it as
-        it is.  Without `version`, the version is the content's digest.  Without content, `tokens` may say
+        It is `added` the first time and `updated` when it differs; nothing is written if the file has this
+        version.  Without `version`, the version is the content's digest.  Without content, `tokens` may say
         how large it is.
         """
         core, where = self._core, self._current_place()
@@ -117,7 +117,7 @@ class Calls:
 
     @guarded
     def remove(self, item_id: str, *, cause: str | None = None, **fields: Any) -> None:
-        """An item is no longer there; `cause`: `detached`, `expired`, `cleared` …"""
+        """Record that an item is gone; `cause`: `detached`, `expired`, `cleared` …"""
         record = {"item_id": item_id, "metadata": {"cause": cause} if cause is not None else None, **fields}
         self._core.remove_item(record, self._current_place())
 
@@ -136,7 +136,10 @@ class Calls:
         started: bool = False,
         **fields: Any,
     ) -> str:
-        """What was kept of a surface, and what was left out: refs, or `(ref, reason)`.  Returns its id."""
+        """Record what was chosen from a surface, and what was left out: refs, or `(ref, reason)`.
+
+        Returns its id.
+        """
         core = self._core
         made = core.new_id("selection")
         chosen, left = _listed(selected), [_omitted(one) for one in omitted]
@@ -144,9 +147,7 @@ class Calls:
             "selection_id": made, "surface_id": surface or core.last_surface(self._current_place()),
             "candidate_item_refs": _listed(candidates) or None, "selected_item_refs": chosen,
             "omitted_item_refs": left, "query": query, "intent": intent, "rationale": rationale,
-
-                       "ranking_signals": {ref: {"relevance": score} for ref,
-                       score in scores.items()} if scores else None,
+            "ranking_signals": {ref: {"relevance": score} for ref, score in scores.items()} if scores else None,
             **fields,
         }  # fmt: skip
         event = vocab.SELECTION_STARTED if started else vocab.SELECTION_COMPLETED
@@ -169,19 +170,19 @@ class Calls:
         metadata: Fields | None = None,
         **fields: Any,
     ) -> str:
-        """Limits in tokens, and what was done to keep them.  Returns its id.
+        """Record limits in tokens, and what was done to keep them.  Returns its id.
 
         Args:
             max_tokens: The window.
-            reserved_tokens: What is kept free for the answer.
+            reserved_tokens: Tokens that are kept free for the answer.
             actual_tokens: The runtime's own count.
             max_input: The provider's limit on input, beside the window.
-            dropped: Left out: refs, or `(ref, reason)`.
-            truncated: Cut to fit: refs, or `(ref, tokens that are left)`.
-            segments: Refs by the part of the window they belong to.
+            dropped: Items left out: refs, or `(ref, reason)`.
+            truncated: Items cut to fit: refs, or `(ref, tokens that are left)`.
+            segments: Refs by the segment of the window they belong to.
             overflow: What is done when it does not fit (`truncate_tail`, `reject` …).
             target: Who sees the window.
-            metadata: Kept as it is.
+            metadata: Fields that are kept as they are.
             fields: Further fields (`max_items`, `max_bytes` …).
         """
         core = self._core
@@ -212,12 +213,11 @@ class Calls:
         metadata: Fields | None = None,
         **fields: Any,
     ) -> str:
-        """The blocks of a window in order: refs, or tables with `item_refs`, `role`, `wrapper` …  Returns
-        its id.
+        """Record the blocks of a window in order: refs, or tables with `item_refs`, `role`, `wrapper` …
 
-        Give the whole window each time: what is written are the differences from the thread's last one,
-        unless `whole`.  `mode`: `window` (each request carries all of it) or `append`.  `cause`: why what is
-        gone is gone (`branched`, `cleared`).
+        Give the whole window each time: unless `whole`, only the differences from the thread's last one are
+        written.  `mode`: `window` (each request carries all of it) or `append`.  `cause`: why items are gone
+        (`branched`, `cleared`).  Returns its id.
         """
         marks = {"mode": mode, "model": model, "cause": cause}
         meta = _with(metadata, **marks) or {}
@@ -235,18 +235,18 @@ class Calls:
         metadata: Fields | None = None,
         **fields: Any,
     ) -> str:
-        """The last assembly went out; this seals the step.  `native_id`: the provider's of the request."""
+        """Record that the last assembly went out, which seals the step.
+
+        `native_id`: the provider's id of the request.  Returns its id.
+        """
         core = self._core
         made = core.new_id("injection")
         where = self._current_place()
         told = {"model": model} if model is not None else {}
         record = {
             "injection_id": made, "assembly_id": assembly or core.last_assembly(where, target),
-            "target": target,
-            "injection_point": point, "native_id": native_id, "visibility": [target],
-
-                       "metadata": {**(metadata or {}), **told} or None,
-            **fields,
+            "target": target, "injection_point": point, "native_id": native_id, "visibility": [target],
+            "metadata": {**(metadata or {}), **told} or None, **fields,
         }  # fmt: skip
         core.record(vocab.INJECTION_APPLIED, record, where)
         if target == vocab.MODEL:
@@ -266,7 +266,7 @@ class Calls:
         started: bool = False,
         **fields: Any,
     ) -> str:
-        """Items left the window, `summary` (a ref) took their place.  Returns its id."""
+        """Record that items left the window and `summary` (a ref) took their place.  Returns its id."""
         core = self._core
         made = core.new_id("compaction")
         record = {
@@ -293,9 +293,9 @@ class Calls:
         resolved_by: Iterable[str] = (),
         **fields: Any,
     ) -> str:
-        """Something that should have been there was not; `status` `requested` and `resolved` follow it up.
+        """Record that something was missing; `status` `requested` and `resolved` follow it up.
 
-        Returns its id, to be passed when it was resolved.
+        Returns its id, to be passed when it is resolved.
         """
         core = self._core
         made = missing_id or core.new_id("missing")
@@ -318,7 +318,7 @@ class Calls:
         reason: str | None = None,
         **fields: Any,
     ) -> None:
-        """The program itself masked an item; what its earlier versions said is shown no more."""
+        """Record that the program itself masked an item; its earlier versions are shown no more."""
         record = {
             "item_id": item_id, "redaction_state": state, "redaction_method": method,
             "redaction_reason": reason, "policy_refs": _listed(policies) or None, **fields,
@@ -339,7 +339,7 @@ class Calls:
         reasoning_tokens: int | None = None,
         **fields: Any,
     ) -> None:
-        """What the provider billed: its response (or the `usage` of it), or the counts.
+        """Record what the provider billed: its response (or the `usage` of it), or the counts.
 
         `input_tokens` is the whole context, cache reads and writes included.  A response of the OpenAI,
         Anthropic or Gemini API is brought into this shape.
@@ -357,7 +357,7 @@ class Calls:
 
     @guarded
     def event(self, event_type: str, data: Fields | None = None, *, metadata: Fields | None = None) -> None:
-        """Any other event, of a type that need not be known here."""
+        """Record any other event, of a type that need not be known here."""
         self._core.record(event_type, dict(data or {}), self._current_place(), metadata=metadata)
 
 
@@ -385,7 +385,7 @@ def _truncated(one: Ref | tuple[str, int]) -> dict[str, Any]:
 
 
 def _with(metadata: Fields | None, **marks: Any) -> dict[str, Any] | None:
-    """Metadata with marks of ours that are not None."""
+    """Return metadata with those of these marks of ctxctl that are not None."""
     made = dict(metadata or {})
     told = {name: value for name, value in marks.items() if value is not None}
     if told:

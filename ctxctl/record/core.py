@@ -1,8 +1,7 @@
-"""What a recorder, its turns and its steps share: it turns what a caller passed into entries of the journal.
+"""Turns what a caller passed into entries of the journal, for a recorder, its turns and its steps.
 
-It keeps the last assembly of each thread, so that the next one is written as what has changed since.
-
-Keeps every record valid by the schemas: a field of the wrong type is set aside.
+It keeps the last assembly of each thread, so that only the changes of the next one are written.  Every record
+is made valid by its schema: a field of the wrong type is set aside.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _TEXT_ITEM: Final = (
     % vocab.SCHEMA_VERSION.encode()
 )
 UNNAMED: Final = "ctxctl.record.unnamed"
-"""Type of an event whose own is no name."""
+"""Type of an event whose own type cannot be written as a name."""
 _OF_SEALED: Final = frozenset(
     (vocab.INJECTION_APPLIED, vocab.USAGE_REPORTED, vocab.STEP_FAILED, vocab.STEP_ANSWERED)
 )
@@ -40,20 +39,20 @@ _KNOWN: Final = frozenset(vocab.STANDARD_EVENTS)
 _SEPARATORS: Final = str.maketrans("", "", "._-")
 _TRIES: Final = 3
 _SURFACES_KEPT: Final = 10_000
-"""Threads of which the last surface is known."""
+"""Threads whose last surface is remembered."""
 _WINDOWS_KEPT: Final = 1024
-"""Threads and targets of which the last assembly is known."""
+"""Pairs of thread and target whose last assembly is remembered."""
 Json = dict[str, Any]
 
 
 class Core:
-    """Prepares records in the caller's thread; what is passed is copied before a call returns.
+    """Prepares records in the caller's thread, and copies what is passed before a call returns.
 
     Args:
         sink: Where the records go.
         source: What the events name as their `source`.
-        redactor: Takes secrets out; with None, nothing is redacted.
-        strict: Whether errors of the recording program are raised.
+        redactor: Takes secrets out; None: nothing is redacted.
+        strict: Raise the errors that the recording program makes.
     """
 
     def __init__(self, sink: Sink, source: str, redactor: SecretRedactor | None, *, strict: bool) -> None:
@@ -67,18 +66,18 @@ class Core:
         self._made = 0
 
     def forked(self) -> None:
-        """Begin anew in a forked child: what the parent has written is not the child's to build on."""
+        """Begin anew in a forked child, which must not build on what its parent has written."""
         self.journal.forked()
         self._windows = LastAssemblies()
         self.redacted = {}
 
     def new_id(self, what: str) -> str:
-        """An id that no other record of the file has."""
+        """Return an id that no other record of the file has, beginning with `what`."""
         self._made += 1
         return f"{what}-{self.journal.writer[:8]}-{self._made}"
 
     def clean_id(self, value: object) -> str | None:
-        """An id as it can be written, without secrets."""
+        """Return an id as it can be written, without secrets; None where the value is no id."""
         try:
             made = id_text(value)
         except Exception:  # an object that lies about its class
@@ -91,7 +90,7 @@ class Core:
         return made
 
     def call_failed(self, error: BaseException) -> Any:
-        """Count a call that went wrong; its error is raised only where the recorder is strict."""
+        """Count a call that failed; raise its error only where the recorder is strict."""
         if self.journal.strict:
             raise error
         self.journal.count_lost(f"{type(error).__name__} in a call")
@@ -129,11 +128,11 @@ class Core:
         refs: Iterable[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> Entry:
-        """An event, ready to be written; `found` counts what was redacted in its content already."""
+        """Return an event that is ready to be written; `found` counts what was redacted in its content."""
         found = found if found is not None else FoundSecrets()
         if place.sealed and event_type not in _OF_SEALED:
             place = place.behind
-        # Unknown types are written as their names are, so a name must be one.
+        # An unknown type is written unescaped, so it must be a name.
         name = event_type
         if event_type not in _KNOWN and (not _is_name(event_type) or self.clean_id(event_type) != event_type):
             name = UNNAMED
@@ -157,12 +156,12 @@ class Core:
         return Entry(name, body, place, content, item, tuple(refs), more, marks)
 
     def count(self, found: FoundSecrets) -> None:
-        """Add to the recorder's count of secrets."""
+        """Add these secrets to the recorder's count."""
         for kind, n in found.kinds.items():
             self.redacted[kind] = self.redacted.get(kind, 0) + n
 
     def _clean(self, raw: bytes, found: FoundSecrets) -> bytes:
-        """JSON without secrets."""
+        """Return the JSON without secrets."""
         redactor = self.redactor
         if redactor is None or not redactor.worth_a_look(raw):
             return raw
@@ -171,7 +170,7 @@ class Core:
         return raw if found.count == before else orjson.dumps(value)
 
     def content(self, content: Any, found: FoundSecrets) -> PreparedContent:
-        """A content as it will be written, without secrets."""
+        """Return a content as it will be written, without secrets."""
         if isinstance(content, str):
             text = values.shortened(str.__str__(content))
             data = text.encode()
@@ -184,7 +183,7 @@ class Core:
         return PreparedContent(raw, hashlib.sha256(canonical.encode()).hexdigest(), len(raw))
 
     def item(self, record: Json, content: Any, version: str | None, place: Place) -> str:
-        """Write an item, unless the file has it as it is; returns its ref."""
+        """Write an item unless the file has this version of it; return its ref."""
         found = FoundSecrets()
         prepared = self.content(content, found) if content is not None else None
         name = record["item_id"]
@@ -196,7 +195,7 @@ class Core:
             record.pop("content_mode", None)
         entry = self.entry(vocab.ITEM_ADDED, record, place, content=prepared, found=found, item=name)
         if found.count:
-            # A secret in the id itself: what is written is what others refer to.
+            # The id itself may have held a secret: others refer to the id that is written.
             name = orjson.loads(entry.body).get("item_id", name)
         self.journal.put((entry,))
         if version is not None:
@@ -204,7 +203,7 @@ class Core:
         return f"{name}@{prepared.digest[:VERSION_DIGITS]}" if prepared is not None else name
 
     def text_item(self, item_id: Any, text: str, kind: Any, place: Place) -> str | None:
-        """The usual item, with less ado: a text for the model; None where anything about it is unusual."""
+        """Write the usual item, a text for the model, the fast way; None where it is another item."""
         if type(item_id) is not str or type(kind) is not str or not item_id or len(text) > values.TEXT:
             return None
         try:
@@ -213,7 +212,7 @@ class Core:
         except (orjson.JSONEncodeError, UnicodeEncodeError):
             return None
         redactor = self.redactor
-        # One look at everything: what is in front of the text is nothing that a text could not hold.
+        # One search over everything: the fields in front of the text are text as well.
         if redactor is not None and redactor.suspicious(body + b" " + data):
             return None
         digest = hashlib.sha256(data).hexdigest()
@@ -223,7 +222,7 @@ class Core:
         return f"{item_id}@{digest[:VERSION_DIGITS]}"
 
     def remove_item(self, record: Json, place: Place) -> None:
-        """Write that an item is gone."""
+        """Write that an item was removed."""
         entry = self.entry(vocab.ITEM_REMOVED, record, place, item=str(record["item_id"]))
         self.journal.put((entry,))
 
@@ -232,7 +231,7 @@ class Core:
     def assembly(
         self, blocks: Iterable[Any], target: str, meta: Json, fields: Json, place: Place, *, whole: bool
     ) -> str:
-        """Write an assembly as what it changes in the last one."""
+        """Write an assembly as its changes to the last one; return its id."""
         made = [self._block(block) for block in ([blocks] if isinstance(blocks, str) else list(blocks))]
         key = place.key, target
         name = self.new_id("assembly")
@@ -275,17 +274,17 @@ class Core:
         return self._clean(orjson.dumps(made), FoundSecrets())
 
     def last_assembly(self, place: Place, target: str) -> str | None:
-        """Id of the thread's last assembly for a target."""
+        """Return the id of the thread's last assembly for a target."""
         return self._windows.last((place.key, target))
 
     def last_surface(self, place: Place) -> str:
-        """Id of the thread's last surface."""
+        """Return the id of the thread's last surface."""
         return self._surfaces.get(place.key, "unrecorded")
 
     # -- pieces ---------------------------------------------------------------------------------------------
 
     def refs_in(self, refs: Iterable[Any]) -> tuple[str, ...]:
-        """Ids that refs may name."""
+        """Return the item ids that these refs may name."""
         found: dict[str, None] = {}
         for ref in refs:
             name = ref.get("item_ref") if isinstance(ref, Mapping) else ref
@@ -295,31 +294,31 @@ class Core:
         return tuple(found)
 
     def source_ref(self, source: Any) -> Any:
-        """A source as the standard writes it."""
+        """Return a source in the shape that the standard gives it."""
         if not isinstance(source, str):
             return source
         return {"schema_version": vocab.SCHEMA_VERSION, "source_id": source}
 
     def bill(self, response: Any) -> Json:
-        """What a response bills."""
+        """Return the record of what a response bills."""
         return bill_of(response)
 
 
 def bare(ref: str) -> str:
-    """A ref less its version, if what stands behind the last `@` looks like one."""
+    """Return a ref without its version, which stands behind the last `@`."""
     name, at, version = ref.rpartition("@")
     return name if at and name and version else ref
 
 
 def _is_name(event_type: object) -> bool:
-    """Whether it is fit to stand in a line as it is."""
+    """Whether an event's type can stand in a line unescaped."""
     if not isinstance(event_type, str) or not event_type.isascii() or not 0 < len(event_type) < 200:
         return False
     return event_type.translate(_SEPARATORS).isalnum()
 
 
 class LastAssembly(NamedTuple):
-    """The blocks of an assembly, each as JSON."""
+    """An assembly that was written: its blocks, each as JSON."""
 
     assembly_id: str
     blocks: list[bytes]
@@ -327,23 +326,26 @@ class LastAssembly(NamedTuple):
 
 
 class LastAssemblies:
-    """The last assembly of each thread and target, of the ones used last; others are written whole again."""
+    """The last assembly of each thread and target; the least recently used are forgotten.
+
+    The next assembly after a forgotten one is written whole.
+    """
 
     def __init__(self) -> None:
         self._last: OrderedDict[tuple[str, str], LastAssembly] = OrderedDict()
 
     def base(self, key: tuple[str, str], generation: int) -> LastAssembly | None:
-        """The assembly that the next one can build on; None where this file does not hold it."""
+        """Return the assembly that the next one can build on; None where this file does not hold one."""
         found = self._last.get(key)
         return found if found is not None and found.generation == generation else None
 
     def last(self, key: tuple[str, str]) -> str | None:
-        """Id of the last assembly."""
+        """Return the id of the last assembly."""
         found = self._last.get(key)
         return found.assembly_id if found is not None else None
 
     def keep(self, key: tuple[str, str], window: LastAssembly) -> None:
-        """Keep an assembly that was written."""
+        """Remember an assembly that was written."""
         self._last[key] = window
         self._last.move_to_end(key)
         if len(self._last) > _WINDOWS_KEPT:
@@ -411,7 +413,7 @@ _NEEDED: Final[dict[str, dict[str, Any]]] = {
     vocab.MISSING_RESOLVED: _GAP,
     vocab.EXPORTED: {"context_id": "unnamed", "scope": "custom", "lifecycle": "available"},
 }  # fmt: skip
-"""What the schemas demand, and what is said where a caller said nothing fit."""
+"""Fields that the schemas require, and their values where the caller gave none that fits."""
 _DATED: Final = frozenset(_NEEDED) - {vocab.ITEM_ADDED} | {vocab.INJECTION_APPLIED}
 _ELEMENTS: Final[dict[str, type]] = {**dict.fromkeys(_TEXT_LISTS, str), **dict.fromkeys(_OBJECT_LISTS, dict)}
 _TEXT_NAMES: Final = frozenset(_TEXTS)
@@ -420,7 +422,7 @@ _FOR_MODEL: Final = [vocab.MODEL]
 
 
 def fitted(event_type: str, record: dict[str, Any], stamp: str) -> tuple[dict[str, Any], bool]:
-    """The record less what is None, with what its schema demands; and whether it is all short texts.
+    """Return the record as its schema requires it, without None; and whether it is all short texts.
 
     A field of a type that its schema does not take goes to `metadata.ctxctl.misfits`, under its name.
     """

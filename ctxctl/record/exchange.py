@@ -1,7 +1,7 @@
-"""HTTP exchanges with model APIs, whoever sees them: a proxy, a transport inside the program.
+"""Records HTTP exchanges with model APIs, seen by a proxy or by a transport inside the program.
 
-Nothing of a header or an address is written but ids of sessions; bodies are redacted like everything else.
-No call raises, and none keeps more of a body than a bounded copy.
+Of headers and addresses only ids of sessions are written; bodies are redacted like everything else.  No call
+raises, and none keeps more of a body than a bounded copy.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 
 MAX_BODY: Final = 64 << 20
-"""Bytes of one body, as it came and decoded, that are looked at."""
+"""Bytes of one body that are read, as it came and decoded."""
 _ALL: Final = 256 << 20
-"""Bytes of all answers that are on their way."""
+"""Bytes of all unfinished answers together."""
 _TAIL: Final = 32
-"""Bytes of a stream that are looked at again with the next ones."""
+"""Bytes of a stream's end that are searched again with the next bytes."""
 LATE: Final = "ctxctl.answer.late"
-"""What was told of a `step`'s answer when its thread had gone on: its `usage`, its `error`."""
+"""The event of an answer that came when its thread had gone on: the `step`, its `usage`, its `error`."""
 _FAILED: Final = 256
-"""Requests remembered that got no answer: a client sends them again."""
+"""Unanswered requests that are remembered, as a client sends them again."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def _never_raises(call: Callable[P, R]) -> Callable[P, R | None]:
-    """A call that never raises, not even if the recorder is strict: what is lost is counted."""
+    """Make a call that never raises, not even if the recorder is strict; what is lost is counted."""
 
     @wraps(call)
     def never_raising(*args: P.args, **kwargs: P.kwargs) -> R | None:
@@ -59,9 +59,9 @@ def _never_raises(call: Callable[P, R]) -> Callable[P, R | None]:
 
 
 class Exchanges:
-    """The exchanges of one recorder; for any number of threads.
+    """The exchanges of one recorder; safe to use from several threads.
 
-    Memory: at most 256 MB of answers that are on their way, and what tells a thousand conversations apart.
+    Memory: at most 256 MB of unfinished answers, and what tells a thousand conversations apart.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -75,23 +75,23 @@ class Exchanges:
         self._failed: OrderedDict[bytes, _Attempt] = OrderedDict()
         self._open: WeakSet[Exchange] = WeakSet()
         self._postponed: deque[Callable[[], object]] = deque()
-        """Ends of exchanges that came in the middle of another one."""
+        """Calls that end exchanges which were forgotten in the middle of another one."""
 
     def begin(
         self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes | None,
         *, apart: str | None = None, derived: bool = False,
     ) -> Exchange | None:  # fmt: skip
-        """Record a request that is about to be sent, and return what takes its answer.
+        """Record a request that is about to be sent; return the exchange that takes its answer.
 
         None where it asks no model (a count of tokens, an embedding, a file, an unknown address): then
-        nothing is recorded.  Inside of a step that the program itself records nothing is, either.
+        nothing is recorded.  Nor is anything recorded inside a step that the program itself records.
 
         Args:
             method: HTTP method.
-            url: The whole address; only its path is looked at.
-            headers: As sent; only ids of sessions, the content's type and encoding are looked at.
+            url: The whole address; only its path is read.
+            headers: As sent; only ids of sessions and the content's type and encoding are read.
             body: As sent, with its Content-Encoding.
-            apart: The thread of a request that no conversation goes on with; None: told by the request.
+            apart: The thread of a request that belongs to no conversation; None: found from the request.
             derived: The body was put together from several messages.
         """
         found = self._begin(method, url, headers, body, apart, derived)
@@ -153,7 +153,7 @@ class Exchanges:
         return Exchange(self, dialect, self._ask(wire, dialect, scope))
 
     def _scope(self) -> Scope | None:
-        """The turn or step of this recorder that is open here."""
+        """Return the innermost open turn or step of this recorder."""
         scope = current.get()
         while scope is not None and not (scope.recorder is self.recorder and scope.open):
             scope = scope._outer
@@ -165,7 +165,7 @@ class Exchanges:
         from ctxctl.record.http import repeat_key
 
         recorder = self.recorder
-        # A session that the program gave its recorder, or its turn, says more than a request does.
+        # The session that the program gave its recorder or its turn goes before the request's.
         turn, thread = None, wire.thread
         if scope is not None:
             place = scope._place
@@ -174,7 +174,7 @@ class Exchanges:
         else:
             session = recorder._given_session or self._core.clean_id(wire.session)
         assert wire.request is not None
-        # Two agents may be told the same.
+        # Two agents may send the same request.
         key = repeat_key(wire.request, session if agent is None else f"{session}\n{agent.id}", dialect)
         self._finish_postponed()
         with recorder._exclusively() as free:
@@ -192,14 +192,14 @@ class Exchanges:
         from ctxctl.record.conversations import Conversations
 
         if self._known_conversations is None or self._writer != self._core.journal.writer:
-            # The first, or in a forked child: another writer, with a file state of its own.
+            # The first request, or a forked child, which is another writer with a file state of its own.
             self._writer = self._core.journal.writer
             self._known_conversations = Conversations(self.recorder)
             self._failed.clear()
         return self._known_conversations
 
     def _answered(self, attempt: _Attempt, answer: ReadAnswer, dialect: Dialect | None = None) -> None:
-        """Write what came back: what was billed, the answer, and why it is none or not all of it."""
+        """Write the bill, the answer, and why the answer is missing or incomplete."""
         core, asked = self._core, attempt.asked
         response, failure = answer.response, answer.failure
         if self._writer != core.journal.writer:
@@ -213,7 +213,7 @@ class Exchanges:
             if not free or self._known_conversations is None:
                 return
             if self._known_conversations.is_late(asked):
-                # The reader has closed the step: told by name, it is not taken for the next one's.
+                # The thread has gone on, and its step is closed: the event names the step it belongs to.
                 late = {"step": asked.place.step, "usage": bill or None, **(failure or {})}
                 core.record(LATE, late, Place(asked.place.session, asked.place.thread))
             else:
@@ -231,18 +231,18 @@ class Exchanges:
 
     @_never_raises
     def close(self) -> None:
-        """Tell of what was not over yet; what comes of it now is not recorded."""
+        """End the exchanges that are still open; what comes of them later is not recorded."""
         for exchange in list(self._open):
             exchange.end("the recording ended")
         self._finish_postponed()
 
     def _finish_postponed(self) -> None:
-        """Tell the ends that were put off."""
+        """End the exchanges whose end was postponed."""
         while self._postponed and not self.recorder._in_request:
             self._postponed.popleft()()
 
     def _reserve(self, size: int) -> bool:
-        """Whether there is room for so many bytes more."""
+        """Reserve memory for this many bytes; False where there is none left."""
         with self._lock:
             if self._held + size > _ALL:
                 return False
@@ -257,13 +257,13 @@ class Exchanges:
 class _Attempt(NamedTuple):
     asked: PendingRequest
     key: bytes
-    """What the same request is known by when it is sent again."""
+    """Recognises the same request when it is sent again."""
     number: int = 1
-    """How often it was sent, this time among them."""
+    """How often it was sent so far."""
 
 
 class Exchange:
-    """One request that was recorded, on the way to its answer; ended at the latest when it is forgotten."""
+    """A recorded request that waits for its answer; it ends at the latest when the program drops it."""
 
     def __init__(self, exchanges: Exchanges, dialect: Dialect, attempt: _Attempt | None) -> None:
         self._exchanges = exchanges
@@ -276,7 +276,7 @@ class Exchange:
         self._size = 0
         self._full = False
         self._watched = False
-        """Its end is looked for in what comes."""
+        """Whether the end of the stream is looked for in the bytes that come."""
         self._tail = b""
         self._marked = False
         self._lock = threading.Lock()
@@ -285,12 +285,12 @@ class Exchange:
 
     @property
     def session(self) -> str | None:
-        """The session that it is recorded in."""
+        """The session in which it is recorded."""
         return self._attempt.asked.place.session if self._attempt is not None else None
 
     @_never_raises
     def head(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
-        """The answer's status and headers; of these only the content's type and encoding are looked at."""
+        """Take the answer's status and headers; only the content's type and encoding are read."""
         self._status = int(status)
         wanted = ("content-type", "content-encoding")
         self._headers = {name: value for name, value in _lower(headers) if name in wanted}
@@ -299,7 +299,7 @@ class Exchange:
 
     @_never_raises
     def data(self, chunk: bytes) -> None:
-        """The next bytes of the answer's body, as they come over the wire."""
+        """Take the next bytes of the answer's body, as they come over the wire."""
         size = len(chunk)
         if self._full or self._ended or not size:
             return
@@ -309,11 +309,11 @@ class Exchange:
         self._size += size
         self._parts.append(bytes(chunk))
         if self._watched and self._is_over(chunk):
-            # Some clients read no further, and close much later.
+            # Some clients read no further, and close the connection much later.
             self.end("complete")
 
     def _is_over(self, chunk: bytes) -> bool:
-        """Whether the stream has said that nothing follows."""
+        """Whether the stream has announced its end."""
         from ctxctl.record.http import MARKS, is_end
 
         recent = self._tail + chunk
@@ -326,7 +326,7 @@ class Exchange:
 
     @_never_raises
     def end(self, how: str) -> None:
-        """It is over; only the first time counts.
+        """End the exchange; only the first call counts.
 
         Args:
             how: `complete`; or why it is not: `upstream_reset`, `client_gone`, `timeout`, `malformed` …
@@ -346,11 +346,11 @@ class Exchange:
         """End the exchange as a program's own hook reports it, instead of with `head`, `data` and `end`.
 
         Args:
-            response: The answer's JSON as an object or as text; None: there is none.
-            bill: What was billed, as `Calls.usage` takes it; None: told by the answer.
-            failure: Why there is no answer, or not all of it, in few words and with nothing of its text.
-            cut: It is not all of the answer.
-            dialect: Of the answer, where it is another than the request's.
+            response: The answer's JSON, as an object or as text; None: there is no answer.
+            bill: What was billed, as `Calls.usage` takes it; None: the answer holds it.
+            failure: Why the answer is missing or incomplete, in few words and without any of its text.
+            cut: The answer is incomplete.
+            dialect: The answer's dialect, where it differs from the request's.
         """
         from ctxctl.record.bodies import body_of
         from ctxctl.record.http import ReadAnswer
@@ -362,7 +362,7 @@ class Exchange:
         self._exchanges._answered(self._attempt, ReadAnswer(whole, why, cut, bill), dialect)
 
     def _mark_ended(self) -> bool:
-        """It ends here; False: it has before."""
+        """Mark the exchange as ended; False where it was ended before."""
         with self._lock:
             if self._ended:
                 return False
@@ -385,7 +385,7 @@ class Exchange:
 
     @_never_raises
     def _postpone(self) -> None:
-        """It was forgotten, and collected in the middle of another exchange: it is told with the next one."""
+        """End it with the next exchange: it was collected in the middle of another one."""
         self._ended = True
         self._exchanges._release(self._size)
         came = self._raw_answer(b"".join(self._parts), "client_gone")

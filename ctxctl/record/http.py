@@ -1,7 +1,4 @@
-"""From the bytes of an HTTP answer to what a model said, or why it said nothing.
-
-From an HTTP request to what it asks a model, and which session it says it belongs to.
-"""
+"""Reads HTTP messages: what a request asks a model and whose it is, and what the answer says or lacks."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ _ENDS: Final = {
         "error",
     ),
 }
-"""Types of the event that a stream ends with."""
+"""By dialect, the types of event that a stream ends with."""
 MARKS: Final = (
     b"[DONE]",
     b"message_stop",
@@ -41,40 +38,41 @@ MARKS: Final = (
     b"response.failed",
     b"response.done",
 )
-"""One of these stands in what a stream ends with."""
+"""The last event of a stream holds one of these."""
 _TAIL: Final = 1 << 20
 _ANSWERS: Final = ("content", "choices", "output", "candidates", "usage", "usageMetadata")
-"""Fields of an answer that says something."""
+"""An answer that holds more than an error has one of these fields."""
 
 
 class RawAnswer(NamedTuple):
     """An answer as it came over the wire."""
 
     status: int | None
-    """The status; None where nothing came."""
+    """None where nothing came."""
     headers: Mapping[str, str]
-    """Content's type and encoding, names in lower case."""
+    """The content's type and encoding, by names in lower case."""
     body: bytes
     how: str
+    """How the exchange ended: `complete`, or why it did not get to its end."""
     too_much: bool = False
-    """Whether there was more than is kept."""
+    """Whether more came than is kept."""
 
 
 class ReadAnswer(NamedTuple):
     """What is to be recorded of an answer."""
 
     response: Json | None = None
-    """The body that an unstreamed call gives."""
+    """The answer as an unstreamed call gives it."""
     failure: Json | None = None
-    """Fields of `ctxctl.step.failed`; never a text of the answer, which may hold anything."""
+    """Fields of `ctxctl.step.failed`; never a text of the answer, which may hold secrets."""
     cut: bool = False
-    """Whether there was more of the answer than came."""
+    """Whether the answer is incomplete."""
     bill: Json | None = None
-    """What was billed; None where the response itself says it."""
+    """What was billed; None where the response itself holds it."""
 
 
 def read_answer(raw: RawAnswer, dialect: Dialect) -> ReadAnswer:
-    """What an answer says."""
+    """Return what is to be recorded of an answer."""
     if raw.status is None:
         return ReadAnswer(failure={"error": f"no answer: {_words(raw.how)}"})
     data, problem = _decoded(raw.body, raw.headers.get("content-encoding"))
@@ -110,7 +108,7 @@ def read_answer(raw: RawAnswer, dialect: Dialect) -> ReadAnswer:
 
 
 def _why(raw: RawAnswer, problem: str | None) -> str | None:
-    """Why there may be more of an answer than came; None if there is no sign of it."""
+    """Return why an answer may be incomplete; None if nothing suggests it."""
     if raw.how != "complete":
         return f"cut: {_words(raw.how)}"
     if raw.too_much:
@@ -128,7 +126,7 @@ def _without_error(response: Json) -> Json | None:
 
 
 def error_type(body: Any) -> str | None:
-    """What kind of error an answer tells of, as one word; None if it does not say."""
+    """Return the type of the error that an answer reports, as one word; None if it names none."""
     if isinstance(body, list) and body:
         body = body[0]
     error = body.get("error") if isinstance(body, dict) else None
@@ -144,7 +142,7 @@ def error_type(body: Any) -> str | None:
 
 
 def _decoded(raw: bytes, encoding: str | None) -> tuple[bytes, str | None]:
-    """A body without its encoding, as far as it can be decoded, and what was wrong with it."""
+    """Return a body without its encoding, as far as it can be decoded, and what is wrong with it."""
     if not encoding or not raw:
         return raw, None
     try:
@@ -156,7 +154,7 @@ def _decoded(raw: bytes, encoding: str | None) -> tuple[bytes, str | None]:
 
 
 def _salvaged(raw: bytes, encoding: str) -> bytes:
-    """The beginning of a body that was cut, as far as one encoding of it goes."""
+    """Return the beginning of a body that was cut, decoded as far as it goes."""
     made, size = [], 0
     try:
         for piece in guard.pieces(raw, encoding.strip().lower()):
@@ -170,7 +168,7 @@ def _salvaged(raw: bytes, encoding: str) -> bytes:
 
 
 def _ended(text: str, dialect: Dialect) -> bool:
-    """Whether a stream says that it is over, in a dialect where a stream says so."""
+    """Whether a stream announces its end, in a dialect where streams do."""
     if "data: [DONE]" in text or "data:[DONE]" in text:
         return True
     ends = _ENDS.get(dialect.name)
@@ -187,7 +185,7 @@ def _ended(text: str, dialect: Dialect) -> bool:
 
 
 def is_end(data: bytes, dialect: Dialect) -> bool:
-    """Whether the last event of a stream says that nothing follows it."""
+    """Whether the last event of a stream announces its end."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").rstrip("\r\n")
     block = text.rpartition("\n\n")[2]
     if block.endswith(("data: [DONE]", "data:[DONE]")):
@@ -209,7 +207,7 @@ _HEADERS: Final = (
 )  # fmt: skip
 """Headers by which clients name their session, the surest first."""
 _FIELDS: Final = ("session_id", "conversation_id", "thread_id", "sessionId", "conversationId")
-"""Names of `metadata` that name a session."""
+"""Fields of `metadata` that name a session."""
 _CLAUDE: Final = re.compile(r"_session_([0-9A-Za-z-]{8,64})\Z")
 
 
@@ -218,9 +216,9 @@ class Agent(NamedTuple):
 
     id: str
     parent: str | None
-    """Id of the agent that began it; None: the session's own."""
+    """The id of the agent that started it; None: the session's main agent."""
     kind: str | None = None
-    """What it is called."""
+    """Its type or name."""
 
 
 class ModelRequest(NamedTuple):
@@ -229,13 +227,13 @@ class ModelRequest(NamedTuple):
     body: Json
     dialect: Dialect
     session: str | None
-    """As the request says; None if it does not."""
+    """None if the request names none."""
     agent: Agent | None = None
-    """The sub-agent that asks, as the request says."""
+    """The sub-agent that asks; None: the main agent, or unknown."""
 
 
 def model_request(method: str, url: str, headers: Mapping[str, str], body: bytes) -> ModelRequest | None:
-    """What a request asks a model; None if it asks none, or in a dialect that is not read.
+    """Return what a request asks a model; None if it asks none, or in an unknown dialect.
 
     `headers` has names in lower case.  Raises `guard.TooLargeError`, `guard.UndecodableError`.
     """
@@ -262,7 +260,7 @@ def model_request(method: str, url: str, headers: Mapping[str, str], body: bytes
 
 
 def session_of(headers: Mapping[str, str], body: Json) -> str | None:
-    """The session that a request names: in a header, its metadata, the provider's history or cache key."""
+    """Return the session that a request names in a header, its metadata, or as history or cache key."""
     for name in _HEADERS:
         value = headers.get(name)
         if value and len(value) <= 200:
@@ -282,7 +280,7 @@ def session_of(headers: Mapping[str, str], body: Json) -> str | None:
 
 
 def caller_of(headers: Mapping[str, str], body: Json) -> tuple[str | None, Agent | None]:
-    """The session that a request belongs to, and the sub-agent in it that asks.
+    """Return the session that a request belongs to, and the sub-agent that asks.
 
     Claude Code names the agent beside the session.  Codex names the thread, which is the session's own where
     no sub-agent asks.  OpenCode gives a sub-agent a session of its own, and names its parent's.
@@ -298,7 +296,7 @@ def caller_of(headers: Mapping[str, str], body: Json) -> tuple[str | None, Agent
 
 
 def _of_codex(headers: Mapping[str, str], body: Json, session: str | None) -> Agent | None:
-    """Codex says it in headers, and in the body where that goes over a WebSocket."""
+    """Codex names it in headers, or in the body where that goes over a WebSocket."""
     told = body.get("client_metadata")
     told = told if isinstance(told, dict) else {}
     turn = _object(headers.get("x-codex-turn-metadata") or told.get("x-codex-turn-metadata"))
@@ -346,7 +344,7 @@ def _short(value: Any) -> str | None:
 
 
 def repeat_key(body: Json, session: str | None, dialect: Dialect) -> bytes:
-    """What the same request is known by when it is sent again."""
+    """Return a key by which the same request is recognised when it is sent again."""
     made = sha256(f"{session}\n{dialect.name}\n".encode("utf-8", "replace"))
     try:
         made.update(orjson.dumps(body))

@@ -36,14 +36,14 @@ class Recorder(Calls):
 
     Args:
         path: The trace; made with mode 0600, never followed through a symbolic link.
-        session: Id of the session; None: one of its own.
-        thread: The thread where a turn names none.
+        session: The id of the session; None: a new one.
+        thread: The thread of turns that name none.
         source: Who records (`my-agent/1.2`).
-        fsync: Wait until each event is on the disk: it then survives a power loss too.
-        redact: True: secrets are replaced before anything is written.  False: they are not.  A path: that,
-            and the user's own rules in this TOML file.
+        fsync: Wait until each event is on the disk, so that it survives a power loss too.
+        redact: True: secrets are replaced before anything is written.  False: they are not.  A path: they
+            are, also by the user's own rules in this TOML file.
         rotate_bytes: The file is renamed before it grows beyond (`run.jsonl` to `run.1.jsonl`); None: never.
-        strict: Raise what is wrong in a call, and a file that cannot be opened.
+        strict: Raise the errors of a call, and of a file that cannot be opened.
 
     Raises:
         OSError: only if `strict`: the file cannot be written.
@@ -62,7 +62,7 @@ class Recorder(Calls):
         rotate_bytes: int | None = ROTATE_BYTES,
         strict: bool = False,
     ) -> None:
-        # Here and not above: what these import costs a program that records nothing some milliseconds.
+        # Imported here: at the top, these would cost a program that records nothing some milliseconds.
         from ctxctl.record.core import Core
         from ctxctl.record.redact import redactor_of
         from ctxctl.record.sink import Sink
@@ -81,7 +81,7 @@ class Recorder(Calls):
         self._given_session = self._core.clean_id(session)
         self._base_thread = self._core.clean_id(thread) or "main"
         self._open: dict[str, int] = {}
-        """Turns that are open, by thread."""
+        """The turns that are open, by thread."""
         self._turns: dict[str, int] = {}
         self._steps: dict[str, int] = {}
         self._known_conversations: ThreadConversations | None = None
@@ -94,7 +94,7 @@ class Recorder(Calls):
         _recorders.add(self)
 
     def _begin(self) -> None:
-        """A new writer: at the start, and in a forked child."""
+        """Begin as a new writer: at the start, and in a forked child."""
         import _thread
 
         from ctxctl.record.earlier_writers import EarlierWriters
@@ -112,7 +112,7 @@ class Recorder(Calls):
         self._known_conversations = None
 
     def _forked(self) -> None:
-        """In a forked child: another writer, and in a session that was given another thread."""
+        """Begin anew in a forked child: as another writer and, in a given session, in another thread."""
         self._core.forked()
         self._open, self._turns, self._steps = {}, {}, {}
         if self._given_session is not None:
@@ -123,7 +123,7 @@ class Recorder(Calls):
 
     @property
     def session(self) -> str:
-        """The session of turns that name none."""
+        """The id of the session of turns that name none."""
         return self._session
 
     def _current_place(self) -> Place:
@@ -137,9 +137,9 @@ class Recorder(Calls):
     def turn(
         self, turn_id: str | None = None, *, session: str | None = None, thread: str | None = None
     ) -> Turn:
-        """What one prompt sets off: `with recorder.turn() as turn:`.
+        """Begin a turn, all that one prompt sets off: `with recorder.turn() as turn:`.
 
-        A thread that is busy with another turn is branched: `main` becomes `main~2` for as long.
+        A thread that is busy with another turn is branched: `main` becomes `main~2` for that time.
         """
         from ctxctl.record.place import Place
 
@@ -157,7 +157,7 @@ class Recorder(Calls):
         return Turn(self, Place(own, name, turn))
 
     def step(self, *, model: str | None = None, step_id: str | None = None) -> Step:
-        """A request outside of a turn, or in the turn that is open here."""
+        """Begin a request to a model, in the turn that is open here or outside of any."""
         return Step(self, self._step_place(self._current_place(), step_id), model)
 
     def request(self, body: Any = None, **fields: Any) -> Step:
@@ -178,11 +178,11 @@ class Recorder(Calls):
         return Place(place.session, place.thread, place.turn, step)
 
     def _next_turn(self, place: Place) -> str:
-        """A name for another turn of a thread."""
+        """Return a name for another turn of a thread."""
         return self._next_name(self._turns, place, "turn")
 
     def _next_name(self, counts: dict[str, int], place: Place, what: str) -> str:
-        """A name that nothing else in the file has: it goes on counting where other writers of it stopped."""
+        """Return a name that is new in the file: it goes on counting where other writers stopped."""
         key = place.key
         if key not in counts:
             counts[key] = self._earlier_writers.number(place, what) if self._is_shared(place) else 0
@@ -196,11 +196,11 @@ class Recorder(Calls):
         return not (self._own_session and place.session == self._session)
 
     def _earlier_window(self, place: Place) -> list[tuple[Block, str]] | None:
-        """The window that another writer left in a thread; None where no other may record its session."""
+        """Return the window that another writer left in a thread; None where no other may record there."""
         return self._earlier_writers.rows(place) if self._is_shared(place) else None
 
     def _name_suffix(self, place: Place) -> str:
-        """What names of a thread end in, so that no other writer of the file gives them."""
+        """Return the end of a thread's new names, so that no other writer of the file gives them."""
         return self._core.journal.mark if self._is_shared(place) else ""
 
     def _end_turn(self, turn: Scope) -> None:
@@ -235,7 +235,7 @@ class Recorder(Calls):
 
     @contextmanager
     def _exclusively(self) -> Iterator[bool]:
-        """One thread at a time, and none twice; False where that would take too long, which is counted."""
+        """Let in one thread at a time, and none twice; yields False, and counts a loss, where it cannot."""
         from ctxctl.record.journal import WAIT
 
         if not self._request_lock.acquire(timeout=WAIT):
@@ -255,21 +255,21 @@ class Recorder(Calls):
         finally:
             self._request_lock.release()
 
-    # -- mirrors of what programs have ----------------------------------------------------------------------
+    # -- wrappers of a program's own objects ----------------------------------------------------------------
 
     def context_provider(self, provider: Any, *, app: str | None = None) -> Any:
-        """The provider again (sanqian's `getCurrent`, `getList`, `getById`), recording what it gives."""
+        """Wrap a provider (sanqian's `getCurrent`, `getList`, `getById`) and record what it gives."""
         from ctxctl.record.wrappers import RecordedProvider, with_methods_of
 
         return with_methods_of(RecordedProvider, type(provider))(self, provider, app)
 
     def context_manager(self, manager: Any, *, thread: str | None = None) -> Any:
-        """The context manager again (Amplifier's), recording every view that it gives for a request."""
+        """Wrap a context manager (Amplifier's) and record every view that it gives for a request."""
         from ctxctl.record.wrappers import RecordedManager, with_methods_of
 
         return with_methods_of(RecordedManager, type(manager))(self, manager, thread)
 
-    # -- the books ------------------------------------------------------------------------------------------
+    # -- counts and the end ---------------------------------------------------------------------------------
 
     @property
     def written(self) -> int:
@@ -278,7 +278,7 @@ class Recorder(Calls):
 
     @property
     def dropped(self) -> int:
-        """Events of this process that are not."""
+        """Events of this process that are not in the file."""
         return self._core.journal.dropped
 
     @property
@@ -288,14 +288,14 @@ class Recorder(Calls):
 
     @guarded
     def end_session(self, session: str | None = None) -> None:
-        """The session is over: views finish its last turn."""
+        """Record that the session is over: views then show its last turn as finished."""
         from ctxctl.record.place import Place
 
         self._core.record(vocab.SESSION_ENDED, {}, Place(self._core.clean_id(session) or self._session))
 
     @guarded
     def close(self) -> None:
-        """Close the file and say what was lost, if anything was."""
+        """Close the file, and report on stderr what was lost, if anything was."""
         self._core.journal.close()
         self._core.journal.complain()
 
@@ -317,7 +317,7 @@ def _size(value: int | None) -> int | None:
 
 
 def _program() -> str:
-    """The program's name, for the events' `source`."""
+    """Return the program's name, for the events' `source`."""
     name = os.path.basename(sys.argv[0]) if sys.argv and isinstance(sys.argv[0], str) else ""
     name = name.removesuffix(".py").encode("utf-8", "replace").decode()
     return name if name and not name.startswith("-") else "ctxctl"

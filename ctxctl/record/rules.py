@@ -1,10 +1,8 @@
 # ruff: noqa: E501 - patterns and samples stand in one piece
-"""What secrets look like: the formats in which providers issue keys, and the names under which values hide.
+"""Rules for secrets: the forms of providers' keys, names of secret fields, the user's own rules and key.
 
 Patterns are RE2's (linear time in the text, whatever it holds), over UTF-8 bytes.  Each has one group: what is
-replaced.  The literals of a rule are what a text must hold for its pattern to be tried.
-
-The key of the stubs' digests, one for each user, and the user's own rules.
+replaced.  A text must hold one of a rule's literals for its pattern to be tried.
 """
 
 from __future__ import annotations
@@ -16,19 +14,19 @@ from ctxctl.errors import UsageError
 
 
 class Rule(NamedTuple):
-    """One sort of secret."""
+    """Finds one kind of secret."""
 
     kind: str
-    """What a stub says it was."""
+    """The kind that a stub names."""
     literals: tuple[str, ...]
-    """One of these is in every match, in this or another case."""
+    """Texts of which every match holds one, in any case."""
     pattern: str
-    """Case counts, unless it begins with `(?i)`; one group."""
+    """A pattern with one group; case counts unless it begins with `(?i)`."""
     weak: int = 0
-    """How little the shape says by itself.  1: placeholders are left; 2: words, numbers and names as well.
+    """How little the form alone shows.  1: placeholders are left; 2: words, numbers and names as well.
 
-    Values without quotes, by how they are written.  3: `NAME=value`: references, types and words that say
-    something of a value are left.  4: `password: value`: names in code as well.  5: `password=value`: all
+    For values without quotes.  3: `NAME=value`: references, types and words that describe a value are
+    left.  4: `password: value`: names in code as well.  5: `password=value`: all
     that may be a name in code.
     """
 
@@ -44,7 +42,7 @@ _QUOTE: Final = r"""\\{0,3}["'`]"""
 _NAMES: Final = ("pass", "pwd", "secret", "token", "credential", "key")
 _PASS: Final = ("pass", "pwd")
 _ENV_LEAD: Final = r"(?:^|\\[nrt]|[^A-Za-z0-9_$])"
-"""In front of a variable's name; in JSON that is text, a line's end is `\\n`."""
+"""What stands in front of a variable's name; in a text inside JSON, a line ends with `\\n`."""
 _ENV_PASS: Final = r"(?:[A-Z0-9]{0,20}(?:PASSWORD|PASSWD|PASSPHRASE|PASSCODE)|[A-Z0-9]{1,40}_(?:PASS|PWD))"
 _ENV_NAME: Final = (
     r"(?:SECRET|TOKEN|CREDENTIALS?|(?:API|SECRET|PRIVATE|ACCESS|ACCOUNT|SHARED|AUTH|SERVICE|LICENSE|SIGNING"
@@ -235,7 +233,7 @@ RULES: Final[tuple[Rule, ...]] = (
         weak=5,
     ),
 )
-"""In the order in which they are tried; what one has replaced the next ones do not see."""
+"""The rules in the order in which they are tried; what one has replaced, the next ones do not see."""
 
 HEADERS: Final = frozenset(
     (
@@ -246,7 +244,7 @@ HEADERS: Final = frozenset(
         "xforwardedauthorization", "xmsauthorizationauxiliary", "awssecretaccesskey", "awssessiontoken",
     )
 )  # fmt: skip
-"""Names, less case, `-`, `_` and `.`, whose values are never stored, whatever they look like."""
+"""Names, without case, `-`, `_` and `.`, whose values are never stored."""
 FIELDS: Final = frozenset(
     (
         "password", "passwd", "pwd", "passphrase", "passcode", "secret", "clientsecret", "appsecret", "secretkey",
@@ -258,12 +256,12 @@ FIELDS: Final = frozenset(
         "azureapikey",
     )
 )  # fmt: skip
-"""Names whose values are replaced if they are texts."""
+"""Names, folded likewise, whose values are replaced if they are texts."""
 SUFFIXES: Final = (
     "password", "passwd", "passphrase", "passcode", "dbpass", "clientsecret", "secretkey", "apikey", "accesskey",
     "privatekey", "apitoken", "authtoken",
 )  # fmt: skip
-"""What other names of such values end in: `POSTGRES_PASSWORD`, `smtpPassword`."""
+"""Ends of further names of such values: `POSTGRES_PASSWORD`, `smtpPassword`."""
 
 
 _BYTES: Final = 32
@@ -271,10 +269,10 @@ _RULES: Final = 1000
 
 
 def user_key() -> bytes:
-    """The key of this user, made at first use (`redaction.key` in the state directory, 0600).
+    """Return this user's key for the digests of stubs, made at first use (`redaction.key`, mode 0600).
 
-    Where it cannot be kept or is not safe (another owner, a symbolic link, open to others), a new one for
-    this process only: stubs of two runs then do not compare.
+    Where it cannot be stored or is not safe (another owner, a symbolic link, open to others), it is a new key
+    for this process only, and the stubs of two runs do not compare.
     """
     try:
         return _stored(os.path.join(_state_directory(), "redaction.key"))
@@ -283,7 +281,7 @@ def user_key() -> bytes:
 
 
 def _state_directory() -> str:
-    """Where state is kept; found without a package, as every traced program pays for the import."""
+    """Return the state directory, found without a package, as every traced program pays for the import."""
     given = os.environ.get("CTXCTL_STATE_DIR")
     if given:
         return given
@@ -299,7 +297,7 @@ def _stored(path: str) -> bytes:
     except FileNotFoundError:
         pass
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    # Written beside and linked: whoever comes second reads the first one's key whole.
+    # Written beside and linked: a second process reads the first one's key whole.
     beside = f"{path}.{os.urandom(8).hex()}"
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -328,7 +326,7 @@ def _read(path: str) -> bytes:
 
 
 def rules_of(path: str) -> tuple[list[Rule], list[str]]:
-    """The user's rules, and the names whose values are never stored.
+    """Return the user's rules, and the names of fields whose values are never stored.
 
     A TOML file: `[[rule]]` tables with `kind` and `pattern` (RE2 syntax; its one group, or else all of it, is
     replaced), optionally `literals`; and `names = [...]`.
