@@ -1,4 +1,4 @@
-"""The trace that events of others go to: appended whole lines, and what the file held before.
+"""A trace to which events that others made are appended as whole lines, and the lines that it held before.
 
 For ways of recording where the events exist already (`--stdin`, `--watch`); programs that record use
 `Recorder`.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 MARK: Final = 8
-"""Bytes by which a line is known again."""
+"""Bytes of the digest by which a line is recognised."""
 _CHUNK: Final = 1 << 20
 _ID: Final = re.compile(rb'"event_id":"((?:[^"\\]|\\.)*)"')
 _SESSION: Final = re.compile(rb'"session_id":"((?:[^"\\]|\\.)*)"')
@@ -35,7 +35,7 @@ _HEAD: Final = 4096
 
 
 class WrittenLine(NamedTuple):
-    """A line of the file."""
+    """A line of the file: where it stands, and its digest."""
 
     offset: int
     length: int
@@ -43,7 +43,7 @@ class WrittenLine(NamedTuple):
 
 
 class AppendTarget:
-    """An open trace.  Counts as a `Recorder` does.
+    """An open trace; it counts as a `Recorder` does.
 
     Raises:
         UsageError: `not-a-trace`, `already-recording`, `bad-redaction-rules`.
@@ -55,14 +55,14 @@ class AppendTarget:
         self.written = 0
         """Events written."""
         self.dropped = 0
-        """Events that could not be."""
+        """Events that could not be written."""
         self.redacted: dict[str, int] = {}
         """Secrets replaced, by kind."""
         self.error: str | None = None
         """Why the last write failed; None if it did not."""
         self.redactor = redactor_of(options.redact)
         check_appendable(self.path)
-        # Renaming the file would take away what a restart goes by.
+        # Never rotated: a restart goes by the lines of the file.
         self._sink = Sink(self.path, fsync=options.fsync, rotate_bytes=None)
         try:
             self._sink.prepare(0)
@@ -79,7 +79,7 @@ class AppendTarget:
             ) from None  # fmt: skip
 
     def write(self, line: bytes) -> int:
-        """Append a whole line, as a file's `write`; raises OSError, then nothing of it counts."""
+        """Append a whole line, as a file's `write` does; raises OSError where it is not written."""
         try:
             self._sink.prepare(len(line))
             self._sink.append(line)
@@ -91,12 +91,12 @@ class AppendTarget:
         return len(line)
 
     def count_lost(self, why: str) -> None:
-        """An event could not be written, and will not be."""
+        """Count an event that was not written and will not be."""
         self.dropped += 1
         self.error = why
 
     def find_line(self, line: bytes) -> WrittenLine:
-        """Where a line that was just written stands."""
+        """Return where a line that was just written stands."""
         end = os.fstat(self._own).st_size
         at = end - len(line)
         if os.pread(self._own, len(line), at) != line:
@@ -104,20 +104,20 @@ class AppendTarget:
         return WrittenLine(at, len(line), line_mark(line))
 
     def _search(self, line: bytes, end: int) -> int:
-        """Somebody else has appended behind it."""
+        """Find a line behind which another writer has appended; -1: not found."""
         begin = max(0, end - len(line) - 4 * _CHUNK)
         at = os.pread(self._own, end - begin, begin).rfind(line)
         return begin + at if at >= 0 else -1
 
     def blank_out(self, lines: list[WrittenLine]) -> None:
-        """Take lines back: blanks stand in their place, which no reader sees and no other writer feels."""
+        """Overwrite lines with blanks, which readers pass over and other writers do not notice."""
         for begin, length in _runs(lines):
             if begin >= 0:
                 os.pwrite(self._own, b" " * (length - 1) + b"\n", begin)
         self.written -= len(lines)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """The whole lines in the file and where they stand."""
+        """Yield the whole lines in the file, each with its offset."""
         at, rest = 0, b""
         while data := os.pread(self._own, _CHUNK, at + len(rest)):
             block = rest + data
@@ -138,18 +138,18 @@ class AppendTarget:
 
 
 def line_mark(line: bytes) -> bytes:
-    """What a line is known by again."""
+    """Return the digest by which a line is recognised."""
     return blake2b(line, digest_size=MARK).digest()
 
 
 def event_id(line: bytes) -> str | None:
-    """The id of the event in a line; those that we write have it near the front."""
+    """Return the id of the event in a line; ctxctl writes it near the front."""
     found = _ID.search(line, 0, _HEAD)
     return _text(found[1]) if found is not None else None
 
 
 def session_id(line: bytes) -> str | None:
-    """The session of the event in a line."""
+    """Return the session of the event in a line."""
     found = _SESSION.search(line, 0, _HEAD)
     return _text(found[1]) if found is not None else None
 
@@ -163,7 +163,7 @@ def _text(raw: bytes) -> str | None:
 
 
 def _runs(lines: list[WrittenLine]) -> Iterator[tuple[int, int]]:
-    """Lines that stand side by side as one stretch."""
+    """Yield offset and length of each stretch of adjoining lines."""
     begin = end = -1
     for offset, length, _ in sorted(lines):
         if offset < 0:

@@ -147,7 +147,7 @@ class Calls:
             "selection_id": made, "surface_id": surface or core.last_surface(self._current_place()),
             "candidate_item_refs": _listed(candidates) or None, "selected_item_refs": chosen,
             "omitted_item_refs": left, "query": query, "intent": intent, "rationale": rationale,
-            "ranking_signals": {ref: {"relevance": score} for ref, score in scores.items()} if scores else None,
+            "ranking_signals": {ref: {"relevance": one} for ref, one in scores.items()} if scores else None,
             **fields,
         }  # fmt: skip
         event = vocab.SELECTION_STARTED if started else vocab.SELECTION_COMPLETED

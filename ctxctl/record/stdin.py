@@ -1,4 +1,4 @@
-"""`ctxctl record --stdin`: what another program prints, events or a format that is known."""
+"""`ctxctl record --stdin`: records what another program prints, as events or in a known format."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 1 << 18
 _HEAD: Final = 1 << 16
-"""Bytes that detection looks at."""
+"""Bytes by which the format is detected."""
 _PAUSE: Final = 0.5
-"""Seconds without input after which what came decides on the format."""
+"""Seconds without input after which the format is detected from what came."""
 _QUIET: Final = 3.0
-"""Seconds without input after which an answer is taken for whole."""
+"""Seconds without input after which an answer counts as complete."""
 _SHARE: Final = 0.3
 """Share of the time that importing the stream again may take."""
 _LINE: Final = 64 << 20
-"""Longest line that is read."""
+"""Bytes of the longest line that is read."""
 
 
 def stdin(options: Options, *, format_name: str | None = None) -> int:
-    """Record standard input until it ends; 0, or 128 and a signal's number if that came first.
+    """Record standard input until it ends; return 0, or 128 plus the number of a signal that came first.
 
-    Events are written line by line as they come.  Another format is kept in memory and imported again as it
-    grows: that may be as much as the whole stream.
+    Events are written line by line as they come.  A stream in another format is kept in memory, whole, and
+    imported again as it grows.
     """
     fd = _fd()
     with EndSignals() as ending:
@@ -76,10 +76,10 @@ class _Stream:
         self._fd = fd
         self._ending = ending
         self.over = False
-        """Nothing more will come, or is wanted."""
+        """Whether the input has ended, or its end was asked for."""
 
     def read(self, wait: float | None) -> bytes:
-        """What has come, after `wait` seconds at most (None: for as long as it takes); empty: nothing."""
+        """Return what has come, waiting `wait` seconds at most (None: until something comes)."""
         if self._ending.asked:
             self.over = True
         if self.over:
@@ -97,7 +97,7 @@ class _Stream:
 
 
 def _detected(stream: _Stream, format_name: str | None) -> tuple[Format | None, bytes]:
-    """The stream's format, None for events, by its first lines; and what was read of it for that."""
+    """Return the stream's format by its first lines, None for events; and what was read for that."""
     from ctxctl.trace.spool import compression
     from ctxctl.trace.unknown_file import is_native, looks_like
 
@@ -139,7 +139,7 @@ def _format_of(head: bytes) -> Format | None:
 
 
 class _EventLines:
-    """Events, each written as it comes; one that the trace has already is passed over."""
+    """Writes events as they come; one that the trace has already is passed over."""
 
     def __init__(self, target: AppendTarget, options: Options) -> None:
         from ctxctl.record.event_cleaner import EventCleaner, LineBuffer
@@ -155,7 +155,7 @@ class _EventLines:
         )  # fmt: skip
         self._known = {key for _, line in target.lines() if (key := _key(_loaded(line))) is not None}
         self._lost: dict[str, int] = {}
-        """Lost and not yet told of in the trace, by reason."""
+        """Losses that the trace does not count yet, by reason."""
         self._number = self._told = 0
 
     def take(self, stream: _Stream, head: bytes) -> None:
@@ -198,7 +198,7 @@ class _EventLines:
     def _event(self, event: dict[str, Any]) -> None:
         try:
             event = self._cleaner.clean(event)
-        except Exception as error:  # then nothing of it may be written
+        except Exception as error:  # it may hold secrets: nothing of it may be written
             self._lose(f"{type(error).__name__} while looking for secrets")
             return
         event.setdefault("source", self._options.source or "stdin")
@@ -214,7 +214,7 @@ class _EventLines:
             self._known.add(key)
 
     def _write(self, event: dict[str, Any]) -> str | None:
-        """Write an event; why not, if it cannot be."""
+        """Write an event; return why it cannot be written, or None."""
         start = self._writer.written
         self._made.clear()
         if not self._writer.write(event):
@@ -234,7 +234,7 @@ class _EventLines:
         self._lost[why] = self._lost.get(why, 0) + 1
 
     def _tell_losses(self) -> None:
-        """Count in the trace what is not in it."""
+        """Count the losses in the trace."""
         if not self._lost:
             return
         record = {"n": sum(self._lost.values()), "reasons": self._lost}
@@ -249,7 +249,7 @@ class _EventLines:
 
 
 class _ForeignFormat:
-    """A format that an importer knows, imported again as it grows."""
+    """Imports a stream in a known format, again and again as it grows."""
 
     def __init__(self, target: AppendTarget, options: Options, importer: Format) -> None:
         self._target = target
@@ -268,7 +268,7 @@ class _ForeignFormat:
             data = stream.read(None)
             self._copy.add(data)
             head += data
-        # The same stream, sent again after a restart, is known by how it begins.
+        # The same stream, sent again after a restart, is recognised by its beginning.
         identity = b"stdin\0" + head.partition(b"\n")[0][:_HEAD]
         mirror = CaptureMirror(
             self._target, RecordedCaptures(self._target), identity, self._session, self._tell
@@ -319,7 +319,7 @@ class _ForeignFormat:
 
 
 class _ReceivedBytes:
-    """What came so far, in memory: a temporary file would put its secrets on the disk."""
+    """The stream so far, in memory: a temporary file would put its secrets on the disk."""
 
     def __init__(self) -> None:
         self._fd = os.memfd_create("ctxctl") if hasattr(os, "memfd_create") else -1
@@ -335,7 +335,7 @@ class _ReceivedBytes:
             rest = rest[os.write(self._fd, rest) :]
 
     def source(self) -> Any:
-        """All of it, to be read."""
+        """Return a source that reads the stream so far."""
         from ctxctl.trace.source import Source
 
         if self._fd < 0:
@@ -351,7 +351,7 @@ def _loaded(line: bytes) -> Any:
 
 
 def _key(event: Any) -> int | None:
-    """What views know a repeated event by."""
+    """Return the key by which views recognise a repeated event."""
     if not isinstance(event, dict) or not isinstance(event.get("event_id"), str):
         return None
     return hash((str(event.get("session_id")), str(event.get("source")), event["event_id"]))

@@ -1,4 +1,4 @@
-"""`ctxctl record --watch`: keeps what another tool writes, for as long as it writes it."""
+"""`ctxctl record --watch`: keeps importing what another tool writes, for as long as it writes."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from ctxctl.trace.source import Source
 
 _SHARE: Final = 0.3
-"""Share of the time that importing one capture again may take."""
+"""Share of the time that repeated imports of one capture may take."""
 _SETTLED: Final = 1.0
-"""Seconds that a capture which seems to have lost much must stay as it is: it may be half written."""
+"""Seconds that a capture which has lost much must stay unchanged: it may be half written."""
 _EVERY: Final = 2.0
-"""Seconds between two searches for captures, at least; they take a twentieth of the time at most."""
+"""Seconds between two searches for captures at least; searches take at most a twentieth of the time."""
 _LOOK: Final = 0.25
 _QUIET: Final = 3.0
-"""Seconds without a change after which an answer is taken for whole."""
+"""Seconds without a change after which an answer counts as complete."""
 _AWAKE: Final = 600.0
-"""Seconds after its last change that a capture is looked at between two searches as well."""
+"""Seconds after its last change for which a capture is checked between searches as well."""
 
 
 def watch(directory: Path, options: Options, *, format_name: str | None = None) -> int:
-    """Keep importing every capture under a directory, or one file, until a signal; the exit code.
+    """Keep importing every capture under a directory, or one file, until a signal; return the exit code.
 
-    What there is already is imported first, the session written last before the others.  Traces are passed
-    over.  After a restart with the same trace nothing is written twice.
+    Existing captures are imported first, beginning with the session written last.  Traces are passed over.
+    After a restart with the same trace nothing is written twice.
     """
     if not directory.exists():
         raise UnreadableError(
@@ -64,7 +64,7 @@ def watch(directory: Path, options: Options, *, format_name: str | None = None) 
 
 
 class Watching:
-    """The captures under one directory, each with its place in the trace."""
+    """The captures under one directory, and their mirrors in the trace."""
 
     def __init__(
         self, directory: Path, target: AppendTarget, options: Options, format_name: str | None
@@ -82,7 +82,7 @@ class Watching:
         self._complained = ""
 
     def look(self, now: float, stop: Callable[[], bool]) -> None:
-        """Bring the trace to what the captures hold now."""
+        """Bring the trace up to date with the captures."""
         if now >= self._search_at:
             began = time.monotonic()
             self._search(stop)
@@ -114,7 +114,7 @@ class Watching:
         return _Watched(path, mirror, self._format)
 
     def _is_own(self, path: Path) -> bool:
-        """Whether it is the trace that is written, or lies in no other file than that."""
+        """Whether a path is the trace that is being written."""
         try:
             return os.path.samefile(path, self._target.path)
         except OSError:
@@ -142,7 +142,7 @@ class Watching:
             self._options.say(f"ctxctl: {line}")
 
     def finish(self) -> None:
-        """Take the last news of everything, and what is said at an end."""
+        """Import everything once more, with the events that waited for the captures' ends."""
         for found in self._captures.values():
             self._update(found, float("inf"))
             try:
@@ -152,13 +152,13 @@ class Watching:
                 return
 
     def summary(self) -> str:
-        """How many captures there were."""
+        """Return how many captures were imported, in words."""
         count = sum(found.imported for found in self._captures.values())
         return f"{plural(count, 'session')} of other tools"
 
 
 class _Watched:
-    """A capture, and what of it is in the trace."""
+    """A capture and its mirror in the trace."""
 
     def __init__(self, path: Path, mirror: CaptureMirror, format_name: str | None) -> None:
         self.path = path
@@ -171,15 +171,15 @@ class _Watched:
         self._doubted: tuple[Marks, float] | None = None
 
     def is_awake(self, now: float) -> bool:
-        """Whether it is worth a look between two searches."""
+        """Whether it is to be checked between two searches."""
         return now - self._changed < _AWAKE or self._doubted is not None
 
     def again(self) -> None:
-        """Import it again at the next look, changed or not."""
+        """Import it again at the next check, changed or not."""
         self._marks = {}
 
     def update(self, now: float) -> None:
-        """Import it if it has changed and it is time.  Raises CtxctlError, and OSError for the trace."""
+        """Import it if it has changed and is due.  Raises CtxctlError, and OSError for the trace."""
         from ctxctl.session.live_capture import marks_of
 
         marks = marks_of(self.path)
@@ -221,23 +221,23 @@ class _Watched:
                 return result
 
     def finish(self) -> None:
-        """Nothing more will come."""
+        """Write the events that waited for the capture's end."""
         self._mirror.finish()
 
 
 def imported(capture: Capture) -> Iterator[dict[str, Any]]:
-    """The events of a foreign capture."""
+    """Return the events of a foreign capture."""
     from ctxctl.importers import registry
 
     assert capture.format is not None
-    # What is wrong with a capture is told by views of it; here it would come again at each import.
+    # Views of the capture report its problems; here they would come again at each import.
     return registry.capture_events(capture.format, capture.source, lambda problem: None)
 
 
 def at_end(source: Source | Folder) -> Callable[[], bool]:
-    """Tells whether a source was read beyond its end: what is made of it then is made of nothing more.
+    """Return a function that says whether a source was read to its end: its last events may then go on.
 
-    Importers that read lines do that; the others never seem to be at the end.
+    Importers that read lines get there; the others never seem to be at the end.
     """
     over = [False]
     read = getattr(source, "read", None)

@@ -45,8 +45,8 @@ class RecordedManager:
     """Wraps a context manager: the same attributes, results and exceptions.
 
     Each view of `get_messages_for_request` is an assembly; whether it was sent is not recorded, as only the
-    loop knows.  Messages that are missing from a view and were in the one before are recorded as a compaction,
-    unless the history was cleared or set anew in between.
+    loop knows.  Messages that a view lacks and the one before had are recorded as a compaction, unless the
+    history was cleared or set anew in between.
     """
 
     def __init__(self, recorder: Host, manager: Any, thread: str | None) -> None:

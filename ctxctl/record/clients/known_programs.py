@@ -1,8 +1,7 @@
-"""Which program a command runs, however it is started.
+"""The table of known programs, and which of them a command runs.
 
-By its name or path, through npx, uvx, node, `python -m`, `env`, `timeout` or a shell.
-
-The table of programs.
+A program is recognised by its name or path, also through npx, uvx, node, `python -m`, `env`, `timeout` or a
+shell.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from typing import Final, NamedTuple
 
 _ENDINGS: Final = re.compile(r"\.(?:exe|cmd|bat|ps1|js|mjs|cjs|ts|py|sh|bin)\Z", re.IGNORECASE)
 _VERSION: Final = re.compile(r"(?<=.)(?:@|==).*\Z")
-"""Behind the name of a package."""
+"""The version behind a package's name."""
 _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _SHELLS: Final = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish", "ash"))
 _CUT: Final = re.compile(r"[;&|()\n]+|\b(?:then|do|else|exec|time)\b")
 _WRAPPERS: Final[Mapping[str, tuple[int, str]]] = {
-    # How many arguments of its own each takes, and which options have a value in the next word.
+    # The number of a wrapper's own arguments, and its options with a value in the next word.
     "env": (0, "uCS"), "nohup": (0, ""), "nice": (0, "n"), "ionice": (0, "cnp"), "time": (0, "of"),
     "timeout": (1, "ks"), "gtimeout": (1, "ks"), "stdbuf": (0, "ioe"), "setsid": (0, ""),
     "sudo": (0, "ugCDhpRrTtU"), "doas": (0, "uC"), "caffeinate": (0, "tw"), "command": (0, ""),
@@ -30,7 +29,7 @@ _WRAPPERS: Final[Mapping[str, tuple[int, str]]] = {
     "arch": (0, ""), "chrt": (1, ""), "taskset": (1, ""),
 }  # fmt: skip
 _RUNNERS: Final[Mapping[str, tuple[str, ...]]] = {
-    # Programs that run a package by its name, and the words that may come before it.
+    # Programs that run a package by its name, and the words that may stand before that.
     "npx": (), "bunx": (), "pnpx": (), "uvx": (), "npm": ("exec", "x"), "pnpm": ("exec", "dlx"),
     "yarn": ("dlx", "exec"), "bun": ("x", "run"), "uv": ("tool", "run"), "pipx": ("run",), "volta": ("run",),
 }  # fmt: skip
@@ -38,11 +37,11 @@ _VALUED: Final = frozenset(
     ("-p", "--package", "--from", "--with", "--python", "--spec", "--index-url", "--directory", "--project",
      "--env-file", "-w", "--workspace", "--prefix", "--registry", "--node")
 )  # fmt: skip
-"""Options of those with a value in the next word."""
+"""Options of these with a value in the next word."""
 _ENGINES: Final = re.compile(r"(?:node|bun|deno|tsx|python[0-9.]*|pypy[0-9.]*|ruby)\Z")
 _ENGINE_VALUED: Final = frozenset(("-r", "--require", "--import", "--loader", "-W", "-X", "--env-file", "-C"))
 _SEEN: Final = 4096
-"""Bytes of a script that are looked at."""
+"""Bytes of a script that are read."""
 _DEPTH: Final = 8
 
 
@@ -51,17 +50,17 @@ class RecognisedProgram(NamedTuple):
 
     client: Client
     at: int | None
-    """Where its arguments begin in the command; None: a shell starts it."""
+    """The index in the command where its arguments begin; None: a shell starts it."""
     arguments: tuple[str, ...]
-    """Its arguments, as far as they can be told."""
+    """Its arguments, as far as they are known."""
 
 
 def recognised(command: Sequence[str], home: Path | None = None) -> list[RecognisedProgram]:
-    """The programs that a command runs, in order: more than one only behind a shell; none: it is not known.
+    """Return the known programs that a command runs, in order; more than one only behind a shell.
 
     Args:
         command: The program and its arguments.
-        home: The user's; the process's own by default.
+        home: The user's home; the process's own by default.
     """
     return list(_walk(command, home or Path.home()))
 
@@ -94,7 +93,7 @@ def _walk(command: Sequence[str], home: Path) -> Iterator[RecognisedProgram]:
 
 
 def program_name(word: str) -> str:
-    """A program's name: without its folder and its ending."""
+    """Return a program's name without its folder and ending, in lower case."""
     return _ENDINGS.sub("", os.path.basename(word.replace("\\", "/").rstrip("/"))).lower()
 
 
@@ -116,7 +115,7 @@ def _behind_wrapper(command: Sequence[str], at: int, own: int, valued: str) -> i
 
 
 def _in_shell(arguments: Sequence[str], home: Path) -> Iterator[RecognisedProgram]:
-    """What `-c` runs, as far as words tell."""
+    """Yield what a shell's `-c` runs, as far as its words show."""
     at = next((n for n, word in enumerate(arguments) if re.fullmatch(r"-[a-z]*c", word)), None)
     if at is None or at + 1 >= len(arguments):
         return
@@ -158,7 +157,7 @@ def _in_runner(
 
 
 def _in_engine(command: Sequence[str], at: int, home: Path) -> Iterator[RecognisedProgram]:
-    """A script of Node's or Python's, or a module."""
+    """Yield the program in a script of Node or Python, or in a module."""
     while at < len(command) and command[at].startswith("-"):
         if command[at] == "-m" and at + 1 < len(command):
             module = command[at + 1].partition(".")[0].replace("_", "-")
@@ -182,7 +181,7 @@ def _plain(client: Client) -> set[str]:
 
 
 def _by_name(word: str, home: Path) -> Client | None:
-    """By what a program is called, or by the file that its name stands for."""
+    """Return the program of this name, or of the file that the name stands for."""
     name = program_name(word)
     client = next((one for one in CLIENTS if name in one.commands), None)
     if client is not None and client.sure:
@@ -198,7 +197,7 @@ def _by_name(word: str, home: Path) -> Client | None:
 
 
 def _by_place(path: Path) -> Client | None:
-    """By the package that a file belongs to, links followed."""
+    """Return the program whose package a file belongs to, links followed."""
     try:
         real = path.resolve().as_posix()
     except (OSError, RuntimeError):
@@ -212,7 +211,7 @@ def _by_place(path: Path) -> Client | None:
 
 
 def _named(path: Path) -> str:
-    """The name in the nearest package.json, for a program that runs from its sources."""
+    """Return the name in the nearest package.json, for a program that runs from its sources."""
     import orjson
 
     for folder in list(path.parents)[:4]:
@@ -235,16 +234,16 @@ def _beginning(path: Path) -> str:
 
 
 class Client(NamedTuple):
-    """A program that is known.
+    """A known program.
 
     Attributes:
         name: As its makers write it.
-        commands: What it is called by, without an ending.
-        packages: Of npm, PyPI and the like; the modules of Python for `python -m`.
-        way: How it is led to the relay, in words.
-        advice: What to do where nothing came by.
-        sure: False: other programs have such a name, too, so a file of that name has to show whose it is.
-        home: Directory under the user's home that it makes: shows that a program of its name is meant.
+        commands: Names of its command, without an ending.
+        packages: Names of its packages in npm, PyPI and the like; of its module for `python -m`.
+        way: How it is redirected to the relay, in words.
+        advice: What to do where no request came.
+        sure: False: other programs have this name too, so the file has to show whose it is.
+        home: A directory that it makes under the user's home, which shows that it is the one meant.
     """
 
     name: str
@@ -342,4 +341,4 @@ CLIENTS: Final = (
         "its own server asks the models, so no request can be recorded here",
     ),
 )  # fmt: skip
-"""Every program that is known; `ways` has what is done for it."""
+"""Every known program; `redirects` has what is done for it."""

@@ -1,8 +1,4 @@
-"""How each program is led to the relay: what it reads, in which order, and what it is given instead.
-
-Codex: it reads its address from its settings alone, which `-c` goes before.
-
-opencode: the providers' variables, spelled as its SDKs have them; its settings go before.
+"""How each known program is redirected to the relay: what it reads, in which order, and what it gets instead.
 """
 
 from __future__ import annotations
@@ -40,13 +36,14 @@ _NAMES: Final = ("config.json", "opencode.json", "opencode.jsonc")
 _VARIABLE: Final = re.compile(r"\{env:([^}]+)\}")
 _GOOGLE: Final = ("GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 _KNOWN: Final = {"opencode": "https://opencode.ai/zen/v1", "openrouter": "https://openrouter.ai/api/v1"}
-"""Providers that are offered without being named in the settings, and read no variable."""
+"""Providers of opencode's that are offered without a setting, and read no variable."""
 
 
 def opencode(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Lead what its settings name, and what it has a key for.
+    """opencode reads variables as its SDKs spell them, and addresses in settings, which go before.
 
-    A provider that is named in settings is offered: so none is named here that would not be offered anyway.
+    Redirected are the providers that its settings name, and those it has a key for.  It offers every provider
+    that a setting names: so none is named here that would not be offered anyway.
     """
     setup.versioned("anthropic")
     setup.versioned("openai")
@@ -73,7 +70,7 @@ def opencode(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 
 
 def _configured(setup: Setup) -> Iterator[tuple[str, str]]:
-    """Providers with an address, the weakest settings first."""
+    """Yield the providers with an address, from the weakest settings on."""
     for settings in _settings(setup):
         providers = settings.get("provider")
         for name, provider in providers.items() if isinstance(providers, dict) else ():
@@ -101,18 +98,19 @@ def _settings(setup: Setup) -> Iterator[dict[str, Any]]:
     yield json_of(setup.environment.get(_CONTENT, "{}"))
 
 
+Json = dict[str, Any]
 _LOGIN: Final = "https://chatgpt.com/backend-api/codex"
-"""Where it goes with a login of ChatGPT's instead of a key."""
+"""Where Codex goes with a ChatGPT login instead of a key."""
 _OPENAI: Final = "openai"
 _PROFILE: Final = ("-p", "--profile")
 _CONFIG: Final = ("-c", "--config")
 
 
 def codex(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Lead the provider that it is set to: `openai_base_url`, or the `base_url` of one of the user's own.
+    """Codex reads its address from settings alone; `-c` goes before them, and sets the provider's `base_url`.
 
-    `OPENAI_BASE_URL`, which Codex 0.169 does not read, is taken for the user's word on where OpenAI's calls
-    go, as it is for every program; not with a login of ChatGPT's, which no other server takes.
+    `OPENAI_BASE_URL`, which Codex 0.169 does not read, says where the user sends OpenAI's calls, as for every
+    program; but not with a ChatGPT login, which no other server takes.
     """
     home = setup.path("CODEX_HOME", ".codex")
     settings = toml_of(home / "config.toml")
@@ -137,7 +135,7 @@ def codex(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         tables = (_table(one, "model_providers") for one in (chosen, settings))
         url = next((found for table in tables if (found := _table(table, provider).get("base_url"))), None)
     if isinstance(url, str) and url.startswith("$"):
-        return None  # a shell puts a variable there, which may be one of those that are led
+        return None  # a shell puts a variable there, which may be redirected itself
     route = setup.lead(f"Codex's {key}", url) if isinstance(url, str) else None
     if route is None:
         return None
@@ -145,7 +143,7 @@ def codex(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     def ready(start: Start) -> None:
         quoted = orjson.dumps(start.address(route)).decode()
         if key in given:
-            # Of two the last one counts, and that is the user's.
+            # Of two settings the last one counts, which is the user's.
             for word, following in pairwise(arguments):
                 if word in _CONFIG and following.partition("=")[0].strip() == key:
                     start.replace(following, f"{key}={quoted}")
@@ -163,7 +161,7 @@ def _usual(setup: Setup, login: dict[str, Any]) -> str:
 
 
 def _given(arguments: Sequence[str]) -> dict[str, Any]:
-    """Settings among the arguments: `-c KEY=VALUE`, the value in TOML or a bare text."""
+    """Return the settings among the arguments: `-c KEY=VALUE`, the value in TOML or as bare text."""
     found: dict[str, Any] = {}
     for word, following in pairwise(arguments):
         if word in _CONFIG and "=" in following:
@@ -185,13 +183,15 @@ def _table(value: Any, key: Any) -> dict[str, Any]:
 
 
 def overlaid(start: Start, name: str, real: Path, files: Mapping[str, bytes]) -> Path:
-    """Make the directory; what the program adds to it, or writes anew, goes to its own one when it has ended.
+    """Make a directory of links to the program's own one, in which some files are replaced.
+
+    What the program adds or writes anew goes to its own directory when it has ended.
 
     Args:
-        start: Of the program.
-        name: Of the directory, below the folder of this run.
-        real: The program's own, which need not be there.
-        files: What is changed, by name: the program's changes of these are not kept.
+        start: The start of the program.
+        name: The directory's name, below the folder of this run.
+        real: The program's own directory, which may be missing.
+        files: The replaced files, by name: the program's changes to these are not kept.
     """
     folder = start.file(f"{name}/.ctxctl", b"").parent
     (folder / ".ctxctl").unlink()
@@ -216,11 +216,8 @@ def _bring_home(folder: Path, real: Path, ours: frozenset[str]) -> None:
             write_over(own, one.read_bytes())
 
 
-Json = dict[str, Any]
-
-
 def claude(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Claude Code: an `env` of its settings goes before the environment, `--settings` before that."""
+    """Claude Code reads `env` of its settings before the environment, and `--settings` before both."""
     name = "ANTHROPIC_BASE_URL"
     own = setup.path("CLAUDE_CONFIG_DIR", ".claude")
     files = [
@@ -258,7 +255,7 @@ _PI_OTHER: Final = frozenset(("install", "remove", "uninstall", "update", "list"
 
 
 def pi(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """pi reads no variable: an extension tells it the addresses of providers, as its users' own do."""
+    """pi reads no variable: an extension gives it the addresses of providers, as users' own extensions do."""
     if arguments and arguments[0] in _PI_OTHER:
         return None
     routes: dict[str, Route] = {}
@@ -297,8 +294,8 @@ export default function (pi) {
 def gemini(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     """Gemini CLI takes `GOOGLE_GEMINI_BASE_URL` for a gateway where no setting says how to sign in.
 
-    So the way that it would have chosen by itself is put into its settings, in a directory of links to its
-    own (seen in 0.61).  Where no way can be told, the variable stays unset.
+    So the way to sign in that it would choose is put into its settings, in a directory of links to its own
+    (seen in 0.61).  Where that is unknown, the variable stays unset.
     """
     setup.export("CODE_ASSIST_ENDPOINT", "https://cloudcode-pa.googleapis.com")
     own = setup.path("GEMINI_CLI_HOME", ".") / ".gemini"
@@ -331,7 +328,7 @@ def gemini(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 
 
 def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Qwen Code without an address goes to Alibaba's; with one in its settings, to that."""
+    """Qwen Code goes to the address in its settings, else to Alibaba's."""
     setup.withhold("OPENAI_BASE_URL")
     setup.withhold("OPENAI_API_BASE")
     system = setup.environment.get("QWEN_CODE_SYSTEM_SETTINGS_PATH", "/etc/qwen-code/settings.json")
@@ -357,7 +354,7 @@ def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         return None
 
     def ready(start: Start) -> None:
-        # Of all settings these alone are stronger than a project's; lists in them are not merged.
+        # Only the system's settings are stronger than a project's; lists in them are not merged.
         made = merged_with(json_of(system), {k: merged[k] for k in ("modelProviders",) if k in merged})
         for spot, route in routes:
             put_at(made, spot, start.address(route))
@@ -376,7 +373,7 @@ _CLINE_HUB: Final = frozenset(("--zen", "-z", "hub", "dashboard", "kanban", "con
 def cline(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     """Cline keeps addresses in one file, whose place a variable names: it gets a copy with the relay's.
 
-    Cline writes to it, too (tokens that are renewed): what it changed goes to its own file at the end.
+    Cline also writes to the file (renewed tokens): its changes go to its own file at the end.
     """
     if any(word in _CLINE_HUB for word in arguments):
         setup.notes.append("Cline's hub asks by itself: it is not led to the recorder")
@@ -414,7 +411,7 @@ def _cline_ready(path: Path, before: Json, routes: Mapping[str, Route], start: S
         made["providers"][name]["settings"]["baseUrl"] = start.address(route)
     copy = start.file("cline-providers.json", orjson.dumps(made))
     start.environment["CLINE_PROVIDER_SETTINGS_PATH"] = str(copy)
-    # A hub that runs already has the addresses as they were, and one that began here would keep the relay's.
+    # A running hub has the addresses as they were, and one that starts here would keep the relay's.
     start.environment.setdefault("CLINE_SESSION_BACKEND_MODE", "local")
 
     def put_back() -> None:
@@ -444,9 +441,9 @@ _BASE: Final = re.compile(r"^([ \t]*(?:-[ \t]+)?apiBase:[ \t]*)[\"']?([^\s\"'#]+
 
 
 def continue_cli(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Continue reads addresses from config.yaml alone: it gets a copy with those of the relay.
+    """Continue reads addresses from config.yaml alone: it gets a copy with the relay's.
 
-    Only the lines `apiBase:` and `provider:` of the file are touched: all else stays as it is written.
+    Only the lines `apiBase:` and `provider:` of the file are touched.
     """
     given = next((arguments[n + 1] for n, word in enumerate(arguments[:-1]) if word == "--config"), None)
     usual = setup.path("CONTINUE_GLOBAL_DIR", ".continue") / "config.yaml"
@@ -487,7 +484,7 @@ def continue_cli(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 
 
 def copilot(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Copilot CLI with a provider of the user's own; a variable set by us would make it leave GitHub's."""
+    """Copilot CLI is redirected only with the user's own provider: the variable makes it leave GitHub."""
     if setup.environment.get("COPILOT_PROVIDER_BASE_URL", "").strip():
         setup.export("COPILOT_PROVIDER_BASE_URL", "")
     elif "COPILOT_PROVIDER_BASE_URL" not in setup.given:
@@ -496,7 +493,7 @@ def copilot(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 
 
 def amp(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Amp's models are asked by its own server."""
+    """Amp is not redirected: its own server asks the models."""
     setup.notes.append("Amp's own server asks the models: no request can be recorded here")
     return None
 
@@ -505,7 +502,7 @@ _HOST: Final = r"(?m)^{}:[ \t]*[\"']?(https?://[^\s\"'#]+)"
 
 
 def goose(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Goose reads hosts without a path; as a variable goes before its settings, these are asked first."""
+    """Goose reads hosts without a path; variables go before its settings, so these are read for them."""
     text = text_of(setup.path("XDG_CONFIG_HOME", ".config") / "goose" / "config.yaml")
     for variable, family in (("ANTHROPIC_HOST", "anthropic"), ("OPENAI_HOST", "openai")):
         own = re.search(_HOST.format(variable), text)
@@ -514,7 +511,7 @@ def goose(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 
 
 def crush(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Crush has names of its own for the variables."""
+    """Crush reads variables with names of its own."""
     for variable, family in _CRUSH:
         setup.export(variable, setup.address(family))
     return None
@@ -541,14 +538,14 @@ REDIRECTS: Final[Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]] =
     "Crush": crush,
     "Amp": amp,
 }
-"""For the others the providers' variables are enough, or nothing can be done."""
+"""By program; for the others the providers' variables are enough, or nothing can be done."""
 
 
 def set_up(
     command: Sequence[str], environment: Mapping[str, str], given: Iterable[str] = (), *,
     home: Path | None = None, folder: Path | None = None,
 ) -> Setup:  # fmt: skip
-    """What a command needs, each program led in its own way; arguments and errors as of `Setup`."""
+    """Return a command's setup, each program redirected in its own way; arguments and errors as `Setup`."""
     setup = Setup(command, environment, given, home=home, folder=folder)
     setup.prepare(REDIRECTS)
     return setup

@@ -1,9 +1,9 @@
-"""Passes bytes on between a program and a server, and looks at copies of them afterwards.
+"""Passes bytes on between a program and a server, and finds the messages in copies of them.
 
-A connection of the program has one connection to the server, begun with its first request and ended with
-it, so that keeping alive, closing, resetting and waiting mean the same on both.  What is changed on the way
-is one line of each request's head, `Host`, and in its first line the path, where the provider spells it
-otherwise.
+Each connection of the program has one connection to the server, begun with its first request and ended with
+it, so that keeping alive, closing, resetting and waiting mean the same on both.  Only two things are changed
+on the way: the line `Host` of each request's head, and the path in its first line where the provider spells
+it otherwise.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 
 _AHEAD: Final = 1 << 20
-"""Bytes that are taken from the program while there is no connection to the server."""
+"""Bytes that are read from the program before there is a connection to the server."""
 _LINGERING: Final = 2.0
-"""Seconds in which the program may read an answer of ours while it is still sending."""
+"""Seconds for the program to read the proxy's own answer while it is still sending."""
 
 
 class Listener(Protocol):
-    """What a connection needs of the port that it came to."""
+    """What a connection needs of the listening port that it came to."""
 
     upstream: Upstream
     network_proxy: NetworkProxy | None
@@ -55,11 +55,11 @@ class Listener(Protocol):
 
     @property
     def copies(self) -> Copies:
-        """Where copies go."""
+        """The copies that are sent to the writer process."""
         ...
 
     def url(self, request: Request) -> str:
-        """Where a request goes, for the recorder."""
+        """Return the address that a request goes to, for the recorder."""
         ...
 
     async def connect(self, protocol: Callable[[], asyncio.Protocol]) -> None:
@@ -71,15 +71,15 @@ class Listener(Protocol):
         ...
 
     def spawn(self, task: Coroutine[Any, Any, None]) -> None:
-        """Run something beside."""
+        """Run a task in the proxy's loop."""
         ...
 
     def connect_failed(self, error: BaseException) -> None:
-        """Note that no connection to the server could be made."""
+        """Note that no connection to the server could be made, and why."""
         ...
 
     def failure_text(self, error: BaseException) -> str:
-        """Why there is no connection to the server, as one line."""
+        """Return why there is no connection to the server, as one line."""
         ...
 
     def count_refusal(self, status: int) -> None:
@@ -138,9 +138,9 @@ class Connection(_End):
         self.waiting: deque[Exchange] = deque()
         """Requests whose answers are not whole, in order."""
         self.answered = False
-        """Whether any byte went to the program since its last request was whole."""
+        """Whether any byte has gone to the program since it began the present requests."""
         self.tunnel = False
-        """Both sides go on with another protocol, or with something that is not understood."""
+        """Whether both sides have gone on with another protocol."""
         self.socket: Copy | None = None
         """Takes copies of both sides, where the other protocol is a WebSocket with requests to a model."""
         self._exchange: Exchange | None = None
@@ -149,19 +149,19 @@ class Connection(_End):
         self._connecting: asyncio.Task[None] | None = None
         self._pending: list[bytes] = []
         self._ended = False
-        """The program sends nothing more."""
+        """Whether the program has ended its side."""
         self._over = False
-        """Nothing is passed on any more."""
+        """Whether nothing is passed on any more."""
 
     # -- what the program does ----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is there."""
+        """Take the new connection."""
         self.transport = cast("asyncio.Transport", transport)
         self.listener.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came."""
+        """Pass bytes on, and find the messages in them."""
         if self._over:
             return
         if self.tunnel:
@@ -186,7 +186,7 @@ class Connection(_End):
         return self._server.end()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone; `exc`: not in good order."""
+        """End the other side as well; with `exc`, by a reset."""
         self.transport = None
         self.listener.connections.discard(self)
         self._conclude("client_gone")
@@ -197,19 +197,19 @@ class Connection(_End):
             self._server.leave(abrupt=exc is not None)
 
     def pause_writing(self) -> None:
-        """More has been written than is taken."""
+        """Stop reading at the other end: this one does not take it as fast."""
         if self._server is not None:
             self._server.stop_reading()
 
     def resume_writing(self) -> None:
-        """It has been taken."""
+        """Read on at the other end."""
         if self._server is not None:
             self._server.read_on()
 
     # -- requests -----------------------------------------------------------------------------------------
 
     def _take(self, data: bytes) -> None:
-        """Cut requests; each piece goes on as soon as it is known to be one."""
+        """Cut the program's bytes into requests; each piece is passed on as soon as it is checked."""
         at = 0
         while at < len(data) and not self._over:
             if self._exchange is None:
@@ -230,7 +230,7 @@ class Connection(_End):
                 exchange.copy.request_sent()
 
     def _begin(self, data: bytes) -> bytes | None:
-        """Take a head; returns what came behind it, None if there is none yet."""
+        """Take a request's head; return what came behind it, or None if it is not whole yet."""
         # Empty lines before a request mean nothing (RFC 9112, 2.2).
         cut = self._cut_head(data, blank_lines=True)
         if cut is None:
@@ -262,7 +262,7 @@ class Connection(_End):
             return
         self._pending.append(data)
         if self.transport is not None and sum(map(len, self._pending)) > _AHEAD:
-            # Not before: who does not read does not learn that the program has given up.
+            # Not before: a proxy that does not read does not notice that the program has given up.
             self.transport.pause_reading()
         if self._connecting is None:
             self._connecting = asyncio.ensure_future(self._connect())
@@ -278,7 +278,7 @@ class Connection(_End):
             )
 
     def server_connected(self, server: Server) -> None:
-        """There is a connection to the server."""
+        """Send the server what waits for it, as it is connected now."""
         self._connecting = None
         if self.transport is None or self._over:
             server.leave(abrupt=True)
@@ -291,14 +291,14 @@ class Connection(_End):
             self.transport.close()
 
     def server_is_proxy(self) -> None:
-        """The connection that was made leads back here."""
+        """Refuse the request: the connection to the server leads back to this proxy."""
         self._connecting = None
         self._refuse(508, f"{self.listener.upstream.origin} leads back to this proxy")
 
     # -- the end ------------------------------------------------------------------------------------------
 
     def finish(self, *, abrupt: bool) -> None:
-        """The server has ended the connection: so does this side, in the same way."""
+        """End this side in the way in which the server has ended its own."""
         self._over = True
         if self.transport is None:
             return
@@ -308,8 +308,8 @@ class Connection(_End):
             self.listener.spawn(reset_when_flushed(self.transport))
 
     def _refuse(self, status: int, why: str) -> None:
-        """Answer in the server's place, if no answer has begun; then end both sides."""
-        # Behind, or in the middle of, another answer there is no place for this one.
+        """Answer in the server's place if no answer has begun, and end both sides."""
+        # There is no place for it behind another answer, or within one.
         others = self.waiting if self._server is not None else ()
         late = self.answered or any(exchange is not self._exchange for exchange in others)
         self._conclude("malformed" if status == 400 else "upstream_reset")
@@ -337,7 +337,7 @@ class Connection(_End):
         self.waiting.clear()
 
     def conclude(self, *, abrupt: bool) -> None:
-        """Say how what was not whole ended, as the server's side has ended."""
+        """End the exchanges that are not whole, by how the server's side has ended."""
         if self.waiting and not abrupt:
             first = self.waiting[0]
             if first.answering is not None and first.answering.until_close:
@@ -346,9 +346,9 @@ class Connection(_End):
 
 
 _LINGER: Final = struct.pack("ii", 1, 0)
-"""Closing sends a reset, and does not wait."""
+"""The value of SO_LINGER with which closing sends a reset and does not wait."""
 _FLUSH: Final = 5.0
-"""Seconds that what came before a reset has to be delivered."""
+"""Seconds to deliver what was sent before a reset."""
 
 
 def reset(transport: asyncio.Transport) -> None:
@@ -361,7 +361,7 @@ def reset(transport: asyncio.Transport) -> None:
 
 
 async def reset_when_flushed(transport: asyncio.Transport) -> None:
-    """A reset throws away what was not delivered: wait for that, and not forever."""
+    """Reset a connection once what was sent is delivered, as a reset would drop it; wait `_FLUSH` at most."""
     loop = asyncio.get_running_loop()
     until = loop.time() + _FLUSH
     opened: Any = transport.get_extra_info("socket")
@@ -375,7 +375,7 @@ async def reset_when_flushed(transport: asyncio.Transport) -> None:
 
 
 def _undelivered(opened: Any) -> int:
-    """Bytes that the other side's system has not got; 0 where that cannot be told."""
+    """Return the bytes that the other side has not acknowledged; 0 where that is unknown."""
     import fcntl
     import termios
 
@@ -387,7 +387,7 @@ def _undelivered(opened: Any) -> int:
 
 
 class Exchange:
-    """A request on its way, until its answer is whole."""
+    """A request that is being relayed, until its answer is whole."""
 
     __slots__ = ("answering", "copy", "request", "sent")
 
@@ -406,10 +406,10 @@ class Server(_End):
         super().__init__()
         self._connection = connection
         self.blind = False
-        """What comes is passed on and no longer looked at."""
+        """Whether bytes are passed on without looking for answers in them."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is there."""
+        """Take the new connection."""
         self.transport = cast("asyncio.Transport", transport)
         if self._connection.listener.is_own(transport.get_extra_info("peername")):
             self._connection.server_is_proxy()
@@ -418,7 +418,7 @@ class Server(_End):
         self._connection.server_connected(self)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came."""
+        """Pass bytes on, and find the messages in them."""
         connection = self._connection
         if connection.transport is not None and not connection.transport.is_closing():
             connection.transport.write(data)
@@ -432,22 +432,22 @@ class Server(_End):
         except MalformedError:
             self._give_up("malformed")
         except Exception:
-            # Whatever goes wrong here is ours; the bytes are where they belong.
+            # The fault is in this code, and the bytes were passed on already.
             connection.listener.faults += 1
             self._give_up("malformed")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone; `exc`: not in good order."""
+        """End the other side as well; with `exc`, by a reset."""
         self.transport = None
         self._connection.conclude(abrupt=exc is not None)
         self._connection.finish(abrupt=exc is not None)
 
     def pause_writing(self) -> None:
-        """More has been written than is taken."""
+        """Stop reading at the other end: this one does not take it as fast."""
         self._connection.stop_reading()
 
     def resume_writing(self) -> None:
-        """It has been taken."""
+        """Read on at the other end."""
         self._connection.read_on()
 
     def send(self, data: bytes) -> None:
@@ -456,9 +456,9 @@ class Server(_End):
             self.transport.write(data)
 
     def end(self) -> bool:
-        """The program sends nothing more; False: nor does it wait for anything.
+        """End the direction to the server, as the program sends nothing more; False: it cannot be ended alone.
 
-        TLS knows no such thing as one direction alone: a client that closes is gone.
+        TLS cannot end one direction alone: a client that closes is gone.
         """
         if self.transport is not None and self.transport.can_write_eof():
             self.transport.write_eof()
@@ -466,7 +466,7 @@ class Server(_End):
         return False
 
     def leave(self, *, abrupt: bool) -> None:
-        """The program is gone."""
+        """Close the connection to the server, as the program is gone."""
         if self.transport is None:
             return
         if abrupt:
@@ -482,7 +482,7 @@ class Server(_End):
             exchange.copy.end(how)
 
     def _look(self, data: bytes) -> None:
-        """Find the answers in what came."""
+        """Find the answers in the bytes that came."""
         waiting, at = self._connection.waiting, 0
         while at < len(data):
             if not waiting:
@@ -505,7 +505,7 @@ class Server(_End):
                 exchange.copy.end("complete")
 
     def _begin(self, data: bytes, exchange: Exchange) -> bytes | None:
-        """Take the head of an answer; returns what came behind it, None if there is none yet."""
+        """Take an answer's head; return what came behind it, or None if it is not whole yet."""
         cut = self._cut_head(data)
         if cut is None:
             return None
@@ -521,7 +521,7 @@ class Server(_End):
         return rest
 
     def _switch(self, exchange: Exchange, answer: Answer, rest: bytes) -> None:
-        """Both sides go on with another protocol; `rest` came behind the head."""
+        """Let both sides go on with another protocol; `rest` came behind the head."""
         connection = self._connection
         connection.tunnel = self.blind = True
         if not exchange.request.asks_over_socket:

@@ -1,10 +1,8 @@
-"""Where HTTP/1 messages begin and end, in bytes that are relayed as they are.
+"""Finds where HTTP/1 messages begin and end in relayed bytes; checks requests and changes their path and host.
 
-Nothing here makes a message: a library that parses gives what a message means, and not the stretch of bytes
-that it is.  Requests are read strictly (RFC 9112), since what another server might cut in another place must
-not be passed on; answers are only looked at.
-
-What is not passed on as it is: who may ask, the line of a request that is changed, answers of our own.
+A parsing library gives what a message means, but not the stretch of bytes that it is.  Requests are read
+strictly (RFC 9112), since one that another server might cut in another place must not be passed on; answers are
+read leniently, as they are passed on in any case.
 """
 
 from __future__ import annotations
@@ -21,9 +19,9 @@ if TYPE_CHECKING:
 
 
 MAX_HEAD: Final = 1 << 20
-"""Bytes of a head; servers take some ten thousand."""
+"""Bytes of a head at most; servers take some ten thousand."""
 _MAX_LINE: Final = 16 << 10
-"""Bytes of a chunk's first line, or of a line of a trailer."""
+"""Bytes of a chunk's first line, or of a line of a trailer, at most."""
 _END: Final = re.compile(rb"\r?\n\r?\n")
 _TOKEN: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VALUE: Final = re.compile(rb"[^\x00\r\n]*")
@@ -36,15 +34,15 @@ Fields = list[tuple[bytes, bytes]]
 
 
 class MalformedError(ValueError):
-    """It is no message, or one that could be understood in two ways."""
+    """It is no message, or one that can be understood in two ways."""
 
 
 class Body:
     """Finds the end of one body.
 
     Args:
-        length: Its bytes; None: it is chunked, or lasts until the connection ends.
-        chunked: It is chunked.
+        length: The body's bytes; None: it is chunked, or lasts until the connection ends.
+        chunked: Whether it is chunked.
     """
 
     __slots__ = ("_left", "_line", "_stage", "chunked", "until_close")
@@ -62,7 +60,7 @@ class Body:
         return self._stage == "done" if self.chunked else not self.until_close and self._left == 0
 
     def feed(self, data: bytes, at: int, pieces: list[bytes]) -> int:
-        """Go through data from `at` on; returns where the body's part of it ends, what it holds in `pieces`.
+        """Read data from `at` on, adding its content to `pieces`; return where the body's part of it ends.
 
         Raises MalformedError.
         """
@@ -96,7 +94,7 @@ class Body:
         return at
 
     def _take(self, line: bytes) -> None:
-        """A whole line between two chunks' data."""
+        """Read a whole line between the data of two chunks."""
         if not line.endswith(b"\r\n"):
             raise MalformedError("a line of a chunked body that ends without CR")
         line = line[:-2]
@@ -147,31 +145,31 @@ class Answer(NamedTuple):
 
     @property
     def interim(self) -> bool:
-        """Whether another one follows (100, 103)."""
+        """Whether another answer follows (100, 103)."""
         return 100 <= self.status < 200 and self.status != 101
 
 
 def head_end(data: bytes | bytearray, start: int = 0) -> int:
-    """Where the head ends, its blank line included; -1 if it has not come whole."""
+    """Return where the head ends, behind its blank line; -1 if it is not whole."""
     # The blank line may have begun in what was searched before.
     found = _END.search(data, max(0, start - 3))
     return -1 if found is None else found.end()
 
 
 def field_values(fields: Fields, name: bytes) -> list[bytes]:
-    """The values of a field, by its name in lower case."""
+    """Return the values of a field, by its name in lower case."""
     return [value for key, value in fields if key.lower() == name]
 
 
 def field_tokens(fields: Fields, name: bytes) -> list[bytes]:
-    """The members of a field that is a list, in lower case."""
+    """Return the members of a field that is a list, in lower case."""
     return [part.strip().lower() for value in field_values(fields, name) for part in value.split(b",")]
 
 
 def parse_request(head: bytes) -> Request:
-    """The request whose head this is.
+    """Read the head of a request.
 
-    Raises MalformedError: also for all that servers are known to cut differently.
+    Raises MalformedError, also for what servers are known to cut differently.
     """
     if head.count(b"\n") != head.count(b"\r\n") or head.count(b"\r") != head.count(b"\r\n"):
         raise MalformedError("a line that ends with CR or LF alone")
@@ -211,7 +209,7 @@ def _request_body(fields: Fields, version: bytes) -> Body:
 
 
 def parse_answer(head: bytes, method: bytes) -> Answer:
-    """The answer whose head this is, to a request with this method.  Raises MalformedError."""
+    """Read the head of an answer to a request with this method.  Raises MalformedError."""
     lines = re.split(rb"\r?\n", head)
     found = _STATUS.fullmatch(lines[0])
     if found is None:
@@ -221,7 +219,7 @@ def parse_answer(head: bytes, method: bytes) -> Answer:
     for line in lines[1:]:
         name, colon, value = line.partition(b":")
         if line[:1] in (b" ", b"\t") and fields:
-            # Folded, as old servers do; nobody asks for the value.
+            # A folded line, as old servers send.
             fields[-1] = fields[-1][0], fields[-1][1] + b" " + line.strip()
         elif colon and _TOKEN.fullmatch(name.rstrip(b" \t")):
             fields.append((name.rstrip(b" \t"), value.strip(b" \t")))
@@ -246,7 +244,7 @@ _HOST: Final = re.compile(rb"(\r\n[Hh][Oo][Ss][Tt]:[ \t]*)[^\r]*")
 
 
 class MisdirectedError(Exception):
-    """A request that is not passed on; answered with `status`."""
+    """A request is not passed on, and is answered with `status`."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -254,8 +252,10 @@ class MisdirectedError(Exception):
 
 
 def check_request(request: Request, hosts: frozenset[str]) -> None:
-    """Raise MisdirectedError for what a program would not send to its API: a web page does, or a program that
-    takes this for a proxy of the network."""
+    """Raise MisdirectedError for a request that no program sends to its API.
+
+    A web page sends such, or a program that takes this for a proxy of the network.
+    """
     if request.method.upper() == b"CONNECT":
         raise MisdirectedError(405, "this is no proxy for other servers (CONNECT)")
     if not request.target.startswith(b"/") and request.target != b"*":
@@ -267,7 +267,7 @@ def check_request(request: Request, hosts: frozenset[str]) -> None:
 
 
 def with_provider_path(head: bytes, request: Request, bases: Bases) -> tuple[bytes, Request]:
-    """The head and the request with the path as the provider has it (`provider_path`)."""
+    """Return the head and the request with the provider's spelling of the path (`provider_path`)."""
     target = provider_path(request.target, bases)
     if target == request.target:
         return head, request
@@ -279,15 +279,14 @@ def with_provider_path(head: bytes, request: Request, bases: Bases) -> tuple[byt
 def addressed_to(
     head: bytes, request: Request, upstream: Upstream, network_proxy: NetworkProxy | None
 ) -> bytes:
-    """The head with the server's name in `Host`; all else is left as it is.
+    """Return the head with the server's name in `Host`, and otherwise as it is.
 
-    `network_proxy`: the network's own proxy, which is asked for the whole address.
+    `network_proxy`: the network's own proxy, which needs the whole address.
     """
     name = upstream.authority.encode("idna" if not upstream.host.isascii() else "ascii")
     head = _HOST.sub(lambda found: found[1] + name, head, count=1)
     if network_proxy is None or upstream.scheme != "http" or not request.target.startswith(b"/"):
         return head
-    # A proxy of the network is asked with the whole address.
     line, crlf, rest = head.partition(b"\r\n")
     line = b"%b http://%b%b %b" % (request.method, name, request.target, request.version)
     credentials = (
@@ -299,7 +298,7 @@ def addressed_to(
 
 
 def error_answer(status: int, why: str) -> bytes:
-    """An answer in the server's place, as the APIs tell errors; the connection ends with it."""
+    """Return an answer in the server's place, an error as the APIs write it; it ends the connection."""
     import orjson
 
     error = {"type": "ctxctl_proxy_error", "message": f"ctxctl: {why}"}
@@ -319,18 +318,18 @@ _VERSIONS: Final = {"anthropic": b"/v1", "openai": b"/v1", "gemini": b"/v1beta"}
 _VERSION: Final = re.compile(rb"/v[0-9]+(?:alpha|beta)?[0-9]*\Z")
 
 Bases = Mapping[str, bytes]
-"""Of the providers behind one server, the path of each one's address: `{"openai": b"/v1"}`."""
+"""The paths of the addresses of the providers behind one server: `{"openai": b"/v1"}`."""
 
 
 def provider_path(target: bytes, bases: Bases) -> bytes:
-    """The request's target as the provider has it: a path, and perhaps a query.
+    """Return the request's target, a path and perhaps a query, as the provider spells it.
 
     Programs leave the version of an API out or give it twice: one appends `/messages` to the address that it
     is given, another one `/v1/messages`; some that are given `https://api.openai.com/v1` append
     `/v1/chat/completions` to it.  Behind a variable that many programs read, one of the spellings would not
     be answered, so the relay takes both.  All else of a path stays.
 
-    Only a known endpoint right behind the address is looked at:
+    Only a known endpoint right behind the address is changed:
 
     - `/messages` becomes `/v1/messages`, Gemini's `/models/M:generateContent` gets `/v1beta`: these APIs have
       a version in every path, whoever offers them.

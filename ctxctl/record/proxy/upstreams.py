@@ -1,6 +1,6 @@
-"""Which APIs a program talks to, and the environment that points it at the proxy instead.
+"""The servers that a program's requests go to: found in its environment, replaced by the proxy, and reached.
 
-Connections to the servers that requests are passed on to: TLS, and the network's own proxy.
+The proxy reaches them with TLS and, where there is one, through the network's own proxy.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ FAMILIES: Final = {
     "anthropic": ("https://api.anthropic.com", ("ANTHROPIC_BASE_URL",)),
     "gemini": ("https://generativelanguage.googleapis.com", ("GOOGLE_GEMINI_BASE_URL",)),
 }
-"""What is pointed at the proxy also where the environment says nothing of it: the provider's own address."""
+"""By provider, its own address and the variables that are set even if the environment has none."""
 _ALIASES: Final = {
     "anthropic": ("ANTHROPIC_API_URL", "ANTHROPIC_API_BASE"),
     "gemini": ("GEMINI_BASE_URL", "GEMINI_API_BASE"),
 }
-"""Names that some programs read besides; set only where they are set already."""
+"""Further variables that some programs read; changed only where they are set already."""
 _MAKERS: Final = (
     "AI_GATEWAY|ANTHROPIC_VERTEX|AZURE|AZURE_AI|AZURE_OPENAI|CEREBRAS|DASHSCOPE|"
     "DEEPINFRA|DEEPSEEK|FIREWORKS|FIREWORKS_AI|GOOGLE_VERTEX|GROQ|HF|HOSTED_VLLM|"
@@ -38,8 +38,7 @@ _MAKERS: Final = (
     "ZHIPUAI"
 )
 _OTHERS: Final = re.compile(rf"(?:{_MAKERS})_(?:BASE_URL|API_BASE|API_BASE_URL|API_URL|ENDPOINT)")
-"""Variables of other providers: pointed at the proxy if they are set.  Not those of AWS: what is sent there
-is signed together with the name of the host."""
+"""Variables of other providers, changed where they are set.  AWS is left out: it signs the host's name."""
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 
@@ -53,43 +52,43 @@ class Upstream(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """As in a URL, without a port that goes without saying."""
+        """The server as in a URL, without a default port."""
         return f"{self.scheme}://{self.authority}"
 
     @property
     def authority(self) -> str:
-        """For the `Host` field."""
+        """The server as in the `Host` field."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         usual = self.port == (443 if self.scheme == "https" else 80)
         return name if usual else f"{name}:{self.port}"
 
 
 class Route(NamedTuple):
-    """A variable that is pointed at the proxy."""
+    """A variable, or a setting, whose address is replaced by the proxy's."""
 
     variable: str
     url: str
     """Where the program would have gone."""
     upstream: Upstream
     exported: bool = True
-    """False: no variable, but a setting of the program's, which is given to it in another way."""
+    """Whether it is a variable; False: a setting, which the program gets in another way."""
 
     def pointed(self, port: int) -> str:
-        """The same with the proxy in the server's place: whatever the program appends stays as it is."""
+        """Return the address with the proxy in the server's place and the same path."""
         parts = urlsplit(self.url)
         user, at, _ = parts.netloc.rpartition("@")
         return parts._replace(scheme="http", netloc=f"{user}{at}127.0.0.1:{port}").geturl()
 
 
 def routes(environment: Mapping[str, str], given: Iterable[str] = ()) -> tuple[list[Route], list[str]]:
-    """What to point at the proxy, and notes on what is left alone.
+    """Return the addresses to replace by the proxy's, and notes on what is left alone.
 
     Where one variable of a provider is set, those of its others that are not set stay so: which one a program
     prefers is not known, and it must go where it would have gone.
 
     Args:
-        environment: Of the program.
-        given: `NAME=URL`, NAME a provider (`openai`) or a variable of the program's own.
+        environment: The program's environment.
+        given: `NAME=URL`, NAME being a provider (`openai`) or a variable that the program reads.
 
     Raises:
         UsageError: `bad-upstream`.
@@ -112,14 +111,14 @@ def routes(environment: Mapping[str, str], given: Iterable[str] = ()) -> tuple[l
 
 
 def bases(ways: Iterable[Route]) -> dict[Upstream, dict[str, bytes]]:
-    """Behind each server, the paths of the providers' addresses there, for `answers.spelled`."""
+    """Return, by server, the paths of the providers' addresses there, for `messages.provider_path`."""
     found: dict[Upstream, dict[str, set[bytes]]] = {}
     for way in ways:
         family = family_of(way.variable)
         if family is not None:
             paths = found.setdefault(way.upstream, {}).setdefault(family, set())
             paths.add(urlsplit(way.url).path.rstrip("/").encode())
-    # Of two addresses at one server it is not known which one a request was meant for.
+    # Where a provider has two addresses at one server, it is unknown which one a request is for.
     return {
         upstream: {family: min(paths) for family, paths in families.items() if len(paths) == 1}
         for upstream, families in found.items()
@@ -127,7 +126,7 @@ def bases(ways: Iterable[Route]) -> dict[Upstream, dict[str, bytes]]:
 
 
 def family_of(variable: str) -> str | None:
-    """The provider whose address a variable holds; None: another's."""
+    """Return the provider whose address a variable holds; None: another provider's."""
     for name, (_, variables) in FAMILIES.items():
         if variable in (*variables, *_ALIASES.get(name, ())):
             return name
@@ -135,7 +134,7 @@ def family_of(variable: str) -> str | None:
 
 
 def given_addresses(given: Iterable[str]) -> dict[str, str]:
-    """The addresses that the user has named, by provider or variable.  Raises UsageError: `bad-upstream`."""
+    """Return the user's addresses, by provider or variable.  Raises UsageError: `bad-upstream`."""
     return dict(_named_address(one) for one in given)
 
 
@@ -174,7 +173,7 @@ def _upstream_given(url: str) -> Upstream:
 
 
 def parsed(url: str) -> Upstream | None:
-    """The server of an http or https address; None: it is none."""
+    """Return the server of an http or https address; None: it is no such address."""
     try:
         parts: SplitResult = urlsplit(url)
         port = parts.port
@@ -187,13 +186,13 @@ def parsed(url: str) -> Upstream | None:
 
 
 def pointed(environment: Mapping[str, str], ports: Mapping[Route, int]) -> dict[str, str]:
-    """The program's environment: each route's variable leads to the proxy, and to it without a detour."""
+    """Return the program's environment with the proxy's addresses, which bypass the network's own proxy."""
     made = dict(environment)
     for route, port in ports.items():
         if route.exported:
             made[route.variable] = route.pointed(port)
     if any(name.lower().endswith("_proxy") and name.lower() != "no_proxy" for name in environment):
-        # Programs that use a proxy of the network would ask that one for 127.0.0.1.
+        # Programs that use the network's proxy would ask it for 127.0.0.1.
         for name in ("no_proxy", "NO_PROXY"):
             before = environment.get(name, environment.get(name.swapcase(), ""))
             if before.strip() != "*":
@@ -202,7 +201,7 @@ def pointed(environment: Mapping[str, str], ports: Mapping[Route, int]) -> dict[
 
 
 _EYEBALLS: Final = 0.25
-"""Seconds until the next address of a name is tried beside the first (RFC 8305)."""
+"""Seconds until a name's next address is tried beside the first (RFC 8305)."""
 _MAX_HEAD: Final = 64 << 10
 _BUNDLES: Final = (
     "/etc/ssl/cert.pem",
@@ -210,28 +209,28 @@ _BUNDLES: Final = (
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
 )
-"""Where macOS and Linux distributions keep the authorities that they trust."""
+"""Files in which macOS and Linux distributions keep the authorities that they trust."""
 _MORE_CAS: Final = ("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""Files of authorities that the program may trust besides; `SSL_CERT_FILE` is OpenSSL's own."""
+"""Variables that name further files of authorities; `SSL_CERT_FILE` is OpenSSL's own."""
 
 
 class NetworkProxy(NamedTuple):
-    """A proxy of the network, as the environment names it."""
+    """The network's own proxy, as the environment names it."""
 
     server: Upstream
     credentials: bytes | None
-    """For `Proxy-Authorization`."""
+    """The value of `Proxy-Authorization`."""
 
 
 class RefusedError(OSError):
-    """The network's proxy does not let us through."""
+    """The network's proxy refuses the connection."""
 
 
 def network_proxy_of(upstream: Upstream) -> NetworkProxy | None:
-    """The proxy that a program would use for this server (`https_proxy`, `all_proxy`, `no_proxy`).
+    """Return the proxy that a program would use for this server (`https_proxy`, `all_proxy`, `no_proxy`).
 
     Raises:
-        UsageError: `bad-network-proxy`: one that is not spoken here, as SOCKS.
+        UsageError: `bad-network-proxy`: its protocol is not supported, as SOCKS.
     """
     from urllib import request as network
 
@@ -262,12 +261,12 @@ def network_proxy_of(upstream: Upstream) -> NetworkProxy | None:
 
 
 def trusted_context() -> ssl.SSLContext:
-    """Verifies names and certificates, as the system and the environment have them."""
+    """Return a TLS context that trusts the authorities of the system and the environment."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     paths = ssl.get_default_verify_paths()
     if not paths.cafile and not paths.capath:
-        # Some builds of Python look for the system's authorities in another place.
+        # Some builds of Python look for the system's authorities in the wrong place.
         bundle = next((path for path in _BUNDLES if os.path.exists(path)), None)
         if bundle is not None:
             context.load_verify_locations(bundle)
@@ -284,7 +283,7 @@ async def connect(
     context: ssl.SSLContext,
     protocol: Callable[[], asyncio.Protocol],
 ) -> None:
-    """Connect a protocol to a server.  Raises OSError, among them what TLS finds."""
+    """Connect a protocol to a server.  Raises OSError, also for errors of TLS."""
     loop = asyncio.get_running_loop()
     server = upstream if network_proxy is None else network_proxy.server
     if network_proxy is None or upstream.scheme == "http":
@@ -312,21 +311,21 @@ async def connect(
 
 
 class _ConnectReply(asyncio.Protocol):
-    """Reads what the network's proxy says to CONNECT."""
+    """Reads the answer of the network's proxy to CONNECT."""
 
     def __init__(self) -> None:
         self.status: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        """The answer's status; empty: there was none."""
+        """The answer's status; empty: there was no answer."""
         self._head = b""
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came; what stands behind the head is not there before TLS has begun."""
+        """Read the head; nothing comes behind it before TLS begins."""
         self._head += data
         if (b"\r\n\r\n" in self._head or len(self._head) > _MAX_HEAD) and not self.status.done():
             self.status.set_result(self._head.split(b" ", 2)[1][:3] if b" " in self._head else b"")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """Give up: the connection is closed."""
         if not self.status.done():
             self.status.set_result(b"")
 

@@ -513,11 +513,11 @@ def test_memory_is_bounded(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         wire.ask(body(*history[-4:]), chat(f"yet another answer, number {number}"))
         history += [said(f"yet another answer, number {number}"), user(f"next {number}")]
     wire.close()
-    talks = wire.exchanges._known_conversations
-    assert talks is not None
-    kept = talks._kept
-    assert len(kept.threads()) <= 10
-    assert len(kept._carried) + len(kept._said) <= 70
-    assert len(talks._live.threads) <= 10
-    assert sum(len(t.conversation._versions) for t in kept.threads()) <= 200
+    conversations = wire.exchanges._known_conversations
+    assert conversations is not None
+    remembered = conversations._remembered
+    assert len(remembered.threads()) <= 10
+    assert len(remembered._carried) + len(remembered._said) <= 70
+    assert len(conversations._live.threads) <= 10
+    assert sum(len(t.conversation._versions) for t in remembered.threads()) <= 200
     assert wire.exchanges._held == 0
