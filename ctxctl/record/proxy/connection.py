@@ -138,7 +138,7 @@ class Connection(_End):
         self.waiting: deque[Exchange] = deque()
         """Requests whose answers are not whole, in order."""
         self.answered = False
-        """Whether any byte has gone to the program since it began the present requests."""
+        """Whether any byte has gone to the program since it last began a request while none waited."""
         self.tunnel = False
         """Whether both sides have gone on with another protocol."""
         self.socket: Copy | None = None
@@ -456,7 +456,7 @@ class Server(_End):
             self.transport.write(data)
 
     def end(self) -> bool:
-        """End the direction to the server, as the program sends nothing more; False: it cannot be ended alone.
+        """End the direction to the server, as the program sends no more; False: it cannot be ended alone.
 
         TLS cannot end one direction alone: a client that closes is gone.
         """

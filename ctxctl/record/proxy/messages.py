@@ -1,8 +1,8 @@
-"""Finds where HTTP/1 messages begin and end in relayed bytes; checks requests and changes their path and host.
+"""Finds HTTP/1 messages in relayed bytes, checks requests, and changes their path and host.
 
 A parsing library gives what a message means, but not the stretch of bytes that it is.  Requests are read
-strictly (RFC 9112), since one that another server might cut in another place must not be passed on; answers are
-read leniently, as they are passed on in any case.
+strictly (RFC 9112), since one that another server might cut in another place must not be passed on; answers
+are read leniently, as they are passed on in any case.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Responses over a WebSocket: each `response.create` is a request, with the events that answer it.
+"""Reads the Responses API over a WebSocket: each `response.create` is a request, answered by events.
 
-A request that names an earlier response sends only what is new.  What stands before it was seen on the wire
-(the earlier request's input, and what was answered), so the request is recorded whole, marked as derived.
-A message with `generate: false` warms the provider's cache and is answered with an id that the next request
+A request that names an earlier response sends only what is new.  What stands before that was seen on the
+wire (the earlier request's input, and its answer), so the request is recorded whole, marked as derived.  A
+message with `generate: false` warms the provider's cache, and is answered with an id that the next request
 names: it is a request with a bill of its own, in a thread of its own.
 """
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 _REMEMBERED: Final = 128 << 20
-"""Bytes of all conversations that are remembered."""
+"""Bytes of conversations that are remembered."""
 _NAME: Final = 200
-"""Bytes that an id is counted with."""
+"""Bytes that each id is counted as."""
 
 Key = tuple[Hashable, str]
-"""Where an id holds (a connection, a server), and the id."""
+"""The scope of an id (a connection, a server), and the id."""
 
 
 class _History:
-    """One conversation, which responses have gone on with."""
+    """The items of one conversation."""
 
     __slots__ = ("items", "names", "size")
 
@@ -47,14 +47,14 @@ class _History:
 class _Position(NamedTuple):
     line: _History
     length: int
-    """Items of the line that were there when the response was over."""
+    """The number of its items when the response was over."""
 
 
 class Histories:
     """Remembers input items by the id of the response that they led to.
 
-    Memory: 128 MB; the conversation that was not heard of for longest goes first.  A conversation that goes
-    on costs what is new in it, one that goes on from its middle costs all that came before.
+    Memory: 128 MB; the conversation used least recently goes first.  A conversation that goes on costs what
+    is new in it; one that goes on from its middle costs all that came before.
     """
 
     def __init__(self) -> None:
@@ -64,12 +64,12 @@ class Histories:
         self._connections = 0
 
     def connection(self) -> int:
-        """A number for one more connection."""
+        """Return a number for a new connection."""
         self._connections += 1
         return self._connections
 
     def find(self, keys: Sequence[Key]) -> list[bytes] | None:
-        """The items, each as JSON, that stand before what is new, by the first of the keys that is known."""
+        """Return the items, each as JSON, under the first known key: those that stand before what is new."""
         place = self._place(keys)
         if place is None:
             return None
@@ -80,9 +80,9 @@ class Histories:
         """Remember a response.
 
         Args:
-            keys: What it is known by from now on.
-            before: Of the response that its request named; none, or none that is known: `new` is all of it.
-            new: The request's own items and those that were answered, each as JSON.
+            keys: The response's keys from now on.
+            before: The keys of the response that its request named; where none is known, `new` is all of it.
+            new: The items of the request and of its answer, each as JSON.
         """
         place = self._place(before)
         if place is None:
@@ -125,21 +125,21 @@ _PREFIX: Final = {True: "client", False: "server"}
 
 
 class UnreadableError(ValueError):
-    """These are no frames, or not such as are read here."""
+    """The bytes are no frames, or frames of an unknown kind."""
 
 
 class MessageReader:
-    """The messages of one direction of a WebSocket, read out of copies of its bytes.
+    """Reads the messages of one direction of a WebSocket from copies of its bytes.
 
-    Nothing is answered or sent here: each direction is read alone, as its other end reads it.  The codec is
-    that of `websockets`: frames, fragments and permessage-deflate, each bounded.
+    Nothing is answered or sent: each direction is read alone, as its other end reads it.  The codec is that
+    of `websockets`: frames, fragments and permessage-deflate, each bounded.
 
-    Memory: one message, whole and as far as it came over the wire.
+    Memory: one message, as it came and decoded.
 
     Args:
-        masked: The direction is that from the client.
         extensions: Values of the answer's `Sec-WebSocket-Extensions`.
-        limit: Bytes of one message at most, also of one that was compressed.
+        masked: Whether the direction is the one from the client.
+        limit: Bytes of one message at most, decompressed.
 
     Raises:
         UnreadableError: an extension that is not known here.
@@ -155,13 +155,13 @@ class MessageReader:
         self._parts: list[bytes] = []
         self._text = False
         self.pending = 0
-        """Bytes that came since the last message was whole: what is held, at most."""
+        """Bytes that came since the last whole message: an upper bound of what is held."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The texts that are whole with these bytes, in order; what is binary or no message is left out.
+        """Return the texts that are whole with these bytes, in order; binary messages are left out.
 
         Raises:
-            UnreadableError: what came cannot be understood, nor what will come.
+            UnreadableError: neither these bytes nor later ones can be read.
         """
         from websockets.exceptions import PayloadTooBig
         from websockets.frames import Frame, Opcode
@@ -171,7 +171,7 @@ class MessageReader:
             piece = data[at : at + _PIECE]
             self.pending += len(piece)
             self._protocol.receive_data(piece)
-            # Pongs and closing are the business of the two ends.
+            # Pongs and closing are left to the two ends.
             self._protocol.data_to_send()
             for frame in self._protocol.events_received():
                 if not isinstance(frame, Frame) or frame.opcode not in (
@@ -195,7 +195,7 @@ class MessageReader:
 
 
 def _deflate(extensions: Iterable[str], side: str) -> PerMessageDeflate | None:
-    """What undoes the compression that was agreed upon; None: none was."""
+    """Return what undoes the agreed compression; None: none was agreed."""
     from websockets.exceptions import InvalidHeader
     from websockets.extensions.permessage_deflate import PerMessageDeflate
     from websockets.headers import parse_extension
@@ -231,37 +231,37 @@ _ENDS: Final = frozenset(
 )
 _OVER: Final = frozenset(("completed", "incomplete", "failed", "cancelled"))
 _SENT_AT: Final = "x-codex-ws-stream-request-start-ms"
-"""Tells when a message was sent: with it no request would be like the one that is sent again."""
+"""The time of sending, which is left out: with it, no repeated request would equal the first."""
 _WAITING: Final = 64
-"""Requests of one connection that wait for an answer; the API knows one at a time."""
+"""Requests of one connection that wait for an answer at most; the API takes one at a time."""
 
 
 class _PendingRequest:
-    """A request on its way to its answer."""
+    """A request that waits for its answer."""
 
     __slots__ = ("before", "begun", "exchange", "items", "new", "response_id", "warms")
 
     def __init__(self, exchange: Exchange, before: list[Key], new: list[bytes], *, warms: bool) -> None:
         self.exchange = exchange
         self.before = before
-        """Where its history is kept; none: it sent all of it."""
+        """Keys of its history; empty: it sent all of it."""
         self.new = new
         self.warms = warms
         self.begun = False
         self.response_id: str | None = None
         self.items: list[Any] = []
-        """What was answered, as far as it came item by item."""
+        """The answer's items so far, where they come one by one."""
 
 
 class ResponsesSocket:
-    """One connection.
+    """Records the requests of one WebSocket connection.
 
     Args:
         exchanges: Where its requests are recorded.
-        url: Where it leads to.
-        headers: Of the request that it began with.
-        answer: Headers that it was answered with.
-        histories: Of all connections.
+        url: The server's address.
+        headers: The headers of the request that it began with.
+        answer: The headers of the answer.
+        histories: The histories of all connections.
         begun: Called with each request that is recorded.
 
     Raises:
@@ -285,28 +285,28 @@ class ResponsesSocket:
         self._begun = begun
         self._waiting: list[_PendingRequest] = []
         self._last: tuple[Json, list[Key]] | None = None
-        """The last request's fields without its input, and its response's keys."""
+        """The last request's fields without its input, and the keys of its response."""
 
     @property
     def pending(self) -> int:
-        """Bytes of messages that are not whole."""
+        """Bytes of messages that are not whole yet."""
         return self._from_program.pending + self._from_server.pending
 
     def from_program(self, data: bytes) -> None:
-        """Bytes that the program sent.  Raises UnreadableError."""
+        """Take bytes that the program sent.  Raises UnreadableError."""
         for text in self._from_program.feed(data):
             message = _loaded(text)
             if message.get("type") in ("response.create", "response.append"):
                 self._ask(message)
 
     def from_server(self, data: bytes) -> None:
-        """Bytes that the server sent.  Raises UnreadableError."""
+        """Take bytes that the server sent.  Raises UnreadableError."""
         for text in self._from_server.feed(data):
             if self._waiting:
                 self._answer(text, _loaded(text))
 
     def end(self, how: str) -> None:
-        """It is closed, or not read any further: what was not answered is cut."""
+        """End the unanswered requests: the connection is closed, or read no further."""
         waiting, self._waiting = self._waiting, []
         for asked in waiting:
             asked.exchange.end(CLOSED if how == "complete" else how)
@@ -320,14 +320,14 @@ class ResponsesSocket:
         named = body.get("previous_response_id")
         keys = self._keys(named) if isinstance(named, str) else []
         if message["type"] == "response.append":
-            # Codex at first: it goes on with the last response of the connection, and names none.
+            # As early versions of Codex sent: it goes on with the connection's last response, and names none.
             if self._last is None:
                 return
             body, keys = {**self._last[0], **body}, self._last[1]
         before = self._histories.find(keys)
         fields = {name: value for name, value in body.items() if name not in _NOT_BODY}
         if before is None and isinstance(named, str):
-            # Of a history that was not seen: the provider's.
+            # The named response was not seen here: the provider has its history.
             fields["previous_response_id"] = named
         warms = body.get("generate") is False
         made = {**fields, "input": [orjson.Fragment(item) for item in (*(before or ()), *new)]}
@@ -335,7 +335,7 @@ class ResponsesSocket:
         if told is None:
             del made["client_metadata"]
         if before is None and not isinstance(body.get("input"), list | str):
-            # A stored prompt, or nothing that is understood.
+            # A stored prompt, or something unknown.
             made.pop("input")
         self._last = fields, []
         exchange = self._exchanges.begin(
@@ -350,7 +350,7 @@ class ResponsesSocket:
             self._waiting.pop(0).exchange.end("no_answer")
 
     def _keys(self, response_id: str) -> list[Key]:
-        """What a response is known by: on this connection first, as a server's ids may begin anew on each."""
+        """Return a response's keys: its connection's first, as a server's ids may begin anew on each."""
         return [(self._number, response_id), (self._server, response_id)]
 
     # -- answers --------------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ class ResponsesSocket:
             self._finish(asked)
 
     def _request_answered_by(self, event: Json, kind: str) -> _PendingRequest | None:
-        """The request that an event answers: by the response's id, else the one that is being answered."""
+        """Return the request that an event answers: by the response's id, else the one being answered."""
         response = event.get("response")
         named = response.get("id") if isinstance(response, dict) else event.get("response_id")
         if isinstance(named, str):
@@ -397,7 +397,7 @@ class ResponsesSocket:
         return next(begun, self._waiting[0] if self._waiting else None)
 
     def _keep(self, asked: _PendingRequest, response: Json) -> None:
-        """What a request that names this response goes on from."""
+        """Remember a response, for requests that go on from it."""
         if asked.response_id is None:
             return
         output = [] if asked.warms else listed(response.get("output")) or asked.items
@@ -432,7 +432,7 @@ def _without_time(metadata: Any) -> Any:
 
 
 def _named(metadata: Any) -> Mapping[str, str]:
-    """What would be headers if each request had its own: Codex names its session and thread so."""
+    """Return metadata that stand for a request's own headers: Codex names session and thread there."""
     if not isinstance(metadata, dict):
         return {}
     return {

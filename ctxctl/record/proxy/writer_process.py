@@ -1,6 +1,6 @@
-"""The recorder's process: takes copies from the relay, writes the trace, and says at its end what came of it.
+"""The writer process: takes copies from the relay, writes the trace, and gives its counts at the end.
 
-It outlives a proxy that is killed, and writes what it was given until then.
+It outlives a proxy that is killed, and writes what it was sent until then.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from ctxctl.record.proxy.websocket import Histories, ResponsesSocket
 
 _ALL: Final = 256 << 20
-"""Bytes of requests that are not whole."""
+"""Bytes of unfinished requests that are held at most."""
 _SESSIONS: Final = 10_000
 _STUBS: Final = {"/messages": "messages", "/chat/completions": "messages", "/responses": "input"}
 
 
 def main(connection: int) -> None:
-    """Take frames from this descriptor until it is closed; one line on stdout at the start and at the end."""
+    """Take frames from this descriptor until it is closed; write a line to stdout at start and end."""
     from ctxctl.errors import CtxctlError
     from ctxctl.record.options import Options
 
-    # What is relayed comes first where there are not enough processors for both.
+    # The relay goes first where there are not enough processors for both.
     os.nice(5)
     taken = socket.socket(fileno=connection)
     taken.setblocking(True)
@@ -48,24 +48,24 @@ def main(connection: int) -> None:
         return
     from ctxctl.record.exchange import Exchanges
 
-    desk = FrameReceiver(Exchanges(recorder))
+    receiver = FrameReceiver(Exchanges(recorder))
     _say({"ready": os.getpid()})
-    _warm()
+    _import_early()
     while len(head := stream.read(FRAME.size)) == FRAME.size:
         kind, number, size = FRAME.unpack(head)
         payload = stream.read(size)
         if len(payload) < size:
             break
         try:
-            desk.take(kind, number, payload)
+            receiver.take(kind, number, payload)
         except Exception as error:
             recorder._core.journal.count_lost(f"{type(error).__name__} in a copy")
-    desk.close()
-    for session in desk.over:
+    receiver.close()
+    for session in receiver.over:
         recorder.end_session(session)
     recorder.close()
     counts = {"written": recorder.written, "dropped": recorder.dropped, "redacted": recorder.redacted}
-    _say({**counts, "recorded": desk.recorded, "passed": desk.passed, "unread": desk.unread})
+    _say({**counts, "recorded": receiver.recorded, "passed": receiver.passed, "unread": receiver.unread})
 
 
 def _say(value: dict[str, Any]) -> None:
@@ -73,37 +73,39 @@ def _say(value: dict[str, Any]) -> None:
         sys.stdout.buffer.write(orjson.dumps(value) + b"\n")
         sys.stdout.flush()
     except OSError:
-        pass  # whoever wanted to know is gone
+        pass  # the proxy that reads it is gone
 
 
-def _warm() -> None:
-    """Import what the first request needs, so that nobody waits for its record."""
+def _import_early() -> None:
+    """Import what the first request needs, so that its record waits for no import."""
+    import ctxctl.record.conversations  # noqa: F401
+    import ctxctl.record.http  # noqa: F401
 
 
 class _IncomingExchange:
-    """An exchange, from its first frame to its last."""
+    """An exchange whose frames are coming in."""
 
     __slots__ = ("body", "exchange", "head", "size", "socket", "stuck")
 
     def __init__(self, head: dict[str, Any]) -> None:
         self.head = head
         self.body: list[bytes] | None = []
-        """Until the request is whole."""
+        """The pieces of the request's body; None once the request is whole."""
         self.size = 0
         self.stuck = False
-        """Too much of it came."""
+        """Whether the body is too large to be recorded."""
         self.exchange: Exchange | None = None
         self.socket: ResponsesSocket | None = None
-        """What it went on as."""
+        """The WebSocket that it went on as."""
 
     @property
     def upgrades(self) -> bool:
-        """Whether it asks to go on with another protocol: the answer tells what it was."""
+        """Whether it asks for another protocol; the answer shows whether it was granted."""
         return any(name.lower() == "upgrade" for name, _ in self.head["headers"])
 
 
 class FrameReceiver:
-    """Turns frames into exchanges."""
+    """Turns frames into recorded exchanges."""
 
     def __init__(self, exchanges: Exchanges) -> None:
         self._exchanges = exchanges
@@ -111,18 +113,18 @@ class FrameReceiver:
         self._held = 0
         self._sessions: dict[str, None] = {}
         self.over: list[str] = []
-        """Sessions that have ended, as the program has."""
+        """The sessions that ended with the program."""
         self.recorded = 0
-        """Requests to a model."""
+        """The number of requests to a model."""
         self.passed = 0
-        """Others."""
+        """The number of other requests."""
         self.unread: dict[str, int] = {}
-        """WebSockets that could not be read, or not to their end, by why."""
+        """WebSockets that could not be read to their end, by reason."""
         self._histories: Histories | None = None
-        """Of all WebSockets; made with the first one, as reading them has much to import."""
+        """The histories of all WebSockets; made with the first one, as reading them imports much."""
 
     def take(self, kind: bytes, number: int, payload: bytes) -> None:
-        """One frame."""
+        """Take one frame."""
         if kind == b"Q":
             self.over = list(self._sessions)
             return
@@ -190,7 +192,7 @@ class FrameReceiver:
     # -- WebSockets -----------------------------------------------------------------------------------------
 
     def _socket(self, coming: _IncomingExchange, kind: bytes, payload: bytes) -> None:
-        """What a connection that was upgraded says: a head, then bytes of both sides."""
+        """Take a frame of an upgraded connection: its head, or bytes of one side."""
         from ctxctl.record.proxy.websocket import Histories, ResponsesSocket, UnreadableError
 
         try:
@@ -237,13 +239,13 @@ class FrameReceiver:
             coming.exchange.end(how)
 
     def close(self) -> None:
-        """Nothing more comes: what is not whole was cut by the program's end, or the proxy's."""
+        """End the exchanges that are not whole, as no frame will follow."""
         for number, coming in list(self._open.items()):
             self._end(number, coming, "client_gone")
 
 
 def stub(url: str, size: int) -> bytes:
-    """A request in the place of one that is too large to be recorded: it says so, and how large it was."""
+    """Return a request that stands for one too large to be recorded, and states its size."""
     text = f"[ctxctl: a request of {size:,} bytes, more than the {MAX_BODY:,} that are recorded]"
     path = url.partition("?")[0]
     for end, name in _STUBS.items():

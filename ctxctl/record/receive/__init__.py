@@ -1,4 +1,4 @@
-"""`ctxctl record --events` and `--otlp`: receivers on a loopback port."""
+"""`ctxctl record --events` and `--otlp`: receives events and OTLP on a loopback port."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _LOOK: Final = 0.25
-"""Seconds between two looks at what has waited long enough."""
+"""Seconds between two checks for spans that have waited long enough."""
 _METRICS: Final = "metrics were sent as well; they are taken and not recorded"
 
 
@@ -28,10 +28,10 @@ def serve(options: Options, port: int, *, otlp: bool, events: bool) -> int:
     """Receive until a signal asks for the end; returns the exit code.
 
     Args:
-        options: Where to, and how.
-        port: On 127.0.0.1 and ::1; 0 for any free one.
-        otlp: Take OTLP: `/v1/traces`, `/v1/logs`, `/v1/metrics`.
-        events: Take `/v1/events`.
+        options: Where to record, and how.
+        port: The port on 127.0.0.1 and ::1; 0: any free one.
+        otlp: Whether to take OTLP: `/v1/traces`, `/v1/logs`, `/v1/metrics`.
+        events: Whether to take `/v1/events`.
 
     Raises:
         UsageError: `port-taken`; as `Options.recorder`.
@@ -62,7 +62,7 @@ def serve(options: Options, port: int, *, otlp: bool, events: bool) -> int:
 
 
 def listening(port: int) -> list[socket.socket]:
-    """Sockets that listen on a loopback port; raises UsageError (`port-taken`)."""
+    """Return sockets that listen on a loopback port; raises UsageError (`port-taken`)."""
     from ctxctl.record.guard import loopback
 
     try:
@@ -79,7 +79,7 @@ async def receive(
     options: Options, recorder: Recorder, sockets: list[socket.socket], *, otlp: bool, events: bool,
     until: Callable[[], Awaitable[None]], ready: Callable[[int], None] | None = None,
 ) -> None:  # fmt: skip
-    """As `serve`, until `until()` is over; `ready` is told the port."""
+    """Receive as `serve` does, until `until()` is over; `ready` gets the port."""
     from ctxctl.record.receive.server import ReceiverServer
 
     def report(line: str) -> None:
@@ -144,7 +144,7 @@ def _otlp(recorder: Recorder, routes: dict[str, Route], server: ReceiverServer) 
         return otlp.ignored(body, media)
 
     def wait() -> int | None:
-        # What is held can wait for the disk; more is taken as soon as that went.
+        # Spans that are held can wait for the disk; more are taken once they are written.
         return whole_seconds(guard.wait()) if guard.wait() and spans.is_full() else None
 
     for signal in ("traces", "logs"):
@@ -160,7 +160,7 @@ async def _hand_on_due(server: ReceiverServer, spans: SpanBuffer) -> None:
         await asyncio.sleep(_LOOK)
         try:
             await server.run_in_worker(spans.due)
-        except Exception as error:  # what comes later must still be written
+        except Exception as error:  # later spans must still be written
             server.report_once(f"a fault of ctxctl: {type(error).__name__}")
 
 

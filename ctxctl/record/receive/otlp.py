@@ -1,12 +1,10 @@
-"""OTLP over HTTP: export requests in, export responses out, in either encoding.
+"""OTLP over HTTP: takes export requests in either encoding, and records their spans and log records as steps.
 
-Spans and log records that arrive while a program runs, made into steps.
-
-An exporter sends a span when it has ended: children before their parents, log records by another way, each
-up to its own delay (5 seconds is usual).  What a call of a model belongs to is said around it: the agent, the
-session.  So what comes is held until its trace's outermost span has come and nothing more for a moment, or
-until it has waited for `HOLD` seconds.  Whatever of its trace comes later is put where its content says,
-without the names of agents, as the calls before it could not have them.
+An exporter sends a span when it has ended: children before their parents, log records separately, each with
+its own delay (5 seconds are usual).  The spans around a model call name its agent and its session.  So what
+comes is held until its trace's outermost span has come and nothing more for `SETTLE` seconds, or until it has
+waited for `HOLD` seconds.  What comes later of its trace goes where its content puts it, without the names of
+agents, as the calls before it could not have them.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ Json = dict[str, Any]
 PROTOBUF: Final = "application/x-protobuf"
 MEDIA: Final = frozenset((PROTOBUF, JSON))
 _DEPTH: Final = 100
-"""Levels of a document; protobuf's own limit is the same."""
+"""Levels of nesting of a document; protobuf's own limit is the same."""
 _INVALID: Final = 3
 _UNAVAILABLE: Final = 14
 _LISTS: Final = {
@@ -51,7 +49,7 @@ _REJECTED: Final = {"traces": "rejectedSpans", "logs": "rejectedLogRecords"}
 
 
 class BadExportError(ValueError):
-    """It is no export request."""
+    """The body is no export request."""
 
 
 def available() -> None:
@@ -65,20 +63,20 @@ def available() -> None:
 
 
 class ExportEndpoint:
-    """The endpoint of one signal, `traces` or `logs`; hands spans and log records on."""
+    """The endpoint of one signal, `traces` or `logs`; it hands spans and log records on."""
 
     def __init__(self, signal: str, held: SpanBuffer) -> None:
         self._signal = signal
         self._held = held
 
     def take(self, body: bytes, media: str) -> Reply:
-        """200, which says how many records could not be read if there are any; 400: the request is none."""
+        """Answer 200, with the number of unreadable records if there are any; 400: it is no export request."""
         try:
             value = _decoded(self._signal, body) if media == PROTOBUF else _parsed(body)
             taken, rejected = _records(self._signal, value)
         except BadExportError as error:
             return refuse(400, str(error), media)
-        # What else stands in an export takes memory too; a record's share of it is near enough.
+        # The rest of an export takes memory too: a record counts as its share of the whole.
         size = len(body) // max(1, len(taken))
         for span in taken:
             self._held.add(span, size)
@@ -86,12 +84,12 @@ class ExportEndpoint:
 
 
 def ignored(body: bytes, media: str) -> Reply:
-    """Accept what is not read (metrics)."""
+    """Accept metrics, which are not read."""
     return _accepted("metrics", 0, media)
 
 
 def refuse(status: int, why: str, media: str) -> Reply:
-    """An answer with a `google.rpc.Status`, as OTLP wants it."""
+    """Return an answer with a `google.rpc.Status`, as OTLP requires it."""
     code = _UNAVAILABLE if status >= 500 else _INVALID
     if media != PROTOBUF:
         return Reply(status, orjson.dumps({"code": code, "message": why}), JSON)
@@ -145,7 +143,7 @@ def _decoded(signal: str, body: bytes) -> Json:
 
 
 def _records(signal: str, value: Any) -> tuple[list[Span], int]:
-    """What can be read of an export, and the number of what cannot."""
+    """Return the readable records of an export, and the number of the others."""
     outer = _LISTS[signal][0]
     if not isinstance(value, dict) or not all(isinstance(value.get(n, []), list) for n in outer):
         raise BadExportError(f"not an export request: an object with {outer[0]} was expected")
@@ -156,7 +154,7 @@ def _records(signal: str, value: Any) -> tuple[list[Span], int]:
         found = list(_inside(found, names))
     taken: list[Span] = []
     for record in found:
-        # OTLP's JSON writes a field that is empty by leaving it out.
+        # OTLP's JSON leaves empty fields out.
         if isinstance(record, dict) and isinstance(record.get("attributes", []), list | dict):
             known = {"attributes": [], **record}
             made = list(spans({outer[0]: [{_LISTS[signal][1][0]: [{_LISTS[signal][2][0]: [known]}]}]}))
@@ -175,7 +173,7 @@ _DIALECT: Final = CollectedDialect()
 
 
 class CallWriter:
-    """Writes calls in the order in which they come; not for several threads at once."""
+    """Writes calls in the order in which they come; not safe for several threads at once."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._core = recorder._core
@@ -183,13 +181,13 @@ class CallWriter:
         self.count = 0
 
     def count_lost(self, error: Exception) -> None:
-        """Count a call that could not be written, in the trace too."""
+        """Count a call that could not be written, also in the trace."""
         self._core.journal.count_lost(f"{type(error).__name__} in a span")
 
     def add(self, call: Inference) -> None:
-        """One call: what it was asked, what it answered and billed.
+        """Write one call: its request, answer and bill.
 
-        Its event's time is that of the writing; when it began is in the usage's metadata.
+        Its events have the time of writing; the time of the call's beginning is in the usage's metadata.
         """
         name = self._core.clean_id
         thread = call.agent
@@ -226,23 +224,23 @@ class CallWriter:
 
 
 HOLD: Final = 6.0
-"""Seconds that a span waits at most."""
+"""Seconds for which a span waits at most."""
 SETTLE: Final = 1.0
-"""Seconds without news after which a trace whose outermost span has come is taken for whole."""
+"""Seconds without news after which a trace with its outermost span counts as whole."""
 MAX_HELD: Final = 64 << 20
-"""Bytes that wait; what has waited longest goes first."""
+"""Bytes that wait at most; the trace that has waited longest goes first."""
 _TRACES: Final = 4096
-"""Traces that are remembered after what was held of them went."""
+"""Traces that are remembered after their spans were handed on."""
 _IDS: Final = 20_000
-"""Spans of one trace that are."""
+"""Spans of one trace that are remembered."""
 
 
 class SpanBuffer:
-    """Holds what comes, and hands on what has waited long enough; not for several threads at once.
+    """Holds spans and hands on what has waited long enough; not safe for several threads at once.
 
     Args:
-        recorder: Where steps go.
-        clock: Seconds, for tests.
+        recorder: Where steps are recorded.
+        clock: Gives the time in seconds.
     """
 
     def __init__(self, recorder: Recorder, clock: Callable[[], float] = monotonic) -> None:
@@ -254,19 +252,19 @@ class SpanBuffer:
         self._traces: OrderedDict[str, _Trace] = OrderedDict()
         self._alone = 0
         self.bytes = 0
-        """Held, about."""
+        """Bytes that are held, approximately."""
         self.others = 0
-        """Spans and log records that are no calls of a model."""
+        """The number of spans and log records that are no model calls."""
         self.late = 0
-        """Those that came after what they tell of was written without them."""
+        """The number of those that came twice, or after the call that they belong to was written."""
 
     @property
     def calls(self) -> int:
-        """Calls of models written."""
+        """The number of model calls written."""
         return self._steps.count
 
     def add(self, span: Span, size: int) -> None:
-        """What came; `size`: about how many bytes it is."""
+        """Take a span or a log record; `size`: its bytes, approximately."""
         if span.is_log and not _is_genai(span):
             self.others += 1
             return
@@ -289,11 +287,11 @@ class SpanBuffer:
         self._forget()
 
     def is_full(self) -> bool:
-        """Whether no more should be taken while the trace cannot be written."""
+        """Whether nothing more should be taken while the trace cannot be written."""
         return self.bytes > MAX_HELD // 2
 
     def due(self, *, everything: bool = False) -> None:
-        """Hand on what has waited long enough, or `everything`; it waits on while nothing can be written."""
+        """Hand on what has waited long enough, or `everything`; nothing while the trace cannot be written."""
         if not everything and self._guard.wait():
             return
         now = self._clock()
@@ -302,7 +300,7 @@ class SpanBuffer:
                 self._release(group)
 
     def _groups(self) -> Iterator[list[_Trace]]:
-        """The traces that hold something: those of one session together, as their order counts."""
+        """Yield the traces that hold spans; those of one session together, as their order counts."""
         by_session: dict[str, list[_Trace]] = {}
         for trace in self._traces.values():
             if trace.spans and trace.session is None:
@@ -328,7 +326,7 @@ class SpanBuffer:
         for call in found:
             try:
                 self._steps.add(call)
-            except Exception as error:  # what one call holds must not cost the others
+            except Exception as error:  # one call must not cost the others
                 self._steps.count_lost(error)
 
     def _forget(self) -> None:
@@ -341,40 +339,40 @@ class SpanBuffer:
 
 
 class CollectedCalls(Inferences):
-    """Calls in their order, not made into steps yet."""
+    """Collects calls in their order, without making steps of them."""
 
     def __init__(self) -> None:
         super().__init__(Run("otel", lambda _: None))
         self.found: list[Inference] = []
 
     def add(self, call: Inference) -> None:
-        """The next call."""
+        """Add the next call."""
         self.found.append(call)
 
 
 class _Trace:
-    """What is held of one trace, and what is known of what went."""
+    """The spans that are held of one trace, and what is known of those handed on."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self.size = 0
         self.since = 0.0
-        """When the first of `spans` came."""
+        """The time at which the first of `spans` came."""
         self.session: str | None = None
         self._news = 0.0
         self._rooted = False
-        """Its outermost span has come."""
+        """Whether its outermost span has come."""
         self._early = False
-        """Some of it went before that."""
+        """Whether some spans were handed on before the outermost one came."""
         self._ids: set[tuple[str | None, bool]] = set()
-        """Spans that are held or went, and log records' spans."""
+        """Ids of spans held or handed on, and of the spans of log records."""
         self._gone: set[str] = set()
-        """Spans whose calls went."""
+        """Spans whose calls were handed on."""
         self._around: set[str] = set()
-        """Spans with such a call inside."""
+        """Spans around such a call."""
 
     def add(self, span: Span, size: int, now: float) -> bool:
-        """Hold it; False if it comes too late or twice."""
+        """Hold a span; False if it comes too late or twice."""
         if span.id is not None:
             if span.id in self._gone or (not span.is_log and (span.id, False) in self._ids):
                 return False
@@ -392,22 +390,22 @@ class _Trace:
         return True
 
     def is_old(self, now: float) -> bool:
-        """Whether something has waited for as long as may be."""
+        """Whether a span has waited for `HOLD` seconds."""
         return now - self.since >= HOLD
 
     def is_settled(self, now: float) -> bool:
-        """Whether nothing more is to be expected."""
+        """Whether nothing more of the trace is expected."""
         if not self._rooted or now - self._news < SETTLE:
             return False
         logged = {span.id for span in self.spans if span.is_log}
         spanned = {span.id for span in self.spans if not span.is_log}
-        # A call without its texts may have them in a log record that is on its way, or the other way round.
+        # A call's texts may be in a log record that is still to come, and a log record's call likewise.
         calls = (span for span in self.spans if not span.is_log and is_call(span))
         lacking = any(span.id not in logged and not content(span).asked.messages for span in calls)
         return logged <= spanned and not lacking
 
     def taken(self) -> list[Span]:
-        """What was held; it is the caller's."""
+        """Return the spans that were held, and hold them no longer."""
         spans, self.spans, self.size = self.spans, [], 0
         self._early = self._early or not self._rooted
         parents = {span.id: span.parent for span in spans if span.id is not None and not span.is_log}
@@ -423,12 +421,12 @@ class _Trace:
             if span.is_log or is_call(span):
                 self._note(span, parents)
             if span.id in before and not span.is_log:
-                span.given = ReadBeside("other", NOTHING, [], None)  # the call inside went before it
+                span.given = ReadBeside("other", NOTHING, [], None)  # the call inside it was handed on before
             made.append(span)
         return made
 
     def _note(self, call: Span, parents: dict[str, str | None]) -> None:
-        """Remember a call that goes, and what is around it."""
+        """Remember a call that is handed on, and the spans around it."""
         if len(self._gone) + len(self._around) > _IDS:
             self._gone.clear()
             self._around.clear()

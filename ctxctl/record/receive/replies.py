@@ -1,6 +1,6 @@
-"""Answers of the receivers.
+"""Answers of the receivers, and the guard that refuses what cannot be written for now.
 
-Refuses what cannot be written for now: its sender keeps it, so nothing of it counts as lost.
+What is refused stays with its sender, so nothing of it counts as lost.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ JSON = "application/json"
 
 
 class Reply(NamedTuple):
-    """What a request is answered."""
+    """An answer to a request."""
 
     status: int
     body: bytes = b""
     media: str = JSON
     retry_after: int | None = None
-    """Seconds, for what may be tried again."""
+    """Seconds after which the request may be tried again."""
 
 
 def error_reply(status: int, why: str, *, wait: float | None = None, **more: Any) -> Reply:
-    """An answer that says why; `wait`: seconds after which it is worth trying again."""
+    """Return an answer that says why; `wait`: seconds after which it is worth trying again."""
     return Reply(status, orjson.dumps({"error": why, **more}), JSON, whole_seconds(wait))
 
 
 def whole_seconds(wait: float | None) -> int | None:
-    """As `Retry-After` has it: whole seconds, at least one."""
+    """Round up to whole seconds, at least one, for `Retry-After`."""
     return None if wait is None else max(1, math.ceil(wait))
 
 
@@ -45,28 +45,28 @@ class NotWrittenError(Exception):
 
 
 class WriteGuard:
-    """Undoes what the recorder counts as lost while the sender still holds it.
+    """Undoes what the recorder counts as lost while the sender still has it.
 
-    Nobody else may use the recorder meanwhile: what it counts then would be undone too.
+    Nobody else may use the recorder at that time: what it counts then would be undone too.
     """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
     def wait(self) -> float:
-        """Seconds until it is worth trying again; 0: now."""
+        """Return the seconds until it is worth trying again; 0: now."""
         return max(0.0, self._journal._retry_at - monotonic())
 
     @property
     def why(self) -> str:
-        """What the last write failed of."""
+        """The reason why the last write failed."""
         return self._journal._reason or "the trace cannot be written to"
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Raise NotWrittenError if what is recorded inside was dropped, and count it as if it had never come.
+        """Raise NotWrittenError if what is recorded inside was dropped, and undo the count of it.
 
-        Without trying where that makes no sense yet.
+        Where it is too early to try again, it raises at once.
         """
         journal = self._journal
         if self.wait():

@@ -1,7 +1,7 @@
-"""The HTTP server of the receivers: who may come in, how much at a time, and one request after the other.
+"""The HTTP server of the receivers: checks requests, bounds their bodies, and handles one after the other.
 
-Everything is refused before it is read that does not come from a program of this machine (`record.guard`);
-nothing can be read over it but the fate of what was sent.
+A request that does not come from a program of this machine is refused unread (`record.guard`).  A sender can
+learn nothing but the fate of what it sent.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ctxctl.record import guard
 from ctxctl.record.receive.replies import Reply, error_reply
 
 HEAD_SECONDS: Final = 10.0
-"""For the head of a connection's first request."""
+"""Seconds for the head of a connection's first request."""
 BODY_SECONDS: Final = 60.0
 _IDLE_SECONDS: Final = 75.0
 MAX_HELD: Final = 2 * guard.MAX_BODY
-"""Bytes of bodies, of all requests that are being read or wait for the disk."""
+"""Bytes of the bodies of all requests that are being read or wait for the disk."""
 MAX_CONNECTIONS: Final = 256
 _BUSY_SECONDS: Final = 1.0
 
@@ -34,23 +34,23 @@ _logger.propagate = False
 
 
 class Route(NamedTuple):
-    """What is done with the requests to one path."""
+    """Handles the requests to one path."""
 
     take: Callable[[bytes, str], Reply]
-    """Called with the decoded body and the content type, never twice at a time, in a thread of its own."""
+    """Takes the decoded body and the content type; called in a worker thread, never twice at a time."""
     media: frozenset[str]
     refuse: Callable[[int, str, str], Reply] | None = None
-    """Makes an answer from status, why and content type, in the protocol's own shape."""
+    """Makes an answer of status, reason and content type, in the protocol's own shape."""
     wait: Callable[[], int | None] = lambda: None
-    """Seconds until it makes sense to read a body; None: now."""
+    """Gives the seconds until a body is worth reading; None: now."""
 
 
 class ReceiverServer:
     """Listens on a loopback port.
 
     Args:
-        routes: By path; all of them take POST.
-        report: Takes what a user should know, each thing once.
+        routes: The handlers by path; all of them take POST.
+        report: Takes a line for the user, each line once.
     """
 
     def __init__(self, routes: dict[str, Route], report: Callable[[str], None]) -> None:
@@ -65,7 +65,7 @@ class ReceiverServer:
         self.port = 0
 
     async def open(self, sockets: list[socket.socket]) -> None:
-        """Listen on these (`guard.loopback`)."""
+        """Listen on these sockets (`guard.loopback`)."""
         loop = asyncio.get_running_loop()
         self.port = sockets[0].getsockname()[1]
         self._hosts = guard.own_hosts(self.port)
@@ -74,7 +74,7 @@ class ReceiverServer:
             self._servers.append(await loop.create_server(self._factory, sock=one))
 
     async def close(self) -> None:
-        """Take nothing more; what was read is still written."""
+        """Take no more requests; bodies that were read are still written."""
         for server in self._servers:
             server.close()
         if self._factory is not None:
@@ -83,11 +83,11 @@ class ReceiverServer:
         await asyncio.get_running_loop().run_in_executor(None, self._worker.shutdown)
 
     async def run_in_worker(self, work: Callable[[], Any]) -> Any:
-        """Do something between two requests, in their thread."""
+        """Do work in the worker thread, between two requests."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
     def report_once(self, line: str) -> None:
-        """Tell the user something, unless it was told before."""
+        """Report a line to the user, unless it was reported before."""
         if line not in self._reported and len(self._reported) < 100:
             self._reported.add(line)
             self._report(line)
@@ -103,7 +103,7 @@ class ReceiverServer:
             body=reply.body, status=reply.status, content_type=reply.media, headers=headers
         )
         if not request.content.at_eof():
-            response.force_close()  # nobody is going to read the rest
+            response.force_close()  # the rest of the body is not read
         return response
 
     async def _reply(self, request: web.BaseRequest) -> Reply:
@@ -130,7 +130,7 @@ class ReceiverServer:
     async def _read(
         self, request: web.BaseRequest, route: Route, media: str, refuse: Callable[[int, str, str], Reply]
     ) -> Reply:
-        """Read the body, at no time more than fits, and hand it on."""
+        """Read the body within the limits, and hand it on."""
         if (request.content_length or 0) > guard.MAX_BODY:
             return refuse(413, f"more than {guard.MAX_BODY >> 20} MiB", media)
         held, parts = 0, []
@@ -163,7 +163,7 @@ class ReceiverServer:
 def _handed(
     body: bytes, headers: Any, route: Route, media: str, refuse: Callable[[int, str, str], Reply]
 ) -> Reply:
-    """In the worker's thread, as decoding takes time."""
+    """Decode a body and handle it; in the worker thread, as decoding takes time."""
     try:
         body = guard.inflate(body, headers.get("Content-Encoding"))
     except guard.UnsupportedError as error:
@@ -174,7 +174,7 @@ def _handed(
         return refuse(413, str(error), media)
     try:
         return route.take(body, media)
-    except Exception as error:  # one request must not take the receiver with it
+    except Exception as error:  # one request must not end the receiver
         return refuse(500, f"a fault of ctxctl: {type(error).__name__}", media)
 
 
@@ -199,7 +199,7 @@ class _Factory(web.Server):
 
 
 class _Connection(RequestHandler):
-    """A connection that is given up if no request comes over it; speaks of no errors but by their status."""
+    """A connection that is closed if no request comes; of an error it sends only the status."""
 
     __slots__ = ("_patience", "_server")
 
@@ -209,7 +209,7 @@ class _Connection(RequestHandler):
         self._patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client."""
+        """Take a new connection, unless there are too many."""
         super().connection_made(transport)
         if len(self._server.connections) > MAX_CONNECTIONS:
             self._server.report_once(
@@ -220,7 +220,7 @@ class _Connection(RequestHandler):
         self._patience = asyncio.get_running_loop().call_later(HEAD_SECONDS, self._give_up)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """The client is gone."""
+        """Stop the timer of the connection, which is closed."""
         if self._patience is not None:
             self._patience.cancel()
         super().connection_lost(exc)
@@ -232,7 +232,7 @@ class _Connection(RequestHandler):
     def handle_error(
         self, request: Any, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """What is no HTTP, or a fault of ours: nothing of it is repeated."""
+        """Answer what is no HTTP, or an internal error, with the status alone."""
         if message and "PRI" in message:
             self._server.report_once(
                 "a gRPC client tried to connect; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf (or http/json)"
