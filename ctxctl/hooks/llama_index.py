@@ -1,4 +1,4 @@
-"""LlamaIndex: records what is asked of models and what retrievers give, wherever in the program.
+"""LlamaIndex: records the requests to models and what retrievers give, anywhere in the program.
 
 record(Recorder("run.jsonl"))
 """
@@ -42,18 +42,18 @@ _SENT: Final = (
     "tools", "tool_choice", "parallel_tool_calls", "response_format", "temperature", "max_tokens",
     "reasoning", "thinking", "previous_response_id",
 )  # fmt: skip
-"""What of the call's arguments is kept beside the messages."""
+"""Arguments of the call that are kept beside the messages."""
 
 
 def body_of(
     messages: Sequence[ChatMessage], given: Mapping[str, Any], model: Mapping[str, Any]
 ) -> ConvertedBody:
-    """The request that a model makes of messages.
+    """Return the request that a model makes of messages.
 
     Args:
-        messages: What it was given.
+        messages: The messages.
         given: The call's further arguments.
-        model: What the model says of itself.
+        model: The model's description of itself.
     """
     fields = {name: given[name] for name in _SENT if given.get(name) is not None}
     name = model_name(model)
@@ -64,13 +64,13 @@ def body_of(
         if "anthropic" in kind:
             return _anthropic(messages, fields)
         return _openai(messages, fields, responses="openai_responses" in kind)
-    except Exception:  # the provider's package is not there, or another than is known
+    except Exception:  # the provider's package is missing, or of an unknown version
         made = [_message(one) for one in messages]
         return ConvertedBody({"messages": made, **fields}, "openai-chat", "ctxctl")
 
 
 def model_name(model: Mapping[str, Any]) -> str | None:
-    """The model's name, as it says it."""
+    """Return the model's name from its description."""
     return next((model[n] for n in ("model_name", "model") if isinstance(model.get(n), str)), None)
 
 
@@ -95,7 +95,7 @@ def _anthropic(messages: Sequence[ChatMessage], fields: Json) -> ConvertedBody:
 
 
 def _message(message: ChatMessage) -> Json:
-    """A message by its own fields: the texts of its blocks, and what it says of calls."""
+    """Convert a message by its own fields: the texts of its blocks, and its calls."""
     made: Json = {"role": message.role.value, "content": message.content}
     calls = message.additional_kwargs.get("tool_calls")
     if isinstance(calls, list) and calls:
@@ -107,33 +107,31 @@ def _message(message: ChatMessage) -> Json:
 
 
 def answer_of(message: ChatMessage) -> Json:
-    """A message of the model's as OpenAI's chat interface gives it, without its bill."""
+    """Return a message of the model as an answer of OpenAI's chat interface, without its bill."""
     made = body_of([message], {}, {}).body["messages"][0]
     return {"object": "chat.completion", "choices": [{"index": 0, "message": made}]}
 
 
 _KEPT: Final = 10_000
-"""Spans and calls that are remembered."""
+"""Spans and calls that are remembered at most."""
 
 
 class _Span:
-    """What is known of an open span."""
+    """An open span: its outermost span and its agent."""
 
-    __slots__ = ("agent", "is_call", "root")
+    __slots__ = ("agent", "root")
 
     def __init__(self, root: str, agent: str | None) -> None:
         self.root = root
         self.agent = agent
-        """The agent of a workflow that it belongs to."""
-        self.is_call = False
-        """A request to a model is made in it."""
+        """The workflow's agent that it belongs to."""
 
 
 class Recording:
-    """What `record` set up.
+    """Records the library's calls until `stop`; `record` makes it.
 
-    A turn is what one outermost call of the library's sets off (a query, a workflow's run).  The agent of a
-    workflow that asks a model first has the main thread, each other one its own.
+    A turn is all that one outermost call of the library sets off (a query, a workflow's run).  Of a
+    workflow's agents, the one that asks a model first has the main thread, each other one its own.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -154,7 +152,7 @@ class Recording:
         dispatcher.add_span_handler(self._handlers[1])
 
     def stop(self) -> None:
-        """Record no more."""
+        """Stop recording."""
         dispatcher = get_dispatcher()
         dispatcher.event_handlers = [one for one in dispatcher.event_handlers if one is not self._handlers[0]]
         dispatcher.span_handlers = [one for one in dispatcher.span_handlers if one is not self._handlers[1]]
@@ -163,7 +161,7 @@ class Recording:
 
     @guarded
     def began(self, span: str, parent: str | None, bound: inspect.BoundArguments) -> None:
-        """A call of the library's begins."""
+        """Note that a call of the library begins."""
         with self._lock:
             above = self._spans.get(parent) if parent is not None else None
             agent = above.agent if above is not None else None
@@ -175,7 +173,7 @@ class Recording:
 
     @guarded
     def ended(self, span: str, error: BaseException | None = None) -> None:
-        """It is over."""
+        """Note that a call of the library is over."""
         with self._lock:
             self._spans.pop(span, None)
             self._ranked.pop(span, None)
@@ -189,7 +187,7 @@ class Recording:
 
     @guarded
     def handle(self, event: Any) -> None:
-        """Something happened."""
+        """Record an event of the library."""
         span = event.span_id or ""
         if isinstance(event, LLMChatStartEvent):
             self._asked(span, list(event.messages), event.additional_kwargs, event.model_dict)
@@ -258,7 +256,7 @@ class Recording:
         with self._lock:
             known = self._spans.get(span)
             if known is None or (is_model and known.root == span):
-                return self._loose, None  # nothing is around it
+                return self._loose, None  # it is in no other call
             run = self._runs.get(known.root)
             if run is None:
                 run = AgentRun(self._recorder, root=self._recorder._thread)
@@ -280,7 +278,7 @@ class Recording:
 
 
 def record(recorder: Recorder) -> Recording:
-    """Record each request of the library's to a model, and what its retrievers gave, from now on.
+    """Record each request of the library to a model, and what its retrievers give, from now on.
 
     Where the HTTP transport is watched for the same recorder, that records the requests, and this names the
     threads and turns that they are in.
@@ -316,7 +314,7 @@ class _Tree(BaseSpanHandler[BaseSpan]):
 
 
 def _bill(response: Any) -> Any:
-    """What holds the provider's bill: its answer; of a stream, its last event or the answer in that."""
+    """Return what holds the bill: the provider's answer; of a stream, its last event or the answer in it."""
     raw = response.raw
     if raw is None:
         return response.additional_kwargs

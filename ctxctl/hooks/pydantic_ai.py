@@ -1,4 +1,4 @@
-"""Pydantic AI: a capability that records what an agent asks its models.
+"""Pydantic AI: a capability that records the requests of an agent to its models.
 
 Agent("openai:gpt-5", capabilities=[RecordContext(Recorder("run.jsonl"))])
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 _NOT_IN_BATCHES: Final = ("timeout", "max_retries", "extra_headers", "openai_background")
-"""Settings that are not in a body and that a batch has no place for."""
+"""Settings that are no part of a body, and that a batch cannot hold."""
 
 
 async def body_of(
@@ -41,12 +41,12 @@ async def body_of(
     settings: ModelSettings | None,
     params: ModelRequestParameters,
 ) -> ConvertedBody:
-    """The request that a model makes of messages that are prepared for it.
+    """Return the request that a model makes of messages that are prepared for it.
 
-    Models with a batch interface give the very body.  For others it is put together here, as OpenAI's chat
-    interface has it.
+    Models with a batch interface give the body itself.  For others it is put together here, as for OpenAI's
+    chat interface.
     """
-    # Files that a model only has the address of it may fetch to put them into the body.
+    # Not with addresses of files: a model may fetch those to put them into the body.
     if not any(isinstance(one, parts.FileUrl) for one in _contents(messages)):
         from pydantic_ai.models.batch import BatchRequest
 
@@ -59,7 +59,7 @@ async def body_of(
                 )
             )  # fmt: skip
             return ConvertedBody(orjson.loads(made.body), None, "pydantic_ai.models.Model.batch_encode")
-        except Exception:  # it has none, or none for such a request
+        except Exception:  # it has no batch interface, or none for such a request
             pass
     return ConvertedBody(_chat(model, messages, settings, params), "openai-chat", "ctxctl")
 
@@ -187,13 +187,13 @@ def _answer(message: parts.ModelResponse) -> Json | None:
 
 
 def answer_of(response: parts.ModelResponse) -> Json | None:
-    """A response as OpenAI's chat interface gives it, without its bill; None for an empty one."""
+    """Return a response as an answer of OpenAI's chat interface, without its bill; None for an empty one."""
     message = _answer(response)
     return {"object": "chat.completion", "choices": [{"index": 0, "message": message}]} if message else None
 
 
 def counts_of(usage: Any) -> Json:
-    """What a `RequestUsage` says was billed, where it says anything."""
+    """Return the counts of a `RequestUsage`; empty where it has none."""
     if not usage.has_values():
         return {}
     return {
@@ -204,7 +204,7 @@ def counts_of(usage: Any) -> Json:
 
 
 class _Running(NamedTuple):
-    """An agent's run that is under way here."""
+    """A run of an agent that is under way in this context."""
 
     run: AgentRun
     thread: str | None
@@ -215,7 +215,7 @@ _running: ContextVar[_Running | None] = ContextVar("ctxctl_pydantic_ai", default
 
 
 class RecordContext(AbstractCapability[Any]):
-    """Records each request of an agent's to a model, its answer and bill.
+    """Records each request of an agent to a model, its answer and bill.
 
     A turn is one run of the outermost agent, a session its conversation; an agent that another one's tool
     runs is a thread of its own, if it has the capability too.  Each attempt of a fallback capability counts;
@@ -225,7 +225,7 @@ class RecordContext(AbstractCapability[Any]):
     threads and turns that they are in.
 
     Args:
-        recorder: Where to.
+        recorder: Where to record.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -234,11 +234,11 @@ class RecordContext(AbstractCapability[Any]):
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
-        """None: a recorder cannot be written into an agent's specification."""
+        """Return None: a recorder cannot be written into an agent's specification."""
         return None
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:
-        """A turn, or a thread of the run that this one is part of."""
+        """Record a run as a turn, or as a thread of the run around it."""
         outer, here = _running.get(), self._opened(ctx)
         if here is None:
             return await handler()
@@ -252,7 +252,7 @@ class RecordContext(AbstractCapability[Any]):
                 here.run.close()
 
     def get_wrapper_model(self, model: Model[Any]) -> Model[Any] | None:
-        """The model again, recording what it is asked: what any other capability changed is in that."""
+        """Wrap the model to record its requests, after all that other capabilities have changed."""
         return _Recorded(model, self._recorder)
 
     @guarded
@@ -360,13 +360,13 @@ class _Recorded(WrapperModel):
 
 
 class _NoCall:
-    """Stands for a call that could not be begun."""
+    """Stands for a call that could not be begun; it records nothing."""
 
     def failed(self, error: BaseException) -> None:
-        """Nothing is recorded."""
+        """Record nothing."""
 
     def done(self) -> None:
-        """Nothing is recorded."""
+        """Record nothing."""
 
 
 def _answered(call: ModelCall, response: ModelResponse) -> None:

@@ -1,4 +1,4 @@
-"""Records what an agent framework runs as turns and steps; the hooks of all frameworks use it."""
+"""Turns and steps for the runs of an agent framework; the hooks of all frameworks use them."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class ConvertedBody(NamedTuple):
 
 
 class AgentRun:
-    """What one call of the user's sets off: a turn in each thread that works on it.
+    """All that one call by the user sets off: a turn in each thread that works on it.
 
-    May be used from several threads.  Requests of one thread that overlap are told apart as turns are:
-    `writer`, `writer~2`.  In a turn that the program has opened itself, the main thread is that turn's.
+    Safe to use from several threads.  Overlapping requests of one thread get branches, as turns do: `writer`,
+    `writer~2`.  In a turn that the program has opened itself, the main thread is that turn's.
 
     Args:
-        recorder: Where to.
-        session: None: the recorder's.
-        root: Name of the thread that `None` means.
-        loose: No turn is begun: as with `recorder.request`, a prompt at a request's end begins one.
+        recorder: Where to record.
+        session: The session; None: the recorder's.
+        root: The name of the thread that `None` means.
+        loose: Whether to begin no turn: as with `recorder.request`, a request that ends with a prompt does.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class AgentRun:
         self._over = False
 
     def place(self, thread: str | None = None) -> Scope:
-        """Where what belongs to the thread, but to no request, is recorded."""
+        """Return the scope of what belongs to the thread, but to no request."""
         with self._lock:
             return self._slots(thread or self._root)[0].scope
 
     def call(self, thread: str | None = None, model: str | None = None) -> ModelCall:
-        """A request to a model that is about to be made."""
+        """Begin a request to a model."""
         with self._lock:
             name = thread or self._root
             slots = self._slots(name)
@@ -101,7 +101,7 @@ class AgentRun:
         slots = self._turns.get(name)
         if slots is None:
             slots = [self._opened(name, 1)]
-            if self._over:  # something that outlives its run
+            if self._over:  # this outlives its run
                 slots[0].leave()
             else:
                 self._turns[name] = slots
@@ -117,7 +117,7 @@ class AgentRun:
 
 
 class _Slot:
-    """A turn of a thread, and whether a request of it is under way."""
+    """A turn of a thread, and whether it is busy with a request."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -131,7 +131,7 @@ class _Slot:
 
 
 class ModelCall:
-    """One request to a model and what became of it; a second end is not recorded."""
+    """One request to a model, its answer and its end; only the first end is recorded."""
 
     def __init__(self, run: AgentRun, slot: _Slot, model: str | None) -> None:
         self._core = run._core
@@ -141,15 +141,15 @@ class ModelCall:
         self._inner: Scope | None = None
         self.over = False
         self.answering_model: str | None = None
-        """The model that answered, where a hook is told of it before the answer."""
+        """The model that answered, where a hook learns it before the answer."""
         self.names_only = is_wired(run.recorder)
-        """The transport is watched and records the request itself: nothing is recorded here."""
+        """Whether the watched transport records the request itself, so that nothing is recorded here."""
         self._step: Step | None = None
 
     @guarded
     def request(self, body: Any, dialect: str | None = None, *, native_id: str | None = None,
                 **marks: Any) -> None:  # fmt: skip
-        """Record what goes to the model; `marks`: further fields of the assembly's `metadata.ctxctl`."""
+        """Record the request; `marks`: further fields of the assembly's `metadata.ctxctl`."""
         if self.names_only or self.over:
             return
         from ctxctl.record.bodies import SentRequest, body_of, dialect_of
@@ -158,8 +158,8 @@ class ModelCall:
         if whole is None:
             raise TypeError("a request's body is a JSON object")
         recorder = self._run.recorder
-        told = self._model or whole.get("model")
-        model = told if isinstance(told, str) else None
+        named = self._model or whole.get("model")
+        model = named if isinstance(named, str) else None
         place = recorder._step_place(self._slot.scope._place, None)
         step = self._step = Step(recorder, place, model)
         step._dialect = dialect_of(dialect, whole, None)
@@ -171,7 +171,7 @@ class ModelCall:
 
     @guarded
     def response(self, body: Any, dialect: str | None = None) -> None:
-        """Record the answer, in the request's dialect or another, with what it bills if that stands in it."""
+        """Record the answer, in the request's dialect or another, with its bill if it holds one."""
         if self._step is None or self.over:
             return
         from ctxctl.providers.dialects import by_name
@@ -187,18 +187,18 @@ class ModelCall:
 
     @guarded
     def usage(self, **counts: Any) -> None:
-        """Record what was billed, where the answer's own bill is not at hand."""
+        """Record what was billed, where the answer holds no bill."""
         if self._step is not None and not self.over:
             self._step.usage(**counts)
 
     @guarded
     def failed(self, error: BaseException | str) -> None:
-        """Record that there was no answer, or only a part of it."""
+        """Record that the answer is missing or incomplete."""
         if self._step is not None and not self.over:
             self._step.failed(error)
 
     def done(self) -> None:
-        """Free the thread for its next request; calling it again changes nothing."""
+        """Free the thread for its next request; a second call changes nothing."""
         self.over = True
         self._slot.busy = False
         if self._inner is not None:
@@ -207,8 +207,10 @@ class ModelCall:
             self._inner = None
 
     def enter(self) -> None:
-        """From here on this context is in the request, until `done`: a transport that is watched tells by it
-        where a request belongs, or that it is recorded already."""
+        """Put the present context into the request until `done`.
+
+        A watched transport learns from it where a request belongs, or that it is recorded already.
+        """
         inner: Scope
         if self._step is not None:
             inner = self._step
@@ -223,12 +225,12 @@ class ModelCall:
 
 def record_retrieval(scope: Scope, query: str, documents: Iterable[Document], *, name: str | None = None,
               candidates: Iterable[Document] | None = None) -> None:  # fmt: skip
-    """Record what a retriever gave, or what a reranker kept of it, as items and a selection."""
+    """Record what a retriever gave, or what a reranker chose, as items and a selection."""
     kept = [_item(scope, one) for one in documents]
     if candidates is None:
-        refs, told = [ref for ref, _ in kept], {"candidates_not_reported": True}
+        refs, metadata = [ref for ref, _ in kept], {"candidates_not_reported": True}
     else:
-        refs, told = [ref for ref, _ in (_item(scope, one) for one in candidates)], None
+        refs, metadata = [ref for ref, _ in (_item(scope, one) for one in candidates)], None
     chosen = [ref for ref, _ in kept]
     left = [(ref, "low_relevance") for ref in refs if ref not in set(chosen)]
     surface = scope.surface(items=refs, kind="retriever", sources=[name] if name else ())
@@ -240,7 +242,7 @@ def record_retrieval(scope: Scope, query: str, documents: Iterable[Document], *,
         query=query,
         scores=scores or None,
         surface=surface,
-        metadata=told,
+        metadata=metadata,
     )
 
 

@@ -23,24 +23,24 @@ _SHOWN: Final = 5
 
 
 class Fits(NamedTuple):
-    """What `assert_fits` has found out about a recorded session that fits."""
+    """What `assert_fits` found out about a recorded session that fits."""
 
     steps: int
-    """Requests that were looked at."""
+    """The number of requests that were checked."""
     largest: int
-    """Tokens of the largest among them: as billed, else as expected, else as recorded."""
+    """Tokens of the largest request: as billed, else as expected, else as recorded."""
     headroom: int
-    """The least that was free at one of them."""
+    """The fewest tokens that were free at a request."""
     uncounted: int
-    """Placements that add nothing because the trace has neither their text nor their size."""
+    """The number of placements that count as 0, as the trace has neither their text nor their size."""
     unbilled: int = 0
-    """Requests of which only what is recorded is known; what was sent beside it is in none of the figures."""
+    """The number of requests of which only the recorded part is known and counted."""
 
 
 class _Overrun(NamedTuple):
     where: str
     size: str
-    """What was sent, and how that is known."""
+    """How much was sent, and how that is known."""
     used: int
     cap: int
     source: LimitSource | None
@@ -61,20 +61,20 @@ def assert_fits(
 ) -> Estimate | Fits:
     """Fail unless a plan (a ``.toml`` file) keeps its limits, or every request of a recorded session fits.
 
-    A request is as large as it was billed, else as expected, else as recorded; its limit
-    is the one given here, else that of the trace, else the model table's.  A plan has all that it needs in
-    itself; what else may be given is for sessions, tokens throughout.
+    A request is as large as it was billed, else as expected, else as recorded; its limit is the one given
+    here, else that of the trace, else the model table's.  A plan holds all that it needs; the other arguments
+    are for sessions, all of them in tokens.
 
     Args:
         subject: A plan; or a trace or foreign capture, with ``@ADDRESS`` a single frame of it.
-        baseline: Of a plan: the committed file that it is held against too.
+        baseline: For a plan, the committed file that it is also compared with.
         model: Limits as ``ctxctl models`` knows them for this model, in place of the recorded ones.
-        provider: Whose limits of the model.
+        provider: The provider whose limits of the model count.
         window: The whole window, in place of what is recorded or known.
-        reserve: Of it, what is kept for the answer.
+        reserve: The part of it that is kept for the answer.
         max_input: The most that a prompt may hold.
         headroom: What must be free besides.
-        uncounted: Let placements pass that have neither text nor size; otherwise one of them fails the test.
+        uncounted: Let placements with neither text nor size pass; otherwise one of them fails the test.
 
     Returns the `Estimate` of a plan or the `Fits` of a session.
 
@@ -110,7 +110,7 @@ def assert_fits(
 
 
 def estimate_plan(plan: str | PathLike[str]) -> Estimate:
-    """The plan, worked out; raises CtxctlError where that cannot be done."""
+    """Work out a plan; raises CtxctlError where that cannot be done."""
     from ctxctl import config
     from ctxctl.budget.estimate import estimate
     from ctxctl.budget.plan import load
@@ -161,7 +161,7 @@ def _session_fits(name: str, limits: Model | None, reserve: int, headroom: int, 
 
 
 class _StepCheck:
-    """Holds every step of a session against its cap; its memory does not grow with their number."""
+    """Compares every step of a session with its cap, in memory that does not grow with their number."""
 
     def __init__(self, inspector: Inspector, cap: int | None, reserve: int, headroom: int) -> None:
         self._inspector = inspector
@@ -174,7 +174,7 @@ class _StepCheck:
         """The first step with something uncounted."""
 
     def at(self, step: Step, placements: list[Placement]) -> None:
-        """Hold one step against its cap."""
+        """Compare one step with its cap."""
         window = step.window
         self.steps += 1
         self.items += len(placements)
@@ -197,14 +197,14 @@ class _StepCheck:
                 self.over.append(_Overrun(_where(step), sent_of(window), window.used, cap, source, largest))
 
     def _in_force(self, step: Step) -> int | None:
-        """The cap that the step was held against, with at least `reserve` kept for the answer."""
+        """Return the step's own cap, with at least `reserve` kept for the answer."""
         window = step.window
         if window.cap is None:
             return None
         return window.cap if window.limit is None else min(window.cap, window.limit - self._reserve)
 
     def verdict(self, name: str, *, uncounted: bool) -> Fits:
-        """Raises AssertionError, or UsageError("unknown-window") where no limit is known."""
+        """Return the result; raises AssertionError, or UsageError("unknown-window") without a known limit."""
         __tracebackhide__ = True
         if not self.items:
             raise AssertionError(f"{name} has no request with anything in it: nothing was looked at")
@@ -245,7 +245,7 @@ def _where(step: Step) -> str:
 
 
 def _largest(placements: list[Placement], window: Window) -> str:
-    """The three largest parts of a request; what is not recorded of it counts as one part."""
+    """Return the three largest parts of a request; what is not recorded of it counts as one part."""
     from heapq import nlargest
 
     parts = [(p.tokens, visible((p.title or p.item)[:60])) for p in placements]

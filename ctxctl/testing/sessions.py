@@ -21,8 +21,8 @@ class NamedSession(NamedTuple):
 def open_session(name: str, *, weighed: bool = False) -> Iterator[NamedSession]:
     """Open ``TRACE[@ADDRESS]`` under the settings in force; raises what `Inspector.open` raises.
 
-    With `weighed`, sizes are those of the calibration in force, so that requests without a bill have the size
-    that is expected of them; else texts have their counts, which no later calibration changes.
+    With `weighed`, sizes are by the calibration in force, so that requests without a bill have their expected
+    size; else texts have their token counts, which no later calibration changes.
     """
     from ctxctl import config
     from ctxctl.session import Inspector

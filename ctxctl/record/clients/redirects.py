@@ -1,4 +1,4 @@
-"""How each known program is redirected to the relay: what it reads, in which order, and what it gets instead."""
+"""How each known program is redirected to the relay: what it reads, in which order, what it gets instead."""
 
 from __future__ import annotations
 

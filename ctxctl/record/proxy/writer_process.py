@@ -78,7 +78,7 @@ def _say(value: dict[str, Any]) -> None:
 
 def _import_early() -> None:
     """Import what the first request needs, so that its record waits for no import."""
-    import ctxctl.record.conversations  # noqa: F401
+    import ctxctl.record.conversations
     import ctxctl.record.http  # noqa: F401
 
 

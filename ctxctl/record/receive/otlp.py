@@ -70,7 +70,7 @@ class ExportEndpoint:
         self._held = held
 
     def take(self, body: bytes, media: str) -> Reply:
-        """Answer 200, with the number of unreadable records if there are any; 400: it is no export request."""
+        """Answer 200, with the number of unreadable records if there are any, or 400 to what is no export."""
         try:
             value = _decoded(self._signal, body) if media == PROTOBUF else _parsed(body)
             taken, rejected = _records(self._signal, value)
