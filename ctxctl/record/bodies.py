@@ -91,41 +91,41 @@ class ThreadConversations:
 
     def request(self, sent: SentRequest, place: Place) -> Place:
         """Record a request as items, an assembly and an injection; return its place."""
-        talk = self._talk(place)
+        thread = self._of_thread(place)
         for _ in range(_TRIES):
-            events, found = talk.request(sent, self._core)
+            events, found = thread.request(sent, self._core)
             generation = self._core.journal.generation
             self._core.count(found)
             if self._core.journal.put(self._entries(events), generation) != "stale":
                 break
-            talk.request_unwritten()
-        talk.place.sealed = sent.injected
-        return talk.place
+            thread.request_unwritten()
+        thread.place.sealed = sent.injected
+        return thread.place
 
     def respond(self, response: Json, place: Place, dialect: Dialect | None) -> None:
         """Record the answer to a request, which is in the window of the thread's next request."""
-        talk = self._talk(place)
-        dialect = dialect or of_response(response) or talk.dialect
+        thread = self._of_thread(place)
+        dialect = dialect or of_response(response) or thread.dialect
         if dialect is None:
             return
         found = FoundSecrets()
-        events = talk.respond(dialect.reply(response), self._core, found)
+        events = thread.respond(dialect.reply(response), self._core, found)
         if events:
             self._core.journal.put(self._entries(events))
         self._core.count(found)
 
-    def _talk(self, place: Place) -> _ThreadConversation:
-        talk = self._conversations.get(place.key)
-        if talk is None:
-            talk = self._conversations[place.key] = _ThreadConversation(self._core, place)
+    def _of_thread(self, place: Place) -> _ThreadConversation:
+        thread = self._conversations.get(place.key)
+        if thread is None:
+            thread = self._conversations[place.key] = _ThreadConversation(self._core, place)
             rows = self._earlier_window(place)
             if rows is not None:
-                talk.conversation.mark = self._core.journal.mark
-                talk.conversation.go_on_from(rows)
+                thread.conversation.mark = self._core.journal.mark
+                thread.conversation.go_on_from(rows)
             if len(self._conversations) > _THREADS:
                 self._conversations.popitem(last=False)
         self._conversations.move_to_end(place.key)
-        return talk
+        return thread
 
     def _entries(self, events: list[Json]) -> tuple[Entry, ...]:
         return entries_of(self._core, events, counted=True)

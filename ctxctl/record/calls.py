@@ -242,11 +242,11 @@ class Calls:
         core = self._core
         made = core.new_id("injection")
         where = self._current_place()
-        told = {"model": model} if model is not None else {}
+        own = {"model": model} if model is not None else {}
         record = {
             "injection_id": made, "assembly_id": assembly or core.last_assembly(where, target),
             "target": target, "injection_point": point, "native_id": native_id, "visibility": [target],
-            "metadata": {**(metadata or {}), **told} or None, **fields,
+            "metadata": {**(metadata or {}), **own} or None, **fields,
         }  # fmt: skip
         core.record(vocab.INJECTION_APPLIED, record, where)
         if target == vocab.MODEL:
@@ -345,13 +345,13 @@ class Calls:
         Anthropic or Gemini API is brought into this shape.
         """
         record: dict[str, Any] = {} if response is None else self._core.bill(response)
-        told = {
+        given = {
             "model": model, "provider": provider, "input_tokens": input_tokens,
             "cached_tokens": cached_tokens,
             "cache_write_tokens": cache_write_tokens, "output_tokens": output_tokens,
             "reasoning_tokens": reasoning_tokens, **fields,
         }  # fmt: skip
-        record.update((name, value) for name, value in told.items() if value is not None)
+        record.update((name, value) for name, value in given.items() if value is not None)
         if record:
             self._core.record(vocab.USAGE_REPORTED, record, self._current_place())
 
@@ -387,8 +387,8 @@ def _truncated(one: Ref | tuple[str, int]) -> dict[str, Any]:
 def _with(metadata: Fields | None, **marks: Any) -> dict[str, Any] | None:
     """Return metadata with those of these marks of ctxctl that are not None."""
     made = dict(metadata or {})
-    told = {name: value for name, value in marks.items() if value is not None}
-    if told:
+    present = {name: value for name, value in marks.items() if value is not None}
+    if present:
         own = made.get("ctxctl")
-        made["ctxctl"] = {**(own if isinstance(own, dict) else {}), **told}
+        made["ctxctl"] = {**(own if isinstance(own, dict) else {}), **present}
     return made or None

@@ -54,10 +54,10 @@ class EarlierConversations:
         """Whether another writer left this thread and nobody has gone on with it."""
         return thread in self._windows_of(session)
 
-    def find(self, session: str | None, request: Request, *, told: bool) -> tuple[str | None, bool]:
+    def find(self, session: str | None, request: Request, *, continues: bool) -> tuple[str | None, bool]:
         """Return the thread that a request goes on with, and whether it only has the history of one.
 
-        `told`: the request says that it stands for an earlier history.
+        `continues`: the request says that it stands for an earlier history.
         """
         names = CallTitles()
         units = request.units[request.start :]
@@ -71,7 +71,7 @@ class EarlierConversations:
             elif count > most:
                 best, most = name, count
         main = self._windows_of(session).get(self._recorder._thread)
-        if best is None and told and main is not None and _alike(main.tools, request.head.tools):
+        if best is None and continues and main is not None and _alike(main.tools, request.head.tools):
             best = self._recorder._thread
         return best, lent and best is None
 

@@ -171,7 +171,7 @@ class Conversations(Exchanges):
         """By thread, the number of its requests that wait for an answer."""
         self._branches: dict[int, list[Thread]] = {}
         """By thread, all branches of its conversation, itself among them."""
-        self._told: dict[int, int] = {}
+        self._written_in: dict[int, int] = {}
         """By thread, the generation of the file that holds its window."""
         self._generation = self._core.journal.generation
         self._ended = EarlierConversations(recorder)
@@ -215,7 +215,7 @@ class Conversations(Exchanges):
             generation = core.journal.generation
             self._tell_anew_after(generation)
             place = self._request_anew(exchange, request, thread, place)
-        self._told[id(thread)] = generation
+        self._written_in[id(thread)] = generation
         self._busy[id(thread)] = self._busy.get(id(thread), 0) + 1
         self._remembered.touch(thread)
         made = Place(place.session, place.thread, place.turn, place.step)
@@ -285,7 +285,7 @@ class Conversations(Exchanges):
         if self._chain(request) is None:
             thread.prints, thread.rows = [], []
             self._window(exchange, request, thread, compacted=False)
-        self._told[id(thread)] = self._core.journal.generation
+        self._written_in[id(thread)] = self._core.journal.generation
         model = asked_model(exchange, request)
         return conversation.request(place.step, model=model, native_id=exchange.native_id)
 
@@ -365,8 +365,8 @@ class Conversations(Exchanges):
         """Begin a thread by the importers' rules, or go on with one that another writer of the file began."""
         session, own = self._live.session, self._recorder._thread
         if session not in self._mains and self._ended.has(session, own):
-            told = any(self._threads.continues(text) for text in texts)
-            found, whole = self._ended.find(session, request, told=told and not lent)
+            continues = any(self._threads.continues(text) for text in texts)
+            found, whole = self._ended.find(session, request, continues=continues and not lent)
             if found is not None:
                 thread = self._thread(found, request)
                 if found == own:
@@ -383,7 +383,7 @@ class Conversations(Exchanges):
     def _window(
         self, exchange: Exchange, request: Request, thread: Thread, *, compacted: bool
     ) -> list[Slots]:
-        if self._told.get(id(thread), self._core.journal.generation) != self._core.journal.generation:
+        if self._written_in.get(id(thread), self._core.journal.generation) != self._core.journal.generation:
             # All of it is written anew, so all of it must be cut anew.
             thread.prints, thread.rows = [], []
         return super()._window(exchange, request, thread, compacted=compacted)
@@ -409,7 +409,7 @@ class Conversations(Exchanges):
         if not gone:
             return
         names = {id(thread) for thread in gone}
-        for holder in (self._told, self._branches):
+        for holder in (self._written_in, self._branches):
             for name in names:
                 holder.pop(name, None)
         for family in self._branches.values():

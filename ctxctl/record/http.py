@@ -297,15 +297,15 @@ def caller_of(headers: Mapping[str, str], body: Json) -> tuple[str | None, Agent
 
 def _of_codex(headers: Mapping[str, str], body: Json, session: str | None) -> Agent | None:
     """Codex names it in headers, or in the body where that goes over a WebSocket."""
-    told = body.get("client_metadata")
-    told = told if isinstance(told, dict) else {}
-    turn = _object(headers.get("x-codex-turn-metadata") or told.get("x-codex-turn-metadata"))
-    if not turn and "x-codex-window-id" not in headers and "x-codex-window-id" not in told:
+    metadata = body.get("client_metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    turn = _object(headers.get("x-codex-turn-metadata") or metadata.get("x-codex-turn-metadata"))
+    if not turn and "x-codex-window-id" not in headers and "x-codex-window-id" not in metadata:
         return None
-    thread = _short(headers.get("thread-id") or told.get("thread_id") or turn.get("thread_id"))
+    thread = _short(headers.get("thread-id") or metadata.get("thread_id") or turn.get("thread_id"))
     if thread is None or session is None or thread == session:
         return None
-    parent = headers.get("x-codex-parent-thread-id") or told.get("x-codex-parent-thread-id")
+    parent = headers.get("x-codex-parent-thread-id") or metadata.get("x-codex-parent-thread-id")
     parent = _short(parent or turn.get("parent_thread_id"))
     name = _short(turn.get("agent_name"))
     return Agent(thread, parent if parent != session else None, name.rpartition("/")[2] if name else None)

@@ -364,15 +364,15 @@ class Journal:
 
     def complaint(self) -> str | None:
         """Return one line about what went wrong, or None."""
-        told: list[str] = []
+        parts: list[str] = []
         if self.dropped:
             why = ", ".join(f"{reason} {n}" for reason, n in sorted(self.errors.items()))
-            told.append(
+            parts.append(
                 f"{self.dropped} of {self.dropped + self.written} events are not in the trace ({why})"
             )
         if self._sink.unsynced:
-            told.append(f"{self._sink.unsynced} may not be on the disk ({self._sink.sync_error})")
-        return f"ctxctl: {self._sink.path}: {'; '.join(told)}\n" if told else None
+            parts.append(f"{self._sink.unsynced} may not be on the disk ({self._sink.sync_error})")
+        return f"ctxctl: {self._sink.path}: {'; '.join(parts)}\n" if parts else None
 
     def complain(self) -> None:
         """Write the complaint to stderr, if there is one; once, unless more went wrong since."""

@@ -208,6 +208,6 @@ def _summary(counts: Counts, options: Options) -> str:
 def _kinds(replaced: dict[str, int]) -> str:
     if not replaced:
         return ""
-    told = sorted(replaced.items(), key=lambda one: (-one[1], one[0]))
-    more = f", {len(told) - 5} more kinds" if len(told) > 5 else ""
-    return f" ({', '.join(f'{kind} {n}' for kind, n in told[:5])}{more})"
+    ranked = sorted(replaced.items(), key=lambda one: (-one[1], one[0]))
+    more = f", {len(ranked) - 5} more kinds" if len(ranked) > 5 else ""
+    return f" ({', '.join(f'{kind} {n}' for kind, n in ranked[:5])}{more})"

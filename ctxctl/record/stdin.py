@@ -156,7 +156,8 @@ class _EventLines:
         self._known = {key for _, line in target.lines() if (key := _key(_loaded(line))) is not None}
         self._lost: dict[str, int] = {}
         """Losses that the trace does not count yet, by reason."""
-        self._number = self._told = 0
+        self._number = 0
+        self._complained = False
 
     def take(self, stream: _Stream, head: bytes) -> None:
         """Write the stream's events until it is over."""
@@ -228,9 +229,9 @@ class _EventLines:
 
     def _lose(self, why: str) -> None:
         self._target.count_lost(why)
-        if why not in self._lost and not self._told:
+        if why not in self._lost and not self._complained:
             self._options.say(f"ctxctl: line {self._number}: not recorded: {why}; more are only counted")
-            self._told = 1
+            self._complained = True
         self._lost[why] = self._lost.get(why, 0) + 1
 
     def _tell_losses(self) -> None:
@@ -243,8 +244,8 @@ class _EventLines:
             self._lost = {}
 
     def _tell(self, problem: Problem) -> None:
-        if not self._told:
-            self._told = 1
+        if not self._complained:
+            self._complained = True
             self._options.say(f"ctxctl: line {self._number}: {problem.message}; more are only counted")
 
 
@@ -257,7 +258,7 @@ class _ForeignFormat:
         self._importer = importer
         self._session = options.session or "stdin"
         self._copy = _ReceivedBytes()
-        self._told = ""
+        self._last_said = ""
 
     def take(self, stream: _Stream, head: bytes) -> None:
         """Import the stream until it is over."""
@@ -313,8 +314,8 @@ class _ForeignFormat:
         self._say(problem.message)
 
     def _say(self, line: str) -> None:
-        if line != self._told:
-            self._told = line
+        if line != self._last_said:
+            self._last_said = line
             self._options.say(f"ctxctl: {line}")
 
 

@@ -243,10 +243,10 @@ def at_end(source: Source | Folder) -> Callable[[], bool]:
     read = getattr(source, "read", None)
     if read is not None:
 
-        def told(offset: int, n: int) -> bytes:
+        def noting_read(offset: int, n: int) -> bytes:
             data: bytes = read(offset, n)
             over[0] = over[0] or not data
             return data
 
-        source.read = told  # type: ignore[method-assign, union-attr]
+        source.read = noting_read  # type: ignore[method-assign, union-attr]
     return lambda: over[0]

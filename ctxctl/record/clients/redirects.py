@@ -53,7 +53,7 @@ def opencode(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     for name, url in _KNOWN.items():
         if name == "opencode" or name in signed_in or setup.environment.get(f"{name.upper()}_API_KEY"):
             urls.setdefault(name, url)
-    routes = {name: setup.lead(f"opencode's provider {name}", url) for name, url in urls.items()}
+    routes = {name: setup.redirect(f"opencode's provider {name}", url) for name, url in urls.items()}
 
     def ready(start: Start) -> None:
         given = setup.environment.get(_CONTENT, "").strip()
@@ -135,7 +135,7 @@ def codex(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         url = next((found for table in tables if (found := _table(table, provider).get("base_url"))), None)
     if isinstance(url, str) and url.startswith("$"):
         return None  # a shell puts a variable there, which may be redirected itself
-    route = setup.lead(f"Codex's {key}", url) if isinstance(url, str) else None
+    route = setup.redirect(f"Codex's {key}", url) if isinstance(url, str) else None
     if route is None:
         return None
 
@@ -231,7 +231,7 @@ def claude(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         url = found if isinstance(found, str) and found.strip() else url
     if url is None:
         return None
-    route = setup.lead(f"Claude Code's setting env.{name}", url)
+    route = setup.redirect(f"Claude Code's setting env.{name}", url)
     if route is None or given is not None:
         # Two `--settings` are not merged.
         setup.notes.append(f"Claude Code's settings hold {name}: what goes there is not recorded")
@@ -261,21 +261,21 @@ def pi(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     own = json_of(setup.path("PI_CODING_AGENT_DIR", ".pi", "agent") / "models.json").get("providers")
     for name, provider in own.items() if isinstance(own, dict) else ():
         url = provider.get("baseUrl") if isinstance(provider, dict) else None
-        route = setup.lead(f"pi's provider {name}", url) if isinstance(url, str) else None
+        route = setup.redirect(f"pi's provider {name}", url) if isinstance(url, str) else None
         if route is not None:
             routes[name] = route
     for name, family in _PI.items():
         if name not in routes:
             url = setup.address(family)
-            route = setup.lead(
+            route = setup.redirect(
                 f"pi's provider {name}", with_version(url, family) if family == "gemini" else url
             )
             if route is not None:
                 routes[name] = route
 
     def ready(start: Start) -> None:
-        led = {name: start.address(route) for name, route in routes.items()}
-        path = start.file("ctxctl-record.js", _EXTENSION % orjson.dumps(led))
+        addresses = {name: start.address(route) for name, route in routes.items()}
+        path = start.file("ctxctl-record.js", _EXTENSION % orjson.dumps(addresses))
         start.argue("--extension", str(path))
 
     return ready
@@ -343,7 +343,7 @@ def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     for spot in spots:
         url = value_at(merged, *spot)
         route = (
-            setup.lead(f"Qwen Code's {'.'.join(map(str, spot))}", url)
+            setup.redirect(f"Qwen Code's {'.'.join(map(str, spot))}", url)
             if isinstance(url, str) and url
             else None
         )
@@ -398,7 +398,7 @@ def cline(setup: Setup, arguments: Sequence[str]) -> Ready | None:
             continue
         family = _CLINE.get(name)
         url = settings.get("baseUrl") or (with_version(setup.address(family), family) if family else None)
-        route = setup.lead(f"Cline's provider {name}", url) if isinstance(url, str) else None
+        route = setup.redirect(f"Cline's provider {name}", url) if isinstance(url, str) else None
         if route is not None:
             routes[name] = route
     return partial(_cline_ready, path, before, routes) if routes else None
@@ -460,7 +460,7 @@ def continue_cli(setup: Setup, arguments: Sequence[str]) -> Ready | None:
             if family
             else None
         )
-        route = setup.lead(f"Continue's model {len(pieces) + 1}", url) if url else None
+        route = setup.redirect(f"Continue's model {len(pieces) + 1}", url) if url else None
         if route is None:
             pieces.append(block)
         elif base is not None:

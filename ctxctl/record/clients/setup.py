@@ -101,7 +101,7 @@ class Setup:
         """Return where a provider's calls go: where the user sends them, else to the provider itself."""
         return self.chosen(family) or FAMILIES[family][0]
 
-    def lead(self, setting: str, url: str) -> Route | None:
+    def redirect(self, setting: str, url: str) -> Route | None:
         """Redirect the address in a program's setting to the relay; None: it cannot be redirected."""
         upstream = parsed(url)
         if upstream is None:

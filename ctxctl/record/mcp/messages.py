@@ -87,10 +87,10 @@ class TokenCounts:
         """Return the lines of the summary; `name`: the server's."""
         lines = [self._offer(name, offered, texts) for offered, texts in self._definitions.items() if texts]
         if self._lists:
-            told = ", ".join(
+            lists = ", ".join(
                 plural(count, *_LISTS.get(what, (what, what))) for what, count in self._lists.items()
             )
-            lines.append(f"{name} lists {told}")
+            lines.append(f"{name} lists {lists}")
         for what, (count, tokens, uncounted) in self._uses.items():
             less = f"; {uncounted:,} not counted" if uncounted else ""
             uses = plural(count, _single(what), what)
@@ -240,8 +240,8 @@ class _LiveSession(McpSession):
     def _failed(self, request: Json | None, error: Any) -> None:
         method = string((request or {}).get("method"))
         self._counts.errors += 1
-        told = error if isinstance(error, dict) else {"message": str(error)[:1000]}
-        data = {"method": method, "code": told.get("code"), "message": told.get("message")}
+        fields = error if isinstance(error, dict) else {"message": str(error)[:1000]}
+        data = {"method": method, "code": fields.get("code"), "message": fields.get("message")}
         self.emit(ERROR, {k: v for k, v in data.items() if v is not None}, self._place())
 
     def unanswered(self) -> None:

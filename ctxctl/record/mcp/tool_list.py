@@ -104,8 +104,8 @@ class _Asking:
             elif message.get("id") == self._ids:
                 error = message.get("error")
                 if error is not None:
-                    told = error.get("message") if isinstance(error, dict) else error
-                    raise self._failed(f"{method} failed: {visible(str(told)[:300])}")
+                    text = error.get("message") if isinstance(error, dict) else error
+                    raise self._failed(f"{method} failed: {visible(str(text)[:300])}")
                 result = message.get("result")
                 return result if isinstance(result, dict) else {}
 

@@ -331,15 +331,15 @@ class ResponsesSocket:
             fields["previous_response_id"] = named
         warms = body.get("generate") is False
         made = {**fields, "input": [orjson.Fragment(item) for item in (*(before or ()), *new)]}
-        made["client_metadata"] = told = _without_time(made.get("client_metadata"))
-        if told is None:
+        made["client_metadata"] = metadata = _without_time(made.get("client_metadata"))
+        if metadata is None:
             del made["client_metadata"]
         if before is None and not isinstance(body.get("input"), list | str):
             # A stored prompt, or something unknown.
             made.pop("input")
         self._last = fields, []
         exchange = self._exchanges.begin(
-            "POST", self._url, {**self._headers, **_named(told)}.items(), orjson.dumps(made),
+            "POST", self._url, {**self._headers, **_named(metadata)}.items(), orjson.dumps(made),
             apart=WARM_UP if warms else None, derived=before is not None,
         )  # fmt: skip
         if exchange is None:

@@ -272,14 +272,14 @@ class WriterClient:
             CtxctlError: what `Options.recorder` raises.
             UnavailableError: `no-recorder`: the process did not start.
         """
-        told = self._line(seconds)
-        if told is None and not self._ended:
+        message = self._line(seconds)
+        if message is None and not self._ended:
             return False
         self._ready = True
-        if told is None or "error" in told:
+        if message is None or "error" in message:
             self._process.wait()
             self._closed()
-            raise _error(told)
+            raise _error(message)
         return True
 
     @property
@@ -294,13 +294,13 @@ class WriterClient:
         """
         if not self._ready:
             self.ready()
-        told = self._line(seconds)
-        if told is None and self._process.poll() is None and not self._ended:
+        message = self._line(seconds)
+        if message is None and self._process.poll() is None and not self._ended:
             return None
         self._process.kill()  # it has given its totals
         self._process.wait()
         self._closed()
-        return Totals(**told) if told is not None else Totals(kept=False)
+        return Totals(**message) if message is not None else Totals(kept=False)
 
     def abandon(self) -> None:
         """Stop waiting for it; it goes on until it has written what it has."""
@@ -342,9 +342,9 @@ def _options_json(options: Options) -> dict[str, Any]:
     }
 
 
-def _error(told: dict[str, Any] | None) -> errors.CtxctlError:
-    if told is None:
+def _error(line: dict[str, Any] | None) -> errors.CtxctlError:
+    if line is None:
         return errors.UnavailableError("no-recorder", "the recorder's process did not start")
-    name, slug, message, hint = told["error"]
+    name, slug, message, hint = line["error"]
     kind: type[errors.CtxctlError] = getattr(errors, name)
     return kind(slug, message, hint=hint)

@@ -142,11 +142,11 @@ class FrameReceiver:
             self._socket(coming, kind, payload)
         elif kind == b"H":
             self._begin(coming, coming.size)
-            told = orjson.loads(payload)
-            if coming.upgrades and told["status"] != 101:
+            answer = orjson.loads(payload)
+            if coming.upgrades and answer["status"] != 101:
                 self.passed += 1
             if coming.exchange is not None:
-                coming.exchange.head(told["status"], [(name, value) for name, value in told["headers"]])
+                coming.exchange.head(answer["status"], [(name, value) for name, value in answer["headers"]])
         elif kind == b"D":
             if coming.exchange is not None:
                 coming.exchange.data(payload)

@@ -107,7 +107,7 @@ async def receive(
         await server.close()
         if spans is not None:
             spans.due(everything=True)
-        options.finish(recorder, *_told(spans))
+        options.finish(recorder, *_summary(spans))
 
 
 def _available(*, otlp: bool) -> None:
@@ -166,22 +166,22 @@ async def _hand_on_due(server: ReceiverServer, spans: SpanBuffer) -> None:
 
 def _where(port: int, *, otlp: bool, events: bool) -> list[str]:
     address = f"http://127.0.0.1:{port}"
-    told = []
+    lines = []
     if otlp:
-        told.append(
+        lines.append(
             f"OTLP/HTTP on {address}: OTEL_EXPORTER_OTLP_ENDPOINT={address} "
             "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"
         )
     if events:
-        told.append(f"events on {address}/v1/events (POST, NDJSON)")
-    return told
+        lines.append(f"events on {address}/v1/events (POST, NDJSON)")
+    return lines
 
 
-def _told(spans: SpanBuffer | None) -> list[str]:
+def _summary(spans: SpanBuffer | None) -> list[str]:
     if spans is None:
         return []
     calls = plural(spans.calls, "model call")
-    told = [f"{calls}; spans and log records of other things, not recorded: {spans.others:,}"]
+    lines = [f"{calls}; spans and log records of other things, not recorded: {spans.others:,}"]
     if spans.late:
-        told.append(f"spans and log records left out, as they came too late or twice: {spans.late:,}")
-    return told
+        lines.append(f"spans and log records left out, as they came too late or twice: {spans.late:,}")
+    return lines
