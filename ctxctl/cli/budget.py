@@ -125,7 +125,7 @@ def _asked(plan: Plan, path: Path, out: Output) -> dict[str, Any]:
     listed: dict[str, Any] = {}
     for part in plan.part:
         if part.mcp is not None:
-            from ctxctl.record.mcp.listing import tools_of
+            from ctxctl.record.mcp.tool_list import tools_of
 
             with out.progress(f"asking for {visible(part.name[:60])}"):
                 listed[part.name] = {"tools": tools_of(part.mcp, path.parent, __version__)}

@@ -87,12 +87,12 @@ def _learn(recordings: list[str], client: str | None, version: str | None, how: 
 
 
 def _gathered(recording: str, how: Run) -> tuple[LearnedGatherer, list[Problem]]:
-    from ctxctl.record.keys import user_key
-    from ctxctl.record.redact import Found, Redactor
+    from ctxctl.record.redact import FoundSecrets, SecretRedactor
+    from ctxctl.record.rules import user_key
     from ctxctl.session.learned.gather import LearnedGatherer
 
-    redactor = Redactor(user_key())
-    gathered = LearnedGatherer(lambda text: redactor.text(text, Found()))
+    redactor = SecretRedactor(user_key())
+    gathered = LearnedGatherer(lambda text: redactor.text(text, FoundSecrets()))
     problems: list[Problem] = []
     with how.out.progress("learning"):
         gathered.take(_events(recording, how, problems))

@@ -146,13 +146,13 @@ def _run(
 
         return tap(command, options)
     if "--stdin" in given:
-        from ctxctl.record.pipe import stdin
+        from ctxctl.record.stdin import stdin
 
         return stdin(options, format_name=format_name)
     if watch is not None:
-        from ctxctl.record import folder
+        from ctxctl.record.watch import watch as watch_captures
 
-        return folder.watch(watch, options, format_name=format_name)
+        return watch_captures(watch, options, format_name=format_name)
     if "--otlp" in given or "--events" in given:
         from ctxctl.record import receive
 

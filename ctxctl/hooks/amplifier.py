@@ -1,4 +1,4 @@
-"""Amplifier: a hook module that records a session, with every view its context manager gives.
+"""Amplifier: a hook module that records a session, with every view that its context manager gives.
 
 hooks:
   - module: hooks-ctxctl
@@ -18,7 +18,7 @@ from ctxctl.record.calls import guarded
 from ctxctl.record.place import Place
 from ctxctl.record.recorder import Recorder
 from ctxctl.record.scopes import Scope, Step, Turn
-from ctxctl.record.wrappers import RecordedManager, like
+from ctxctl.record.wrappers import RecordedManager, with_methods_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 Json = Mapping[str, Any]
 _RAW: Final = "raw"
 _SHORT: Final = 2000
-"""Characters of a text in an event that are kept: whole ones are items."""
+"""Characters up to which an event's text is kept; longer texts are recorded as items."""
 _ENDS: Final = ("orchestrator:complete", "session:end")
-"""When a turn is over."""
+"""Events that end a turn."""
 
 
 class SessionEvents:
-    """Records a session's events, in the turns and requests that they say.
+    """Records a session's events, in the turns and requests that they name.
 
-    A turn is what one prompt sets off.  A request stands where its view was given.  Where providers tell the
-    bodies they send (`raw: true`), those are the thread's requests, and the views are a thread beside it, as
-    what the loop and the provider add is in one and not in the other.
+    A turn is all that one prompt sets off.  A request stands where its view was given.  Where providers
+    report the bodies that they send (`raw: true`), those are the thread's requests, and the views are a
+    thread beside it: they lack what the loop and the provider add.
 
     Args:
         recorder: Where the events go.
         thread: The session's thread.
-        ends: Whether the recorder's session ends with it.
+        ends: Whether the recorder's session ends with this one.
     """
 
     def __init__(self, recorder: Recorder, thread: str, *, ends: bool) -> None:
@@ -55,19 +55,20 @@ class SessionEvents:
         self._ends = ends
         self._turn: Turn | None = None
         self._view: Place | None = None
-        """Where the last view was recorded."""
+        """The place of the last view."""
         self._step: Step | None = None
         """The request that is under way."""
         self._bill: dict[str, Any] | None = None
-        """What the request was billed."""
+        """The request's bill."""
         self.raw = False
-        """Whether providers tell the bodies that they send."""
+        """Whether providers report the bodies that they send."""
         self._waiting: list[dict[str, Any]] = []
-        """Compactions that no view has shown yet, and of the last view."""
+        """Compactions since the last view."""
         self._shown: tuple[dict[str, Any], ...] = ()
+        """Compactions that the last view results from."""
         self._counters: Any = None
         self.views: Any = None
-        """Reads the messages of views, as `_bodies` does those of bodies; made when there is a first one."""
+        """Reads the messages of views, as `_bodies` does those of bodies; made with the first view."""
         self._bodies: Any = None
         self._on: dict[str, Callable[[Json], None]] = {
             "prompt:submit": self._submitted, "llm:request": self._asked, "llm:request:raw": self._asked,
@@ -78,23 +79,23 @@ class SessionEvents:
         }  # fmt: skip
 
     def place(self) -> Place:
-        """Where what happens now belongs, but to no request."""
+        """Return the place of what happens now outside of a request."""
         return self._turn._place if self._turn is not None else Place(self._recorder.session, self._thread)
 
     def view_place(self) -> Place:
-        """Where the next view belongs."""
+        """Return the place of the next view."""
         place = self.place()
         return Place(place.session, f"{place.thread}/views", place.turn) if self.raw else place
 
     def viewed(self, place: Place) -> None:
-        """Note that the context manager gave a view: a request is about to be made."""
+        """Note that the context manager gave a view, which a request follows."""
         self._view, self._step, self._bill = place, None, None
 
     def acted(self) -> tuple[dict[str, Any], ...]:
-        """The records of the compactions that a view results from; each view asks for them once."""
-        from ctxctl.record.views import Reading
+        """Return the records of the compactions that a view results from; call it once for each view."""
+        from ctxctl.record.amplifier_views import ViewReader
 
-        self.views = self.views or Reading()
+        self.views = self.views or ViewReader()
         self._shown, self._waiting = tuple(self._waiting), []
         return tuple(dict(one) for one in self._shown)
 
@@ -115,7 +116,7 @@ class SessionEvents:
             self._recorder.end_session()
 
     def finish(self) -> None:
-        """End what is under way: no event will come any more."""
+        """End the turn, as no more event will come."""
         self._over()
 
     def _over(self) -> None:
@@ -130,24 +131,24 @@ class SessionEvents:
     def _asked(self, data: Json) -> None:
         raw = data.get(_RAW)
         if not isinstance(raw, Mapping):
-            # The request of a view, whose body nobody tells.
+            # The request of a view, whose body is not reported.
             if self._step is None and self._view is not None:
                 self._step = Step(self._recorder, self._view, _text(data, "model"))
             return
-        from ctxctl.record.bodies import Sent, dialect_of
-        from ctxctl.record.views import Reading
+        from ctxctl.record.amplifier_views import ViewReader
+        from ctxctl.record.bodies import SentRequest, dialect_of
 
         self.raw = True
-        self._bodies = self._bodies or Reading()
+        self._bodies = self._bodies or ViewReader()
         body, place = dict(raw), self._recorder._step_place(self.place(), None)
         step = self._step = Step(self._recorder, place, _text(data, "model") or _text(raw, "model"))
         step._dialect = dialect_of(None, body, None)
-        sent = Sent(
+        sent = SentRequest(
             body, step._dialect, place.step or "", place.turn, step.model,
-            self._core.name(_text(data, "request_id")), acted=self._shown, reader=self._bodies,
+            self._core.clean_id(_text(data, "request_id")), acted=self._shown, reader=self._bodies,
         )  # fmt: skip
         self._shown = ()
-        step._place = self._recorder._send(sent, place)
+        step._place = self._recorder._record_request(sent, place)
 
     def _answered(self, data: Json) -> None:
         step = self._step
@@ -157,14 +158,14 @@ class SessionEvents:
             step = self._step = Step(self._recorder, self._view, _text(data, "model"))
         raw = data.get(_RAW)
         if isinstance(raw, Mapping):
-            # Less its bill, which is told beside it in the same way for all providers.
-            step.recorder._answer({n: v for n, v in raw.items() if n != "usage"}, step._place, None)
+            # Without its bill, which all providers report in the same way beside it.
+            step.recorder._record_answer({n: v for n, v in raw.items() if n != "usage"}, step._place, None)
         if data.get("status") == "error" or data.get("error"):
             self._failed(data)
         self._billed(data)
 
     def _billed(self, data: Json) -> None:
-        """What a request was billed, from the event that says it first."""
+        """Record a request's bill from the first event that has it."""
         from ctxctl.plugins.amplifier.records import reported_usage
 
         if self._bill is not None or (self._step is None and self._view is None):
@@ -219,7 +220,7 @@ class SessionEvents:
 
 
 def _cut(value: Any) -> Any:
-    """A field of an event; a long text or table only by its size, as what reaches the model is an item."""
+    """Return a field of an event, long texts as their size: texts for the model are items."""
     if isinstance(value, str):
         return value if len(value) <= _SHORT else {"chars": len(value)}
     if isinstance(value, Mapping):
@@ -245,34 +246,34 @@ _MORE: Final = (
     "llm:request:raw", "llm:response:raw", "session:config", "context:budget", "mentions:resolved",
     "context:tool_result_ingress_truncated",
 )  # fmt: skip
-"""Events that are in use and not among those that the core lists."""
+"""Events that are in use but not in the core's list."""
 _PIECES: Final = ("content_block:delta", "thinking:delta", "llm:stream_block_delta")
-"""Pieces of what comes whole afterwards."""
+"""Events with pieces of what comes whole afterwards."""
 _PRIORITY: Final = 1000
 _DEFAULT: Final = "~/.amplifier/projects/{project}/sessions/{session_id}/ctxctl.jsonl"
 _sessions: dict[str, _Session] = {}
-"""What is recorded in this process, by session id: a child's session is a thread of its parent's."""
+"""The recorded sessions of this process, by id; a child's session is a thread of its parent's."""
 
 
 class _Session:
-    """One session of Amplifier's that is recorded."""
+    """One recorded session of Amplifier."""
 
     def __init__(self, recorder: Recorder, session: str, thread: str, own: bool) -> None:
         self.recorder = recorder
         self.session = session
-        """Of the outermost session."""
+        """The id of the outermost session."""
         self.thread = thread
         self.own = own
-        """The recorder was made for it."""
+        """Whether the recorder was made for this session."""
         self.events = SessionEvents(recorder, thread, ends=own)
         self.undo: list[Callable[[], Any]] = []
 
     async def wrap(self, coordinator: Any) -> None:
-        """Put the recording context manager in the place of the mounted one, once."""
+        """Wrap the mounted context manager with one that records, once."""
         manager = coordinator.get("context")
         if manager is None or isinstance(manager, RecordedManager):
             return
-        views = like(_Views, type(manager))(self.recorder, manager, None)
+        views = with_methods_of(_Views, type(manager))(self.recorder, manager, None)
         views._events = self.events
         self.events.raw = _tells_bodies(coordinator.config)
         await coordinator.mount("context", views)
@@ -288,11 +289,11 @@ class _Session:
 
 
 class _Views(RecordedManager):
-    """Records views in the turn that the session's events say."""
+    """Records views in the turn that the session's events name."""
 
     _events: SessionEvents
 
-    def _where(self) -> Place:
+    def _current_place(self) -> Place:
         return self._events.view_place()
 
     def _seen(self, place: Place) -> None:
@@ -309,11 +310,11 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     """Record the coordinator's session.
 
     Config:
-        path: The trace; `{session_id}` and `{project}` stand for what they say.  By default beside the
-            session's other files.
-        additional_events: Names of further events.
+        path: The trace, with `{session_id}` and `{project}` filled in; by default beside the session's other
+            files.
+        additional_events: Names of further events to record.
         exclude_events: Names of events to leave out.
-        redact, fsync, rotate_bytes: As for `Recorder`.
+        redact, fsync, rotate_bytes: Options of `Recorder`.
     """
     given = dict(config or {})
     try:
@@ -344,7 +345,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
 
 
 async def on_session_ready(coordinator: Any) -> None:
-    """All modules are mounted: views are recorded from here on."""
+    """Record views from here on, as all modules are mounted."""
     session = _sessions.get(str(coordinator.session_id))
     if session is not None:
         await _wrapped(session, coordinator)
@@ -374,7 +375,7 @@ def _path(template: str, coordinator: Any, session: str) -> str:
 
 
 async def _events(coordinator: Any, config: dict[str, Any]) -> list[str]:
-    """Names of the events to ask for: hooks get exact names only."""
+    """Return the names of the events to register for: hooks match exact names only."""
     from amplifier_core.events import ALL_EVENTS
 
     found = [*ALL_EVENTS, *_MORE, *(config.get("additional_events") or ())]
@@ -386,7 +387,7 @@ async def _events(coordinator: Any, config: dict[str, Any]) -> list[str]:
 
 
 def _tells_bodies(plan: Any) -> bool:
-    """Whether the mount plan sets a provider to tell the bodies that it sends."""
+    """Whether the mount plan makes a provider report the bodies that it sends."""
     providers = plan.get("providers") if isinstance(plan, dict) else None
     configs = [one.get("config") for one in providers or () if isinstance(one, dict)]
     return any(isinstance(one, dict) and one.get("raw") is True for one in configs)

@@ -1,8 +1,8 @@
-"""Records what a program's HTTP clients send to models: all of them with one line, or one that is given.
+"""Records what a program's HTTP clients send to models: all clients with one call, or a given one.
 
-Something stands in front of a client's transport: it passes the same bytes on, and a copy of them to the
-recorder.  It is for httpx and httpx2, whose classes are alike and not the same.  A transport is asked exactly
-once, what it raises goes on as it is, and a stream is handed on piece by piece as it comes.
+A wrapper of a client's transport passes the same bytes on, and a copy of them to the recorder.  It serves
+httpx and httpx2, whose classes are alike and not the same.  The transport is called exactly once, its
+exceptions are raised as they are, and a stream is handed on piece by piece as it comes.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 MODULES: Final = ("httpx", "httpx2")
 _inside: ContextVar[bool] = ContextVar("ctxctl_transport", default=False)
-"""A request is on its way here: what a transport asks another one for is the same request."""
+"""Whether a request is on its way: one that a transport hands to another transport is the same."""
 Watchers = Callable[[], "tuple[Exchanges, ...]"]
-"""Who is to be told of the next request."""
+"""Gives the recorders' exchanges that take the next request."""
 
 
-class Kinds(NamedTuple):
-    """The classes that stand in front, for one module."""
+class TransportClasses(NamedTuple):
+    """The classes that wrap the transports of one module."""
 
     sync: type[Any]
     asynchronous: type[Any]
     both: type[Any]
 
 
-class _Front:
-    """A transport that tells of what goes through another one."""
+class _WatchedTransport:
+    """A transport that reports what goes through another one."""
 
     def __init__(self, inner: Any, watchers: Watchers) -> None:
         self._ctxctl_inner = inner
@@ -54,9 +54,9 @@ class _Front:
         return getattr(self._ctxctl_inner, name)
 
 
-def in_front_of(transport: Any, watchers: Watchers) -> Any:
-    """The transport with a front, or itself if it is of none of the modules or has one."""
-    if isinstance(transport, _Front):
+def watched_transport(transport: Any, watchers: Watchers) -> Any:
+    """Return the transport, wrapped; itself if it is wrapped already or belongs to neither module."""
+    if isinstance(transport, _WatchedTransport):
         return transport
     for module in _loaded():
         kinds = _kinds(module)
@@ -76,7 +76,7 @@ def _loaded() -> list[ModuleType]:
 
 
 def _streams(module: ModuleType) -> tuple[type[_Tee], type[_Tee]]:
-    """Streams of this module, as its clients insist on."""
+    """Make the stream classes of a module, as its clients check for them."""
 
     class SyncStream(_Tee, module.SyncByteStream):  # type: ignore[name-defined,misc]
         def __iter__(self) -> Iterator[bytes]:
@@ -87,7 +87,7 @@ def _streams(module: ModuleType) -> tuple[type[_Tee], type[_Tee]]:
                     yield chunk
                 done = True
             except BaseException as error:
-                self._end(how(error))
+                self._end(end_reason(error))
                 raise
             finally:
                 if done:
@@ -106,7 +106,7 @@ def _streams(module: ModuleType) -> tuple[type[_Tee], type[_Tee]]:
                     self._data(chunk)
                     yield chunk
             except BaseException as error:
-                self._end(how(error))
+                self._end(end_reason(error))
                 raise
             self._end("complete")
 
@@ -120,20 +120,20 @@ def _streams(module: ModuleType) -> tuple[type[_Tee], type[_Tee]]:
 
 
 @cache
-def _kinds(module: ModuleType) -> Kinds:
-    """Transports of this module."""
+def _kinds(module: ModuleType) -> TransportClasses:
+    """Make the transport classes of a module."""
     sync_stream, async_stream = _streams(module)
 
-    class SyncTransport(_Front, module.BaseTransport):  # type: ignore[name-defined,misc]
+    class SyncTransport(_WatchedTransport, module.BaseTransport):  # type: ignore[name-defined,misc]
         def handle_request(self, request: Any) -> Any:
-            exchanges = begun(request, self._ctxctl_watchers)
+            exchanges = begin_exchanges(request, self._ctxctl_watchers)
             if not exchanges:
                 return self._ctxctl_inner.handle_request(request)
             token = _inside.set(True)
             try:
                 response = self._ctxctl_inner.handle_request(request)
             except BaseException as error:
-                _end_all(exchanges, how(error))
+                _end_all(exchanges, end_reason(error))
                 raise
             finally:
                 _inside.reset(token)
@@ -142,16 +142,16 @@ def _kinds(module: ModuleType) -> Kinds:
         def close(self) -> None:
             self._ctxctl_inner.close()
 
-    class AsyncTransport(_Front, module.AsyncBaseTransport):  # type: ignore[name-defined,misc]
+    class AsyncTransport(_WatchedTransport, module.AsyncBaseTransport):  # type: ignore[name-defined,misc]
         async def handle_async_request(self, request: Any) -> Any:
-            exchanges = begun(request, self._ctxctl_watchers)
+            exchanges = begin_exchanges(request, self._ctxctl_watchers)
             if not exchanges:
                 return await self._ctxctl_inner.handle_async_request(request)
             token = _inside.set(True)
             try:
                 response = await self._ctxctl_inner.handle_async_request(request)
             except BaseException as error:
-                _end_all(exchanges, how(error))
+                _end_all(exchanges, end_reason(error))
                 raise
             finally:
                 _inside.reset(token)
@@ -161,13 +161,13 @@ def _kinds(module: ModuleType) -> Kinds:
             await self._ctxctl_inner.aclose()
 
     class BothTransport(SyncTransport, AsyncTransport):
-        """Of a mock, mostly."""
+        """For transports that are both, as mocks mostly are."""
 
-    return Kinds(SyncTransport, AsyncTransport, BothTransport)
+    return TransportClasses(SyncTransport, AsyncTransport, BothTransport)
 
 
 class _Tee:
-    """A stream whose pieces are told as they come."""
+    """A stream whose pieces are reported as they come."""
 
     def __init__(self, inner: Any, exchanges: list[Exchange]) -> None:
         self._inner = inner
@@ -186,8 +186,8 @@ class _Tee:
         return getattr(self._inner, name)
 
 
-def begun(request: Any, watchers: Watchers) -> list[Exchange]:
-    """The exchanges that a request begins; never raises."""
+def begin_exchanges(request: Any, watchers: Watchers) -> list[Exchange]:
+    """Begin the exchanges of a request; never raises."""
     if _inside.get():
         return []
     made: list[Exchange] = []
@@ -196,7 +196,7 @@ def begun(request: Any, watchers: Watchers) -> list[Exchange]:
         if not all_of or request.method != "POST":
             return made
         headers = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in request.headers.raw]
-        # A body that is streamed up is no JSON of a few messages, and is not there yet.
+        # A streamed upload is no JSON of messages, and is not there yet.
         body = getattr(request, "_content", None)
         for exchanges in all_of:
             found = exchanges.begin(request.method, str(request.url), headers, body)
@@ -214,7 +214,7 @@ def _teed(response: Any, exchanges: list[Exchange], stream: type[_Tee]) -> Any:
             exchange.head(response.status_code, headers)
         held = getattr(response, "_content", None)
         if held is not None:
-            # It is there already (a transport that makes its answers up): nobody will read its stream.
+            # The body is there already, as from a mock transport: nobody will read its stream.
             for exchange in exchanges:
                 exchange.data(held)
             _end_all(exchanges, "complete")
@@ -230,8 +230,8 @@ def _end_all(exchanges: list[Exchange], how: str) -> None:
         exchange.end(how)
 
 
-def how(error: BaseException) -> str:
-    """How an exchange ended that an error ended."""
+def end_reason(error: BaseException) -> str:
+    """Return how an exchange ended that this error ended."""
     if not isinstance(error, Exception):
         return "client_gone"  # cancelled, interrupted, or no longer read
     name = type(error).__name__
@@ -243,11 +243,11 @@ def how(error: BaseException) -> str:
 
 
 _CHOOSES = "_transport_for_url"
-"""How a client finds the transport for an address; the method of clients that is patched."""
+"""The method by which a client finds the transport for an address; it is patched."""
 _lock = threading.RLock()
 _active: tuple[Exchanges, ...] = ()
 _plain: dict[type[Any], Any] = {}
-"""What the patched method was, by class."""
+"""The original of the patched method, by class."""
 Client = TypeVar("Client")
 
 
@@ -255,7 +255,7 @@ class Capture:
     """A recording of all requests to models; ends with `close`, its `with`, or the program.
 
     Attributes:
-        recorder: Where it goes; usable as ever (`with capture.recorder.turn(): …`).
+        recorder: The recorder; usable as ever (`with capture.recorder.turn(): …`).
     """
 
     def __init__(self, recorder: Recorder, *, own: bool) -> None:
@@ -266,7 +266,7 @@ class Capture:
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Stop recording; a file that was opened for it is closed."""
+        """Stop recording, and close the file if it was opened for this capture."""
         atexit.unregister(self.close)
         _remove(self._exchanges)
         self._exchanges.close()
@@ -285,8 +285,8 @@ class Capture:
 def capture(to: str | os.PathLike[str] | Recorder, **options: Any) -> Capture:
     """Record every request to a model that this program sends with httpx or httpx2, from now on.
 
-    That is what the SDKs of OpenAI and Anthropic send with, and most of what is built on them.  Clients that
-    were made before are recorded too, and those of a package that is imported later.
+    The SDKs of OpenAI and Anthropic use these, and so does most of what is built on them.  Clients made
+    before are recorded too, and those of a package that is imported later.
 
     Args:
         to: The trace, or a recorder.
@@ -297,7 +297,7 @@ def capture(to: str | os.PathLike[str] | Recorder, **options: Any) -> Capture:
 
 
 def recorded(client: Client, to: str | os.PathLike[str] | Recorder, **options: Any) -> Client:
-    """The same HTTP client (httpx or httpx2, synchronous or not), which records from now on.
+    """Make an HTTP client (httpx or httpx2, synchronous or not) record from now on, and return it.
 
     `OpenAI(http_client=recorded(DefaultHttpxClient(), "run.jsonl"))`
 
@@ -307,13 +307,13 @@ def recorded(client: Client, to: str | os.PathLike[str] | Recorder, **options: A
     inner = getattr(client, "_transport", None)
     recorder = to if isinstance(to, Recorder) else Recorder(to, **options)
     exchanges = (Exchanges(recorder),)
-    front = in_front_of(inner, lambda: exchanges)
+    front = watched_transport(inner, lambda: exchanges)
     if front is inner:
         raise TypeError("a client of httpx or httpx2 that is not recorded yet is needed")
     mounts = getattr(client, "_mounts", {})
     for pattern, transport in list(mounts.items()):
         if transport is not None:
-            mounts[pattern] = in_front_of(transport, lambda: exchanges)
+            mounts[pattern] = watched_transport(transport, lambda: exchanges)
     client._transport = front  # type: ignore[attr-defined]
     return client
 
@@ -347,7 +347,7 @@ def _remove(exchanges: Exchanges) -> None:
 
 
 def _patch(module: ModuleType) -> None:
-    """Patch a module's clients; one that is not as expected stays as it is."""
+    """Patch a module's client classes; one that is not as expected stays as it is."""
     for name in ("Client", "AsyncClient"):
         kind = getattr(module, name, None)
         plain = vars(kind).get(_CHOOSES) if isinstance(kind, type) else None
@@ -361,7 +361,7 @@ def _choosing(plain: Any) -> Any:
     def chosen(self: Any, *args: Any, **kwargs: Any) -> Any:
         transport = plain(self, *args, **kwargs)
         try:
-            return in_front_of(transport, _watchers) if _active else transport
+            return watched_transport(transport, _watchers) if _active else transport
         except Exception:
             return transport
 
@@ -374,7 +374,7 @@ def _watchers() -> tuple[Exchanges, ...]:
 
 
 class _Finder(MetaPathFinder):
-    """Patches what is imported later, as soon as it is."""
+    """Patches a module that is imported later, as soon as it is imported."""
 
     def __init__(self) -> None:
         self._looking = threading.local()
@@ -398,7 +398,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Loading(Loader):
-    """A loader that gives way to the real one when it has done its work."""
+    """A loader that patches what the real one loads, and then gives way to it."""
 
     def __init__(self, inner: Loader) -> None:
         self._inner = inner

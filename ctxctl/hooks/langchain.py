@@ -1,10 +1,10 @@
-"""LangChain and LangGraph: a callback handler that records what chat models are asked.
+"""LangChain and LangGraph: a callback handler that records the requests to chat models.
 
 graph.invoke(state, config={"callbacks": [ContextHandler(Recorder("run.jsonl"))]})
 
-A callback is given messages before they are converted to the JSON that goes to the provider.  The provider's
-own package converts them; it names no public function for it, so where the one that is known is not there,
-LangChain's public conversion is used.
+A callback gets messages before they are converted to the JSON that goes to the provider.  They are converted
+here by the function of the provider's own package; it is not public, so where it is missing, LangChain's
+public conversion is used.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
 
-from ctxctl.hooks.running import Call, Document, Run, retrieved
+from ctxctl.hooks.running import AgentRun, ConvertedBody, Document, ModelCall, record_retrieval
 from ctxctl.model.billed import fields_of
 from ctxctl.record.calls import guarded
 
@@ -39,27 +39,20 @@ _SENT: Final = (
     "text", "previous_response_id", "max_tokens", "temperature", "top_p", "output_config", "betas",
     "context_management",
 )  # fmt: skip
-"""What of the parameters is kept beside the messages."""
+"""Parameters that are kept beside the messages."""
 _RESPONSES: Final = ("reasoning", "include", "truncation", "context_management", "use_previous_response_id")
 """Arguments of `ChatOpenAI` that make it use the Responses API."""
 
 
-class Body(NamedTuple):
-    """A request as it would go out."""
-
-    body: Json
-    dialect: str
-    by: str
-    """What converted it."""
-
-
-def body_of(messages: list[BaseMessage], params: Mapping[str, Any], given: Mapping[str, Any]) -> Body:
-    """The request that a model makes of messages.
+def body_of(
+    messages: list[BaseMessage], params: Mapping[str, Any], given: Mapping[str, Any]
+) -> ConvertedBody:
+    """Return the request that a model makes of messages.
 
     Args:
-        messages: What the callback was given.
+        messages: The callback's messages.
         params: The call's `invocation_params`.
-        given: What the model was made with (`serialized["kwargs"]`), as far as it is known.
+        given: The arguments that the model was made with (`serialized["kwargs"]`), as far as known.
     """
     fields = {name: params[name] for name in _SENT if params.get(name) is not None}
     kind = str(params.get("_type") or "")
@@ -67,18 +60,18 @@ def body_of(messages: list[BaseMessage], params: Mapping[str, Any], given: Mappi
         if kind.startswith(of):
             try:
                 return convert(messages, fields, params, given)
-            except Exception:  # their internals: anything may be otherwise in another version
+            except Exception:  # internals of the package, which may differ in another version
                 break
     return _chat(messages, fields)
 
 
-def _chat(messages: list[BaseMessage], fields: Json) -> Body:
+def _chat(messages: list[BaseMessage], fields: Json) -> ConvertedBody:
     from langchain_core.utils.function_calling import convert_to_openai_tool
 
     tools = fields.get("tools")
     if isinstance(tools, list):
         fields = {**fields, "tools": [_tool(convert_to_openai_tool, one) for one in tools]}
-    return Body({"messages": convert_to_openai_messages(messages), **fields}, "openai-chat", _PUBLIC)
+    return ConvertedBody({"messages": convert_to_openai_messages(messages), **fields}, "openai-chat", _PUBLIC)
 
 
 def _tool(convert: Any, definition: Any) -> Any:
@@ -90,7 +83,7 @@ def _tool(convert: Any, definition: Any) -> Any:
 
 def _openai(
     messages: list[BaseMessage], fields: Json, params: Mapping[str, Any], given: Mapping[str, Any]
-) -> Body:
+) -> ConvertedBody:
     from langchain_openai.chat_models import base
 
     asked = given.get("use_responses_api")
@@ -105,7 +98,7 @@ def _openai(
         )
     if asked:
         sent = base._construct_responses_api_payload(messages, dict(fields))
-        return Body(sent, "openai-responses", "langchain_openai")
+        return ConvertedBody(sent, "openai-responses", "langchain_openai")
     older = [
         base._convert_from_v1_to_chat_completions(one) if isinstance(one, AIMessage) else one
         for one in messages
@@ -113,24 +106,24 @@ def _openai(
     made = [base._convert_message_to_dict(one) for one in older]
     if model[:1] == "o" and model[1:2].isdigit():
         made = [{**one, "role": "developer"} if one["role"] == "system" else one for one in made]
-    return Body({"messages": made, **fields}, "openai-chat", "langchain_openai")
+    return ConvertedBody({"messages": made, **fields}, "openai-chat", "langchain_openai")
 
 
 def _anthropic(
     messages: list[BaseMessage], fields: Json, params: Mapping[str, Any], given: Mapping[str, Any]
-) -> Body:
+) -> ConvertedBody:
     from langchain_anthropic.chat_models import _format_messages
 
     system, made = _format_messages(messages, model=fields.get("model"))
     head = {"system": system} if system else {}
-    return Body({**head, "messages": made, **fields}, "anthropic", "langchain_anthropic")
+    return ConvertedBody({**head, "messages": made, **fields}, "anthropic", "langchain_anthropic")
 
 
 _CONVERTERS: Final = (("openai", _openai), ("azure-openai", _openai), ("anthropic-chat", _anthropic))
 
 
 def answer_of(message: BaseMessage, dialect: str) -> Json:
-    """A message of the model's as the provider's answer, without its bill."""
+    """Return a message of the model as the provider's answer, without its bill."""
     if dialect == "anthropic":
         return {"type": "message", "role": "assistant", "content": _blocks(message)}
     made = convert_to_openai_messages([message])[0]
@@ -151,7 +144,7 @@ def answer_of(message: BaseMessage, dialect: str) -> Json:
 
 
 def _blocks(message: BaseMessage) -> list[Any]:
-    """Content as Anthropic's blocks; the calls that it lacks come from `tool_calls`."""
+    """Return content as Anthropic's blocks; calls that it lacks come from `tool_calls`."""
     content = message.content
     blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
     if isinstance(content, list):
@@ -180,10 +173,10 @@ def _whole(block: Any) -> Any:
 
 
 def counts_of(usage: Mapping[str, Any]) -> Json:
-    """What `usage_metadata` says was billed; `input_tokens` is the whole context.
+    """Return the counts that `usage_metadata` gives; `input_tokens` is the whole context.
 
-    No input at all means that nobody said: so langchain-anthropic has it of streams, unless their last event
-    tells the whole bill.
+    An input of 0 means that it is unknown: langchain-anthropic gives 0 for streams whose last event does not
+    hold the whole bill.
     """
     inputs, outputs = usage.get("input_token_details") or {}, usage.get("output_token_details") or {}
     written = inputs.get("cache_creation")
@@ -199,15 +192,15 @@ def counts_of(usage: Mapping[str, Any]) -> Json:
 
 
 _SESSIONS: Final = ("thread_id", "session_id", "conversation_id")
-"""Metadata that names a conversation, by custom."""
+"""Fields of metadata that name a conversation, by custom."""
 _UNNAMED: Final = (None, "", "LangGraph")
 _STEP: Final = "graph:step:"
 _KEPT: Final = 10_000
-"""Runs and graphs that are remembered; those of a program that never ends a run are not kept for ever."""
+"""Runs and graphs that are remembered at most, as a program may never end a run."""
 
 
 class _Node:
-    """One run of LangChain's: of a graph, a node of it, a tool, a model."""
+    """One run in LangChain's sense: of a graph, a node, a tool or a model."""
 
     __slots__ = ("call", "dialect", "is_step", "is_tool", "name", "parent", "query", "run")
 
@@ -215,12 +208,12 @@ class _Node:
         self.parent = parent
         self.name = name
         self.is_step = is_step
-        """A node of a graph."""
+        """Whether it is a node of a graph."""
         self.is_tool = is_tool
-        self.run: Run | None = None
-        """Of the outermost one."""
-        self.call: Call | None = None
-        self.dialect = ""
+        self.run: AgentRun | None = None
+        """The agent run, on the outermost node."""
+        self.call: ModelCall | None = None
+        self.dialect: str | None = None
         self.query = ""
 
 
@@ -235,20 +228,20 @@ class ContextHandler(BaseCallbackHandler):
     threads and turns that they are in.
 
     Args:
-        recorder: Where to.
+        recorder: Where to record.
     """
 
     run_inline = True
-    """In the caller's own context and order, also where it is asynchronous."""
+    """Makes LangChain call the handler in the caller's own context and order, also if asynchronous."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._core = recorder._core
         self._recorder = recorder
         self._lock = threading.Lock()
         self._nodes: OrderedDict[UUID, _Node] = OrderedDict()
-        self._loose: OrderedDict[str, Run] = OrderedDict()
+        self._loose: OrderedDict[str, AgentRun] = OrderedDict()
         self._first: OrderedDict[tuple[str, ...], str] = OrderedDict()
-        """The node that asks models first, by session and graph."""
+        """By session and graph, the node that asked a model first."""
 
     # -- chains, graphs, tools ------------------------------------------------------------------------------
 
@@ -256,36 +249,36 @@ class ContextHandler(BaseCallbackHandler):
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, parent_run_id: UUID | None = None,
                        tags: list[str] | None = None, metadata: dict[str, Any] | None = None,
                        **kwargs: Any) -> None:  # fmt: skip
-        """A chain, a graph or a node of one begins."""
+        """Note that a chain, a graph or a node begins."""
         step = any(tag.startswith(_STEP) for tag in tags or ())
         self._begin(run_id, _Node(parent_run_id, kwargs.get("name"), step, False), metadata)
 
     @guarded
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **_: Any) -> None:
-        """It is over."""
+        """Note that it is over."""
         self._end(run_id)
 
     @guarded
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        """It failed."""
+        """Note that it failed."""
         self._end(run_id)
 
     @guarded
     def on_tool_start(self, serialized: dict[str, Any] | None, input_str: str, *, run_id: UUID,
                       parent_run_id: UUID | None = None, metadata: dict[str, Any] | None = None,
                       **kwargs: Any) -> None:  # fmt: skip
-        """A tool begins, which may be an agent."""
+        """Note that a tool begins, which may be an agent."""
         name = kwargs.get("name") or (serialized or {}).get("name")
         self._begin(run_id, _Node(parent_run_id, name, False, True), metadata)
 
     @guarded
     def on_tool_end(self, output: Any, *, run_id: UUID, **_: Any) -> None:
-        """It is over."""
+        """Note that the tool is over."""
         self._end(run_id)
 
     @guarded
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        """It failed."""
+        """Note that the tool failed."""
         self._end(run_id)
 
     # -- models ---------------------------------------------------------------------------------------------
@@ -294,7 +287,7 @@ class ContextHandler(BaseCallbackHandler):
     def on_chat_model_start(self, serialized: dict[str, Any] | None, messages: list[list[BaseMessage]], *,
                             run_id: UUID, parent_run_id: UUID | None = None,
                             metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:  # fmt: skip
-        """A request goes to a chat model."""
+        """Record a request to a chat model."""
         meta = metadata or {}
         node = _Node(parent_run_id, None, False, False)
         self._begin(run_id, node, None)
@@ -318,10 +311,10 @@ class ContextHandler(BaseCallbackHandler):
     def on_llm_start(self, serialized: dict[str, Any] | None, prompts: list[str], *, run_id: UUID,
                      parent_run_id: UUID | None = None, metadata: dict[str, Any] | None = None,
                      **kwargs: Any) -> None:  # fmt: skip
-        """A prompt goes to a model that takes text."""
+        """Record a request to a model that takes text."""
         from langchain_core.messages import HumanMessage
 
-        # Not as the package for chat models would convert it: it is no such request.
+        # Without the type: it is no request that the package for chat models converts.
         given = kwargs.get("invocation_params") or {}
         kwargs["invocation_params"] = {name: value for name, value in given.items() if name != "_type"}
         self.on_chat_model_start(
@@ -331,7 +324,7 @@ class ContextHandler(BaseCallbackHandler):
 
     @guarded
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
-        """The model has answered; a stream is over."""
+        """Record the answer, of a stream when it is over."""
         node = self._taken(run_id)
         if node is not None and node.call is not None:
             try:
@@ -342,7 +335,7 @@ class ContextHandler(BaseCallbackHandler):
     @guarded
     def on_llm_error(self, error: BaseException, *, run_id: UUID, response: LLMResult | None = None,
                      **_: Any) -> None:  # fmt: skip
-        """There was no answer, or a stream broke off."""
+        """Record that there was no answer, or that a stream broke off."""
         node = self._taken(run_id)
         if node is not None and node.call is not None:
             try:
@@ -352,7 +345,7 @@ class ContextHandler(BaseCallbackHandler):
             finally:
                 node.call.done()
 
-    def _answered(self, node: _Node, call: Call, response: LLMResult) -> None:
+    def _answered(self, node: _Node, call: ModelCall, response: LLMResult) -> None:
         given = [one for batch in response.generations[:1] for one in batch]
         if not given or call.names_only:
             return
@@ -374,25 +367,25 @@ class ContextHandler(BaseCallbackHandler):
     def on_retriever_start(self, serialized: dict[str, Any] | None, query: str, *, run_id: UUID,
                            parent_run_id: UUID | None = None, metadata: dict[str, Any] | None = None,
                            **kwargs: Any) -> None:  # fmt: skip
-        """A retriever is asked."""
+        """Note that a retriever is asked."""
         node = _Node(parent_run_id, kwargs.get("name"), False, False)
         node.query = query
         self._begin(run_id, node, metadata)
 
     @guarded
     def on_retriever_end(self, documents: Sequence[Retrieved], *, run_id: UUID, **_: Any) -> None:
-        """It has answered: its documents are candidates for what comes next."""
+        """Record a retriever's documents, candidates for what comes next."""
         node = self._nodes.get(run_id)
         if node is None:
             return
         thread, _graph_node = self._thread(node, "")
         found = [_document(one) for one in documents]
-        retrieved(self._run(node, {}).place(thread), node.query, found, name=node.name)
+        record_retrieval(self._run(node, {}).place(thread), node.query, found, name=node.name)
         self._end(run_id)
 
     @guarded
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        """It failed."""
+        """Record that a retriever failed."""
         node = self._nodes.get(run_id)
         if node is None:
             return
@@ -413,7 +406,7 @@ class ContextHandler(BaseCallbackHandler):
             and not node.query
         ):
             session, root = self._names(metadata)
-            node.run = Run(self._recorder, session, root=root)
+            node.run = AgentRun(self._recorder, session, root=root)
 
     def _end(self, run_id: UUID) -> None:
         node = self._taken(run_id)
@@ -425,7 +418,7 @@ class ContextHandler(BaseCallbackHandler):
             return self._nodes.pop(run_id, None)
 
     def _ancestors(self, node: _Node) -> list[_Node]:
-        """From the innermost on."""
+        """Return the nodes around a node, from the innermost on."""
         found: list[_Node] = []
         above = node.parent
         while above is not None and (one := self._nodes.get(above)) is not None and len(found) < _KEPT:
@@ -433,38 +426,38 @@ class ContextHandler(BaseCallbackHandler):
             above = one.parent
         return found
 
-    def _run(self, node: _Node, metadata: Mapping[str, Any]) -> Run:
+    def _run(self, node: _Node, metadata: Mapping[str, Any]) -> AgentRun:
         for one in self._ancestors(node):
             if one.run is not None:
                 return one.run
         session, root = self._names(metadata)
-        where = self._recorder._where()
+        where = self._recorder._current_place()
         if where.turn is not None:
-            return Run(self._recorder, session, root=root)
+            return AgentRun(self._recorder, session, root=root)
         key = f"{session}\x00{root}"
         with self._lock:
             found = self._loose.get(key)
             if found is None:
-                found = self._loose[key] = Run(self._recorder, session, root=root, loose=True)
+                found = self._loose[key] = AgentRun(self._recorder, session, root=root, loose=True)
                 if len(self._loose) > _KEPT:
                     self._loose.popitem(last=False)
             return found
 
     def _session(self, metadata: Mapping[str, Any]) -> str | None:
         for name in _SESSIONS:
-            if (told := self._core.name(metadata.get(name))) is not None:
-                return told
+            if (session := self._core.clean_id(metadata.get(name))) is not None:
+                return session
         return None
 
     def _names(self, metadata: Mapping[str, Any]) -> tuple[str | None, str]:
-        """The session, and the outermost graph's thread: in a session of the user's own, the conversation."""
-        told = self._session(metadata)
-        if self._recorder._given is not None:
-            return None, told or self._recorder._thread
-        return told, self._recorder._thread
+        """Return the session and the outermost graph's thread, in a given session the conversation."""
+        session = self._session(metadata)
+        if self._recorder._given_session is not None:
+            return None, session or self._recorder._thread
+        return session, self._recorder._thread
 
     def _thread(self, node: _Node, session: str | None) -> tuple[str | None, str | None]:
-        """The thread that a run belongs to (None: the root's), and the node of the graph that it is in."""
+        """Return the thread that a run belongs to (None: the root's), and the graph's node that it is in."""
         above = self._ancestors(node)
         names: list[str] = []
         inner: str | None = None
@@ -491,7 +484,7 @@ class ContextHandler(BaseCallbackHandler):
         root = next((one.run._root for one in reversed(above) if one.run is not None), None)
         if not names:
             return None, inner
-        prefix = [root] if root is not None and self._recorder._given is not None else []
+        prefix = [root] if root is not None and self._recorder._given_session is not None else []
         return "/".join([*prefix, *names]), inner
 
     def _owner(self, graph: tuple[str, ...], node: str) -> str:

@@ -1,8 +1,8 @@
 """LiteLLM: `litellm.callbacks = [ContextLogger("run.jsonl")]` records every completion.
 
-What is recorded is the body in the provider's dialect, as LiteLLM says that it sends it; a streamed answer is
-in LiteLLM's own, Chat Completions.  LiteLLM tells of such an answer after it has handed it on, from a thread
-of its own: where the next request is quicker, the answer is in that, and what it cost is told as late.
+A request is recorded in the provider's dialect, as LiteLLM reports its body; a streamed answer in LiteLLM's
+own, Chat Completions.  LiteLLM reports such an answer after it has handed it on, from another thread: where
+the next request is quicker, that carries the answer, and the bill is recorded as late.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ctxctl.record.exchange import Exchange
 
 _WAITING: Final = 1_000
-"""Calls whose end is waited for."""
+"""Calls that wait for their end at most."""
 _OURS: Final = ("extra_headers", "extra_query", "timeout", "api_key")
-"""What LiteLLM hands to the provider's package beside the body."""
+"""Fields that LiteLLM hands to the provider's package beside the body."""
 _TYPES: Final = frozenset(
     (
         "completion", "acompletion", "responses", "aresponses", "anthropic_messages", "generate_content",
@@ -41,7 +41,7 @@ class ContextLogger(CustomLogger):
 
     Args:
         to: The trace, or a recorder.
-        options: As for `Recorder`, where a trace is named.
+        options: Options of `Recorder`, where a trace is named.
     """
 
     def __init__(self, to: str | os.PathLike[str] | Recorder, **options: Any) -> None:
@@ -51,10 +51,10 @@ class ContextLogger(CustomLogger):
         self._waiting: OrderedDict[str, Exchange] = OrderedDict()
         self._lock = threading.Lock()
         self.ctxctl_key = f"{id(self):x}"
-        """LiteLLM takes two loggers for one where their plain attributes are alike."""
+        """Differs for each logger: LiteLLM takes two with the same plain attributes for one."""
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Any) -> None:
-        """A request is about to be sent."""
+        """Record a request that is about to be sent."""
         given = kwargs.get("additional_args") or {}
         sent = given.get("complete_input_dict")
         if kwargs.get("call_type") not in _TYPES or not sent:
@@ -62,7 +62,9 @@ class ContextLogger(CustomLogger):
         body = _body(sent, model, messages)
         url = given.get("api_base")
         session = _session(kwargs)
-        exchange = self._exchanges.asked(body, url=url if isinstance(url, str) else "", session=session)
+        exchange = self._exchanges.begin_from_body(
+            body, url=url if isinstance(url, str) else "", session=session
+        )
         if exchange is None:
             return
         with self._lock:
@@ -71,19 +73,19 @@ class ContextLogger(CustomLogger):
             last = self._waiting.popitem(last=False)[1] if len(self._waiting) > _WAITING else None
         for one, why in ((before, "no answer: sent again"), (last, "no answer was told of")):
             if one is not None:
-                one.told(None, failure=why)
+                one.answered(None, failure=why)
 
     def log_post_api_call(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """What came back, as it came; of a stream nothing has come yet."""
+        """Record a raw answer; of a stream nothing has come yet."""
         from ctxctl.record.bodies import body_of
 
         raw = kwargs.get("original_response")
         response = body_of({}, raw) if isinstance(raw, str) and raw[:1] == "{" else None
         if response is not None and "error" not in response and (exchange := self._taken(kwargs)) is not None:
-            exchange.told(response)
+            exchange.answered(response)
 
     def log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """An answer was handed on."""
+        """Record an answer that was handed on."""
         from ctxctl.providers.dialects import by_name, of_response
         from ctxctl.record.bodies import body_of
 
@@ -92,28 +94,28 @@ class ContextLogger(CustomLogger):
             return
         response = body_of({}, response_obj)
         dialect = of_response(response) if response is not None else None
-        exchange.told(response, dialect=dialect or by_name("openai-chat"))
+        exchange.answered(response, dialect=dialect or by_name("openai-chat"))
 
     def log_failure_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """There was no answer."""
+        """Record that there was no answer."""
         exchange = self._taken(kwargs)
         if exchange is None:
             return
         error = kwargs.get("exception")
         status = getattr(error, "status_code", None)
         kind = type_name(error).rpartition(".")[2] if error is not None else "error"
-        exchange.told(None, failure=f"HTTP {status}: {kind}" if type(status) is int else kind)
+        exchange.answered(None, failure=f"HTTP {status}: {kind}" if type(status) is int else kind)
 
     async def async_log_success_event(
         self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """The same of an asynchronous call."""
+        """Record the answer of an asynchronous call."""
         self.log_success_event(kwargs, response_obj, start_time, end_time)
 
     async def async_log_failure_event(
         self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """The same of an asynchronous call."""
+        """Record that an asynchronous call got no answer."""
         self.log_failure_event(kwargs, response_obj, start_time, end_time)
 
     def _taken(self, kwargs: Any) -> Exchange | None:
@@ -126,7 +128,7 @@ def _key(kwargs: Any) -> str:
 
 
 def _body(sent: Any, model: Any, messages: Any) -> Any:
-    """The body as it goes over the wire: what LiteLLM calls extra stands in it like the rest."""
+    """Return the body as it goes over the wire, with what LiteLLM calls extra beside the rest."""
     if not isinstance(sent, dict):
         return sent
     body = {name: value for name, value in sent.items() if name not in _OURS}
@@ -138,7 +140,7 @@ def _body(sent: Any, model: Any, messages: Any) -> Any:
 
 
 def _session(kwargs: Any) -> str | None:
-    """The session that the caller names, LiteLLM's way."""
+    """Return the session that the caller names in LiteLLM's ways."""
     parameters = kwargs.get("litellm_params") or {}
     holders = (parameters, parameters.get("metadata") or {}, kwargs.get("metadata") or {})
     for holder in holders:

@@ -1,4 +1,4 @@
-"""LlamaIndex: records what is asked of models and what retrievers give, wherever in the program.
+"""LlamaIndex: records the requests to models and what retrievers give, anywhere in the program.
 
 record(Recorder("run.jsonl"))
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
@@ -26,7 +26,7 @@ from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
 from llama_index.core.llms import ChatMessage
 from pydantic import PrivateAttr
 
-from ctxctl.hooks.running import Call, Document, Run, retrieved
+from ctxctl.hooks.running import AgentRun, ConvertedBody, Document, ModelCall, record_retrieval
 from ctxctl.record.calls import guarded
 
 if TYPE_CHECKING:
@@ -42,25 +42,18 @@ _SENT: Final = (
     "tools", "tool_choice", "parallel_tool_calls", "response_format", "temperature", "max_tokens",
     "reasoning", "thinking", "previous_response_id",
 )  # fmt: skip
-"""What of the call's arguments is kept beside the messages."""
+"""Arguments of the call that are kept beside the messages."""
 
 
-class Body(NamedTuple):
-    """A request as it would go out."""
-
-    body: Json
-    dialect: str
-    by: str
-    """What converted it."""
-
-
-def body_of(messages: Sequence[ChatMessage], given: Mapping[str, Any], model: Mapping[str, Any]) -> Body:
-    """The request that a model makes of messages.
+def body_of(
+    messages: Sequence[ChatMessage], given: Mapping[str, Any], model: Mapping[str, Any]
+) -> ConvertedBody:
+    """Return the request that a model makes of messages.
 
     Args:
-        messages: What it was given.
+        messages: The messages.
         given: The call's further arguments.
-        model: What the model says of itself.
+        model: The model's description of itself.
     """
     fields = {name: given[name] for name in _SENT if given.get(name) is not None}
     name = model_name(model)
@@ -71,38 +64,38 @@ def body_of(messages: Sequence[ChatMessage], given: Mapping[str, Any], model: Ma
         if "anthropic" in kind:
             return _anthropic(messages, fields)
         return _openai(messages, fields, responses="openai_responses" in kind)
-    except Exception:  # the provider's package is not there, or another than is known
+    except Exception:  # the provider's package is missing, or of an unknown version
         made = [_message(one) for one in messages]
-        return Body({"messages": made, **fields}, "openai-chat", "ctxctl")
+        return ConvertedBody({"messages": made, **fields}, "openai-chat", "ctxctl")
 
 
 def model_name(model: Mapping[str, Any]) -> str | None:
-    """The model's name, as it says it."""
+    """Return the model's name from its description."""
     return next((model[n] for n in ("model_name", "model") if isinstance(model.get(n), str)), None)
 
 
-def _openai(messages: Sequence[ChatMessage], fields: Json, *, responses: bool) -> Body:
+def _openai(messages: Sequence[ChatMessage], fields: Json, *, responses: bool) -> ConvertedBody:
     from llama_index.llms.openai.utils import to_openai_message_dicts
 
     by = "llama_index.llms.openai.utils.to_openai_message_dicts"
     if responses:
         made = to_openai_message_dicts(messages, model=fields.get("model"), is_responses_api=True)
-        return Body({"input": made, **fields}, "openai-responses", by)
+        return ConvertedBody({"input": made, **fields}, "openai-responses", by)
     made = to_openai_message_dicts(messages, model=fields.get("model"))
-    return Body({"messages": made, **fields}, "openai-chat", by)
+    return ConvertedBody({"messages": made, **fields}, "openai-chat", by)
 
 
-def _anthropic(messages: Sequence[ChatMessage], fields: Json) -> Body:
+def _anthropic(messages: Sequence[ChatMessage], fields: Json) -> ConvertedBody:
     from llama_index.llms.anthropic.utils import messages_to_anthropic_messages
 
     made, system = messages_to_anthropic_messages(messages)
     head = {"system": system} if system else {}
     by = "llama_index.llms.anthropic.utils.messages_to_anthropic_messages"
-    return Body({**head, "messages": made, **fields}, "anthropic", by)
+    return ConvertedBody({**head, "messages": made, **fields}, "anthropic", by)
 
 
 def _message(message: ChatMessage) -> Json:
-    """A message by its own fields: the texts of its blocks, and what it says of calls."""
+    """Convert a message by its own fields: the texts of its blocks, and its calls."""
     made: Json = {"role": message.role.value, "content": message.content}
     calls = message.additional_kwargs.get("tool_calls")
     if isinstance(calls, list) and calls:
@@ -114,33 +107,31 @@ def _message(message: ChatMessage) -> Json:
 
 
 def answer_of(message: ChatMessage) -> Json:
-    """A message of the model's as OpenAI's chat interface gives it, without its bill."""
+    """Return a message of the model as an answer of OpenAI's chat interface, without its bill."""
     made = body_of([message], {}, {}).body["messages"][0]
     return {"object": "chat.completion", "choices": [{"index": 0, "message": made}]}
 
 
 _KEPT: Final = 10_000
-"""Spans and calls that are remembered."""
+"""Spans and calls that are remembered at most."""
 
 
 class _Span:
-    """What is known of an open span."""
+    """An open span: its outermost span and its agent."""
 
-    __slots__ = ("agent", "is_call", "root")
+    __slots__ = ("agent", "root")
 
     def __init__(self, root: str, agent: str | None) -> None:
         self.root = root
         self.agent = agent
-        """The agent of a workflow that it belongs to."""
-        self.is_call = False
-        """A request to a model is made in it."""
+        """The workflow's agent that it belongs to."""
 
 
 class Recording:
-    """What `record` set up.
+    """Records the library's calls until `stop`; `record` makes it.
 
-    A turn is what one outermost call of the library's sets off (a query, a workflow's run).  The agent of a
-    workflow that asks a model first has the main thread, each other one its own.
+    A turn is all that one outermost call of the library sets off (a query, a workflow's run).  Of a
+    workflow's agents, the one that asks a model first has the main thread, each other one its own.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -148,11 +139,11 @@ class Recording:
         self._recorder = recorder
         self._lock = threading.Lock()
         self._spans: OrderedDict[str, _Span] = OrderedDict()
-        self._runs: OrderedDict[str, Run] = OrderedDict()
-        self._calls: OrderedDict[str, Call] = OrderedDict()
+        self._runs: OrderedDict[str, AgentRun] = OrderedDict()
+        self._calls: OrderedDict[str, ModelCall] = OrderedDict()
         self._ranked: OrderedDict[str, ReRankStartEvent] = OrderedDict()
         self._first: dict[str, str] = {}
-        self._loose = Run(recorder, root=recorder._thread, loose=True)
+        self._loose = AgentRun(recorder, root=recorder._thread, loose=True)
         self._handlers = (_Events(), _Tree())
         for handler in self._handlers:
             handler._to = self
@@ -161,7 +152,7 @@ class Recording:
         dispatcher.add_span_handler(self._handlers[1])
 
     def stop(self) -> None:
-        """Record no more."""
+        """Stop recording."""
         dispatcher = get_dispatcher()
         dispatcher.event_handlers = [one for one in dispatcher.event_handlers if one is not self._handlers[0]]
         dispatcher.span_handlers = [one for one in dispatcher.span_handlers if one is not self._handlers[1]]
@@ -170,7 +161,7 @@ class Recording:
 
     @guarded
     def began(self, span: str, parent: str | None, bound: inspect.BoundArguments) -> None:
-        """A call of the library's begins."""
+        """Note that a call of the library begins."""
         with self._lock:
             above = self._spans.get(parent) if parent is not None else None
             agent = above.agent if above is not None else None
@@ -182,7 +173,7 @@ class Recording:
 
     @guarded
     def ended(self, span: str, error: BaseException | None = None) -> None:
-        """It is over."""
+        """Note that a call of the library is over."""
         with self._lock:
             self._spans.pop(span, None)
             self._ranked.pop(span, None)
@@ -196,7 +187,7 @@ class Recording:
 
     @guarded
     def handle(self, event: Any) -> None:
-        """Something happened."""
+        """Record an event of the library."""
         span = event.span_id or ""
         if isinstance(event, LLMChatStartEvent):
             self._asked(span, list(event.messages), event.additional_kwargs, event.model_dict)
@@ -210,7 +201,9 @@ class Recording:
         elif isinstance(event, ExceptionEvent):
             self._failed(span, event.exception)
         elif isinstance(event, RetrievalEndEvent):
-            retrieved(self._place(span), _query(event.str_or_query_bundle), map(_document, event.nodes))
+            record_retrieval(
+                self._place(span), _query(event.str_or_query_bundle), map(_document, event.nodes)
+            )
         elif isinstance(event, ReRankStartEvent):
             with self._lock:
                 self._keep(self._ranked, span, event)
@@ -218,7 +211,7 @@ class Recording:
             asked = self._ranked.get(span)
             if asked is not None:
                 before = [_document(one) for one in asked.nodes]
-                retrieved(self._place(span), _query(asked.query), map(_document, event.nodes),
+                record_retrieval(self._place(span), _query(asked.query), map(_document, event.nodes),
                           name=asked.model_name, candidates=before)  # fmt: skip
 
     def _asked(
@@ -259,14 +252,14 @@ class Recording:
     def _place(self, span: str) -> Any:
         return self._run(span)[0].place()
 
-    def _run(self, span: str, *, is_model: bool = False) -> tuple[Run, str | None]:
+    def _run(self, span: str, *, is_model: bool = False) -> tuple[AgentRun, str | None]:
         with self._lock:
             known = self._spans.get(span)
             if known is None or (is_model and known.root == span):
-                return self._loose, None  # nothing is around it
+                return self._loose, None  # it is in no other call
             run = self._runs.get(known.root)
             if run is None:
-                run = Run(self._recorder, root=self._recorder._thread)
+                run = AgentRun(self._recorder, root=self._recorder._thread)
                 self._keep(self._runs, known.root, run)
                 self._first.pop(known.root, None)
             if known.agent is None:
@@ -285,7 +278,7 @@ class Recording:
 
 
 def record(recorder: Recorder) -> Recording:
-    """Record each request of the library's to a model, and what its retrievers gave, from now on.
+    """Record each request of the library to a model, and what its retrievers give, from now on.
 
     Where the HTTP transport is watched for the same recorder, that records the requests, and this names the
     threads and turns that they are in.
@@ -321,7 +314,7 @@ class _Tree(BaseSpanHandler[BaseSpan]):
 
 
 def _bill(response: Any) -> Any:
-    """What holds the provider's bill: its answer; of a stream, its last event or the answer in that."""
+    """Return what holds the bill: the provider's answer; of a stream, its last event or the answer in it."""
     raw = response.raw
     if raw is None:
         return response.additional_kwargs

@@ -1,4 +1,4 @@
-"""OpenAI's Agents SDK: run hooks that record what agents ask their models.
+"""OpenAI's Agents SDK: run hooks that record the requests of agents to their models.
 
 await Runner.run(agent, "…", hooks=ContextHooks(Recorder("run.jsonl")))
 """
@@ -18,7 +18,7 @@ from agents.models.openai_responses import Converter
 from agents.tracing import TracingProcessor, get_current_span, get_current_trace
 from agents.tracing.span_data import AgentSpanData, GenerationSpanData, ResponseSpanData, TaskSpanData
 
-from ctxctl.hooks.running import Call, Run
+from ctxctl.hooks.running import AgentRun, ConvertedBody, ModelCall
 from ctxctl.record.calls import guarded
 
 if TYPE_CHECKING:
@@ -32,15 +32,6 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-class Body(NamedTuple):
-    """A request as it would go out."""
-
-    body: Json
-    dialect: str
-    by: str
-    """What converted it."""
-
-
 def body_of(
     agent: Agent[Any],
     prompt: str | None,
@@ -48,16 +39,16 @@ def body_of(
     model: str | None,
     tools: list[str] | None,
     handoffs: list[str] | None,
-) -> Body:
-    """The request of an agent.
+) -> ConvertedBody:
+    """Return the request of an agent.
 
     Args:
-        agent: Whose it is.
+        agent: The agent that asks.
         prompt: Its instructions, as they are sent.
         items: The conversation, as it is sent.
         model: The model's name, if it is known.
-        tools: Names of the tools that are enabled; None: not known, all are.
-        handoffs: Names of the agents that may be handed to; None: not known, all are.
+        tools: Names of the enabled tools; None: unknown, so all are taken.
+        handoffs: Names of the agents that may be handed to; None: unknown, so all are taken.
     """
     named = {"model": model} if model is not None else {}
     chosen = [one for one in _tools(agent) if tools is None or _is_named(one, tools)]
@@ -70,16 +61,16 @@ def body_of(
         made = [ChatConverter.tool_to_openai(one) for one in chosen]
         made += [ChatConverter.convert_handoff_tool(one) for one in given]
         body = {**named, "messages": messages, **({"tools": made} if made else {})}
-        return Body(body, "openai-chat", "agents.models.chatcmpl_converter.Converter")
+        return ConvertedBody(body, "openai-chat", "agents.models.chatcmpl_converter.Converter")
     body = {**named, "input": ItemHelpers.input_to_new_input_list(items)}
     if prompt is not None:
         body["instructions"] = prompt
     body["tools"] = list(Converter.convert_tools(chosen, given, allow_opaque_tool_search_surface=True).tools)
-    return Body(body, "openai-responses", "agents.models.openai_responses.Converter")
+    return ConvertedBody(body, "openai-responses", "agents.models.openai_responses.Converter")
 
 
 def _tools(agent: Agent[Any]) -> list[Any]:
-    """The agent's tools; those of MCP servers as they were listed last: nothing is asked of a server."""
+    """Return the agent's tools; those of MCP servers as they were listed last, without asking a server."""
     found: list[Any] = list(agent.tools)
     found = [one for one in found if not (isinstance(one, FunctionTool) and one.is_enabled is False)]
     strict = bool(agent.mcp_config.get("convert_schemas_to_strict", False))
@@ -90,14 +81,14 @@ def _tools(agent: Agent[Any]) -> list[Any]:
 
 
 def _is_named(tool: Any, names: list[str]) -> bool:
-    """Hosted tools are named otherwise in traces: of those all are taken."""
+    """Whether a tool is among these names; hosted tools always are, as traces name them otherwise."""
     return not isinstance(tool, FunctionTool) or any(
         n == tool.name or n.endswith(f".{tool.name}") for n in names
     )
 
 
 def answer_of(response: ModelResponse) -> Json:
-    """An answer in the Responses API's shape, without its bill."""
+    """Return an answer in the Responses API's shape, without its bill."""
     return {
         "object": "response",
         "output": [one if isinstance(one, dict) else _dumped(one) for one in response.output],
@@ -109,7 +100,7 @@ def _dumped(item: Any) -> Any:
 
 
 def counts_of(usage: Usage) -> Json:
-    """What was billed; empty where the provider said nothing."""
+    """Return the billed counts; empty where the provider gave none."""
     if not usage.total_tokens and not usage.input_tokens:
         return {}
     inputs, outputs = usage.input_tokens_details, usage.output_tokens_details
@@ -123,20 +114,20 @@ def counts_of(usage: Usage) -> Json:
 
 _KEPT: Final = 10_000
 _STATUS: Final = re.compile(r"Error code: ([0-9]{3})\b")
-"""How OpenAI's package begins what it says of a refused request."""
+"""The beginning of the message of OpenAI's package for a refused request."""
 
 
 class _Part(NamedTuple):
-    """One call of the runner: the user's, or that of an agent which is another one's tool."""
+    """One call of the runner: by the user, or for an agent that is another agent's tool."""
 
-    run: Run
+    run: AgentRun
     first: str
-    """The agent that it began with."""
+    """The name of the agent that it began with."""
     prefix: str | None
     """That agent's thread; None: the root's."""
 
     def thread(self, agent: str) -> str | None:
-        """An agent's thread: a hand-off goes to another one."""
+        """Return an agent's thread: a hand-off goes to another thread."""
         return self.prefix if agent == self.first else "/".join(filter(None, (self.prefix, agent)))
 
 
@@ -153,28 +144,28 @@ class ContextHooks(RunHooks[Any]):
     threads and turns that they are in (with tracing only).
 
     Args:
-        recorder: Where to.
+        recorder: Where to record.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._core = recorder._core
         self._recorder = recorder
-        self._calls: weakref.WeakValueDictionary[int, Call] = weakref.WeakValueDictionary()
+        self._calls: weakref.WeakValueDictionary[int, ModelCall] = weakref.WeakValueDictionary()
         _spans.attend()
 
     async def on_llm_start(self, context: RunContextWrapper[Any], agent: Agent[Any],
                            system_prompt: str | None, input_items: list[Any]) -> None:  # fmt: skip
-        """A request goes to a model."""
+        """Record a request to a model."""
         self._asked(context, agent, system_prompt, input_items)
 
     async def on_llm_end(
         self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse
     ) -> None:
-        """The model has answered; a stream is over."""
+        """Record the answer, of a stream when it is over."""
         self._answered(context, response)
 
     async def on_agent_end(self, context: RunContextWrapper[Any], agent: Agent[Any], output: Any) -> None:
-        """The run has its result."""
+        """End the run, which has its result."""
         self._finished(context)
 
     @guarded
@@ -198,13 +189,13 @@ class ContextHooks(RunHooks[Any]):
     @guarded
     def _answered(self, context: Any, response: ModelResponse) -> None:
         call = context.__dict__.pop("_ctxctl_call", None)
-        if not isinstance(call, Call):
+        if not isinstance(call, ModelCall):
             return
         try:
             if not call.names_only:
                 call.response(answer_of(response), "openai-responses")
                 if counts := counts_of(response.usage):
-                    call.usage(**counts, model=call.told)
+                    call.usage(**counts, model=call.answering_model)
         finally:
             call.done()
 
@@ -215,7 +206,7 @@ class ContextHooks(RunHooks[Any]):
             part.run.close()
 
     def _part(self, context: Any, agent: Agent[Any]) -> _Part:
-        """The call of the runner that is under way here."""
+        """Return the call of the runner that is under way here."""
         known = context.__dict__.get("_ctxctl_part")
         if isinstance(known, _Part) and known.run.recorder is self._recorder:
             return known
@@ -226,57 +217,57 @@ class ContextHooks(RunHooks[Any]):
             part = _Part(above.run, agent.name, prefix)
         else:
             part = _Part(self._new(), agent.name, None)
-            # A run that fails without tracing ends with its context.
+            # Without tracing, a run that fails ends when its context is dropped.
             weakref.finalize(context, part.run.close)
         context.__dict__["_ctxctl_part"] = part
         if task is not None:
             _spans.parts[task] = part
         return part
 
-    def _new(self) -> Run:
+    def _new(self) -> AgentRun:
         trace = get_current_trace()
         group = getattr(trace, "group_id", None)
-        session = group if isinstance(group, str) and self._recorder._given is None else None
-        return Run(self._recorder, session, root=self._recorder._thread)
+        session = group if isinstance(group, str) and self._recorder._given_session is None else None
+        return AgentRun(self._recorder, session, root=self._recorder._thread)
 
 
 class _Spans(TracingProcessor):
-    """The spans that are open, of the whole process, and what they belong to."""
+    """The open spans of the process, and the calls of the runner that they belong to."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[str, Span[Any]] = {}
-        self._expected: dict[str, Call] = {}
+        self._expected: dict[str, ModelCall] = {}
         self._attending = False
         self.parts: dict[str, _Part] = {}
-        """By the id of their task's span."""
+        """Calls of the runner, by the id of their task's span."""
 
     def attend(self) -> None:
-        """Take part in tracing, once."""
+        """Take part in tracing; only the first call has an effect."""
         with self._lock:
             if not self._attending:
                 self._attending = True
                 add_trace_processor(self)
 
-    def expect(self, parent: str, call: Call) -> None:
-        """The next request below a span is this one."""
+    def expect(self, parent: str, call: ModelCall) -> None:
+        """Note that the next request below a span is this call."""
         with self._lock:
             if parent in self._open:
                 self._expected[parent] = call
 
     def agent_of(self, span: Span[Any] | None) -> AgentSpanData | None:
-        """The agent that a span is part of."""
+        """Return the agent that a span belongs to."""
         for one in self._up(span):
             if isinstance(one.span_data, AgentSpanData):
                 return one.span_data
         return None
 
     def task_of(self, span: Span[Any] | None) -> str | None:
-        """Id of the call of the runner that a span is part of."""
+        """Return the id of the call of the runner that a span belongs to."""
         return next((one.span_id for one in self._up(span) if isinstance(one.span_data, TaskSpanData)), None)
 
     def part_above(self, task: str | None, recorder: Recorder) -> _Part | None:
-        """The call of the runner that another one is within."""
+        """Return the call of the runner around another one."""
         if task is None:
             return None
         for one in self._up(self._open.get(task)):
@@ -294,13 +285,13 @@ class _Spans(TracingProcessor):
         return found
 
     def on_trace_start(self, trace: Trace) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def on_trace_end(self, trace: Trace) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def on_span_start(self, span: Span[Any]) -> None:
-        """Called where the request is made, and in its context."""
+        """Note a span; a request's span begins in the context in which the request is made."""
         self._open[span.span_id] = span
         if isinstance(span.span_data, ResponseSpanData | GenerationSpanData):
             call = self._expected.get(span.parent_id or "")
@@ -308,13 +299,13 @@ class _Spans(TracingProcessor):
                 call.enter()
 
     def on_span_end(self, span: Span[Any]) -> None:
-        """A request that failed; a call of the runner that is over."""
+        """Record a request that failed, and end a call of the runner that is over."""
         self._open.pop(span.span_id, None)
         kind = span.span_data
         if isinstance(kind, ResponseSpanData | GenerationSpanData):
             call = self._expected.get(span.parent_id or "")
             if call is not None:
-                call.told = _told(kind)
+                call.answering_model = _answering_model(kind)
                 if span.error is not None:
                     call.failed(_error(span.error))
         else:
@@ -327,31 +318,31 @@ class _Spans(TracingProcessor):
                 part.run.close()
 
     def shutdown(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def force_flush(self) -> None:
-        """Nothing: what is recorded is written."""
+        """Do nothing: what is recorded is written already."""
 
 
 _spans: Final = _Spans()
 
 
 def _error(error: Any) -> str:
-    """What is told of a failed request: the status; its text may hold anything."""
+    """Return the status of a failed request, without its text, which may hold secrets."""
     data = error.get("data") if isinstance(error, dict) else None
-    told = data.get("error") if isinstance(data, dict) else None
-    found = _STATUS.match(told) if isinstance(told, str) else None
+    text = data.get("error") if isinstance(data, dict) else None
+    found = _STATUS.match(text) if isinstance(text, str) else None
     return f"HTTP {found.group(1)}" if found is not None else "failed"
 
 
-def _told(kind: ResponseSpanData | GenerationSpanData) -> str | None:
-    """The model that answered."""
+def _answering_model(kind: ResponseSpanData | GenerationSpanData) -> str | None:
+    """Return the model that answered."""
     name = kind.model if isinstance(kind, GenerationSpanData) else getattr(kind.response, "model", None)
     return name if isinstance(name, str) else None
 
 
 def _model(agent: Agent[Any]) -> str | None:
-    """The model of an agent; None is the SDK's default, which a run may have set otherwise."""
+    """Return the model of an agent; None: the SDK's default, or what the run sets."""
     model = agent.model
     if isinstance(model, str):
         return model

@@ -1,4 +1,4 @@
-"""OpenTelemetry's completion hook for GenAI: every instrumented call to a model, whatever is exported.
+"""OpenTelemetry's completion hook for GenAI: records every instrumented model call, exported or not.
 
 `CTXCTL_TRACE=run.jsonl OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK=ctxctl opentelemetry-instrument app`
 """
@@ -27,18 +27,18 @@ _CONTENT: Final = {
     "gen_ai.tool.definitions": "tool_definitions",
 }
 _CALLS: Final = ("chat", "generate_content", "text_completion")
-"""Operations that ask a model; an agent's are the sum of such."""
+"""Operations that are single model calls; an agent's operation is the sum of several."""
 
 
 class CompletionHook:
-    """Records calls to models as their instrumentation tells of them, which is when they are over.
+    """Records model calls as their instrumentation reports them, when they are over.
 
-    The entry point `ctxctl` of `opentelemetry_genai_completion_hook`.  What it is told are parts in the
-    convention's own shape, so a frame has the items, texts and order of the request and not its JSON.
+    The entry point `ctxctl` of `opentelemetry_genai_completion_hook`.  It gets parts in the convention's own
+    shape, so a frame has the items, texts and order of the request, but not its JSON.
 
     Args:
         to: The trace, or a recorder; None: what `CTXCTL_TRACE` names, else `ctxctl-trace.jsonl` here.
-        options: As for `Recorder`, where a trace is named.
+        options: Options of `Recorder`, where a trace is named.
     """
 
     def __init__(self, to: str | os.PathLike[str] | Recorder | None = None, **options: Any) -> None:
@@ -57,11 +57,11 @@ class CompletionHook:
         log_record: Any = None,
         **_: Any,
     ) -> None:
-        """A call is over."""
-        told = (inputs, outputs, system_instruction, tool_definitions)
+        """Record a call that is over."""
+        given = (inputs, outputs, system_instruction, tool_definitions)
         attributes = {**_attributes(log_record), **_attributes(span)}
         if attributes.get("gen_ai.operation.name", "chat") in _CALLS:
-            content = dict(zip(_CONTENT, (_plain(one) for one in told), strict=True))
+            content = dict(zip(_CONTENT, (_plain(one) for one in given), strict=True))
             self._record({**attributes, **content})
 
     def _record(self, attributes: Json) -> None:
@@ -73,7 +73,7 @@ class CompletionHook:
 
         held = content(Span("chat", attributes))
         asked = string(attributes.get("gen_ai.request.model"))
-        exchange = self._exchanges.asked(
+        exchange = self._exchanges.begin_from_body(
             request(held.asked, asked),
             CollectedDialect(),
             session=string(attributes.get("gen_ai.conversation.id")),
@@ -82,7 +82,7 @@ class CompletionHook:
             return
         model = string(attributes.get("gen_ai.response.model")) or asked
         error = string(attributes.get("error.type"))
-        exchange.told(
+        exchange.answered(
             {"messages": held.answer, "id": attributes.get("gen_ai.response.id")} if held.answer else None,
             bill=of_span(attributes, provider_of(attributes), model) or {},
             failure=error or (None if held.answer else "no answer was told of"),
@@ -91,13 +91,13 @@ class CompletionHook:
 
 
 def _attributes(of: Any) -> Mapping[str, Any]:
-    """What a span or a log record says; one that is not recorded says nothing."""
+    """Return the attributes of a span or a log record; one that is not recorded has none."""
     found = getattr(of, "attributes", None)
     return dict(found) if found else {}
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """The convention's own objects as JSON; anything else as it is."""
+    """Return the convention's own objects as JSON, and anything else as it is."""
     if depth > 20:
         return None
     if isinstance(value, list | tuple):

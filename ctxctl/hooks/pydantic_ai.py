@@ -1,4 +1,4 @@
-"""Pydantic AI: a capability that records what an agent asks its models.
+"""Pydantic AI: a capability that records the requests of an agent to its models.
 
 Agent("openai:gpt-5", capabilities=[RecordContext(Recorder("run.jsonl"))])
 """
@@ -15,7 +15,7 @@ from pydantic_ai import messages as parts
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models.wrapper import WrapperModel
 
-from ctxctl.hooks.running import Call, Run
+from ctxctl.hooks.running import AgentRun, ConvertedBody, ModelCall
 from ctxctl.record.calls import guarded
 
 if TYPE_CHECKING:
@@ -32,16 +32,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 _NOT_IN_BATCHES: Final = ("timeout", "max_retries", "extra_headers", "openai_background")
-"""Settings that are not in a body and that a batch has no place for."""
-
-
-class Body(NamedTuple):
-    """A request as it would go out."""
-
-    body: Json
-    dialect: str | None
-    by: str
-    """What converted it."""
+"""Settings that are no part of a body, and that a batch cannot hold."""
 
 
 async def body_of(
@@ -49,13 +40,13 @@ async def body_of(
     messages: list[parts.ModelMessage],
     settings: ModelSettings | None,
     params: ModelRequestParameters,
-) -> Body:
-    """The request that a model makes of messages that are prepared for it.
+) -> ConvertedBody:
+    """Return the request that a model makes of messages that are prepared for it.
 
-    Models with a batch interface give the very body.  For others it is put together here, as OpenAI's chat
-    interface has it.
+    Models with a batch interface give the body itself.  For others it is put together here, as for OpenAI's
+    chat interface.
     """
-    # Files that a model only has the address of it may fetch to put them into the body.
+    # Not with addresses of files: a model may fetch those to put them into the body.
     if not any(isinstance(one, parts.FileUrl) for one in _contents(messages)):
         from pydantic_ai.models.batch import BatchRequest
 
@@ -67,10 +58,10 @@ async def body_of(
                     model_request_parameters=params,
                 )
             )  # fmt: skip
-            return Body(orjson.loads(made.body), None, "pydantic_ai.models.Model.batch_encode")
-        except Exception:  # it has none, or none for such a request
+            return ConvertedBody(orjson.loads(made.body), None, "pydantic_ai.models.Model.batch_encode")
+        except Exception:  # it has no batch interface, or none for such a request
             pass
-    return Body(_chat(model, messages, settings, params), "openai-chat", "ctxctl")
+    return ConvertedBody(_chat(model, messages, settings, params), "openai-chat", "ctxctl")
 
 
 def _contents(messages: Iterable[parts.ModelMessage]) -> Iterator[Any]:
@@ -196,13 +187,13 @@ def _answer(message: parts.ModelResponse) -> Json | None:
 
 
 def answer_of(response: parts.ModelResponse) -> Json | None:
-    """A response as OpenAI's chat interface gives it, without its bill; None for an empty one."""
+    """Return a response as an answer of OpenAI's chat interface, without its bill; None for an empty one."""
     message = _answer(response)
     return {"object": "chat.completion", "choices": [{"index": 0, "message": message}]} if message else None
 
 
 def counts_of(usage: Any) -> Json:
-    """What a `RequestUsage` says was billed, where it says anything."""
+    """Return the counts of a `RequestUsage`; empty where it has none."""
     if not usage.has_values():
         return {}
     return {
@@ -213,9 +204,9 @@ def counts_of(usage: Any) -> Json:
 
 
 class _Running(NamedTuple):
-    """An agent's run that is under way here."""
+    """A run of an agent that is under way in this context."""
 
-    run: Run
+    run: AgentRun
     thread: str | None
     agent: str | None
 
@@ -224,7 +215,7 @@ _running: ContextVar[_Running | None] = ContextVar("ctxctl_pydantic_ai", default
 
 
 class RecordContext(AbstractCapability[Any]):
-    """Records each request of an agent's to a model, its answer and bill.
+    """Records each request of an agent to a model, its answer and bill.
 
     A turn is one run of the outermost agent, a session its conversation; an agent that another one's tool
     runs is a thread of its own, if it has the capability too.  Each attempt of a fallback capability counts;
@@ -234,7 +225,7 @@ class RecordContext(AbstractCapability[Any]):
     threads and turns that they are in.
 
     Args:
-        recorder: Where to.
+        recorder: Where to record.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -243,11 +234,11 @@ class RecordContext(AbstractCapability[Any]):
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
-        """None: a recorder cannot be written into an agent's specification."""
+        """Return None: a recorder cannot be written into an agent's specification."""
         return None
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:
-        """A turn, or a thread of the run that this one is part of."""
+        """Record a run as a turn, or as a thread of the run around it."""
         outer, here = _running.get(), self._opened(ctx)
         if here is None:
             return await handler()
@@ -261,7 +252,7 @@ class RecordContext(AbstractCapability[Any]):
                 here.run.close()
 
     def get_wrapper_model(self, model: Model[Any]) -> Model[Any] | None:
-        """The model again, recording what it is asked: what any other capability changed is in that."""
+        """Wrap the model to record its requests, after all that other capabilities have changed."""
         return _Recorded(model, self._recorder)
 
     @guarded
@@ -270,8 +261,8 @@ class RecordContext(AbstractCapability[Any]):
         name = ctx.agent.name if ctx.agent is not None else None
         if outer is not None and outer.run.recorder is self._recorder:
             return _Running(outer.run, "/".join(filter(None, (outer.thread, name or "agent"))), name)
-        session = ctx.conversation_id if self._recorder._given is None else None
-        return _Running(Run(self._recorder, session, root=self._recorder._thread), None, name)
+        session = ctx.conversation_id if self._recorder._given_session is None else None
+        return _Running(AgentRun(self._recorder, session, root=self._recorder._thread), None, name)
 
 
 class _Recorded(WrapperModel):
@@ -320,9 +311,9 @@ class _Recorded(WrapperModel):
 
     async def _begin(
         self, messages: list[ModelMessage], settings: ModelSettings | None, params: ModelRequestParameters
-    ) -> Call | _NoCall:
+    ) -> ModelCall | _NoCall:
         call = self._call()
-        if not isinstance(call, Call) or call.names_only:
+        if not isinstance(call, ModelCall) or call.names_only:
             return call or _NoCall()
         try:
             made = await body_of(self.wrapped, messages, settings, params)
@@ -338,9 +329,9 @@ class _Recorded(WrapperModel):
         return call
 
     @guarded
-    def _call(self) -> Call:
+    def _call(self) -> ModelCall:
         here = _running.get()
-        run = here.run if here is not None else Run(self._recorder, loose=True)
+        run = here.run if here is not None else AgentRun(self._recorder, loose=True)
         call = run.call(here.thread if here is not None else None, self.wrapped.model_name)
         if call.names_only:
             call.enter()
@@ -353,11 +344,11 @@ class _Recorded(WrapperModel):
     @guarded
     def _end(
         self,
-        call: Call | _NoCall,
+        call: ModelCall | _NoCall,
         answer: ModelResponse | StreamedResponse | None,
         wrong: BaseException | None = None,
     ) -> None:
-        if not isinstance(call, Call):
+        if not isinstance(call, ModelCall):
             return
         try:
             if answer is not None and not call.names_only:
@@ -369,16 +360,16 @@ class _Recorded(WrapperModel):
 
 
 class _NoCall:
-    """Stands for a call that could not be begun."""
+    """Stands for a call that could not be begun; it records nothing."""
 
     def failed(self, error: BaseException) -> None:
-        """Nothing is recorded."""
+        """Record nothing."""
 
     def done(self) -> None:
-        """Nothing is recorded."""
+        """Record nothing."""
 
 
-def _answered(call: Call, response: ModelResponse) -> None:
+def _answered(call: ModelCall, response: ModelResponse) -> None:
     if (made := answer_of(response)) is not None:
         call.response(made, "openai-chat")
     if counts := counts_of(response.usage):

@@ -1,4 +1,4 @@
-"""Records what an agent framework runs as turns and steps; the hooks of all frameworks use it."""
+"""Turns and steps for the runs of an agent framework; the hooks of all frameworks use them."""
 
 from __future__ import annotations
 
@@ -29,17 +29,27 @@ class Document(NamedTuple):
     metadata: Mapping[str, Any] | None = None
 
 
-class Run:
-    """What one call of the user's sets off: a turn in each thread that works on it.
+class ConvertedBody(NamedTuple):
+    """A request's body, converted from a framework's messages as the provider's package would do it."""
 
-    May be used from several threads.  Requests of one thread that overlap are told apart as turns are:
-    `writer`, `writer~2`.  In a turn that the program has opened itself, the main thread is that turn's.
+    body: dict[str, Any]
+    dialect: str | None
+    """None: the body itself shows it."""
+    by: str
+    """The function that converted it."""
+
+
+class AgentRun:
+    """All that one call by the user sets off: a turn in each thread that works on it.
+
+    Safe to use from several threads.  Overlapping requests of one thread get branches, as turns do: `writer`,
+    `writer~2`.  In a turn that the program has opened itself, the main thread is that turn's.
 
     Args:
-        recorder: Where to.
-        session: None: the recorder's.
-        root: Name of the thread that `None` means.
-        loose: No turn is begun: as with `recorder.request`, a prompt at a request's end begins one.
+        recorder: Where to record.
+        session: The session; None: the recorder's.
+        root: The name of the thread that `None` means.
+        loose: Whether to begin no turn: as with `recorder.request`, a request that ends with a prompt does.
     """
 
     def __init__(
@@ -55,19 +65,19 @@ class Run:
         self._session = session
         self._root = root
         self._loose = loose
-        where = recorder._where()
+        where = recorder._current_place()
         self._given = where if where.turn is not None else None
         self._lock = threading.Lock()
         self._turns: dict[str, list[_Slot]] = {}
         self._over = False
 
     def place(self, thread: str | None = None) -> Scope:
-        """Where what belongs to the thread, but to no request, is recorded."""
+        """Return the scope of what belongs to the thread, but to no request."""
         with self._lock:
             return self._slots(thread or self._root)[0].scope
 
-    def call(self, thread: str | None = None, model: str | None = None) -> Call:
-        """A request to a model that is about to be made."""
+    def call(self, thread: str | None = None, model: str | None = None) -> ModelCall:
+        """Begin a request to a model."""
         with self._lock:
             name = thread or self._root
             slots = self._slots(name)
@@ -76,7 +86,7 @@ class Run:
                 slot = self._opened(name, len(slots) + 1)
                 slots.append(slot)
             slot.busy = True
-        return Call(self, slot, model)
+        return ModelCall(self, slot, model)
 
     def close(self) -> None:
         """End the run."""
@@ -91,7 +101,7 @@ class Run:
         slots = self._turns.get(name)
         if slots is None:
             slots = [self._opened(name, 1)]
-            if self._over:  # something that outlives its run
+            if self._over:  # this outlives its run
                 slots[0].leave()
             else:
                 self._turns[name] = slots
@@ -107,7 +117,7 @@ class Run:
 
 
 class _Slot:
-    """A turn of a thread, and whether a request of it is under way."""
+    """A turn of a thread, and whether it is busy with a request."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -120,48 +130,48 @@ class _Slot:
             self.scope.__exit__(None, None, None)
 
 
-class Call:
-    """One request to a model and what became of it; a second end is not recorded."""
+class ModelCall:
+    """One request to a model, its answer and its end; only the first end is recorded."""
 
-    def __init__(self, run: Run, slot: _Slot, model: str | None) -> None:
+    def __init__(self, run: AgentRun, slot: _Slot, model: str | None) -> None:
         self._core = run._core
         self._run = run
         self._slot = slot
         self._model = model
         self._inner: Scope | None = None
         self.over = False
-        self.told: str | None = None
-        """The model that answered, where a hook is told of it before the answer."""
+        self.answering_model: str | None = None
+        """The model that answered, where a hook learns it before the answer."""
         self.names_only = is_wired(run.recorder)
-        """The transport is watched and records the request itself: nothing is recorded here."""
+        """Whether the watched transport records the request itself, so that nothing is recorded here."""
         self._step: Step | None = None
 
     @guarded
     def request(self, body: Any, dialect: str | None = None, *, native_id: str | None = None,
                 **marks: Any) -> None:  # fmt: skip
-        """Record what goes to the model; `marks`: further fields of the assembly's `metadata.ctxctl`."""
+        """Record the request; `marks`: further fields of the assembly's `metadata.ctxctl`."""
         if self.names_only or self.over:
             return
-        from ctxctl.record.bodies import Sent, body_of, dialect_of
+        from ctxctl.record.bodies import SentRequest, body_of, dialect_of
 
         whole = body_of({}, body)
         if whole is None:
             raise TypeError("a request's body is a JSON object")
         recorder = self._run.recorder
-        told = self._model or whole.get("model")
-        model = told if isinstance(told, str) else None
+        named = self._model or whole.get("model")
+        model = named if isinstance(named, str) else None
         place = recorder._step_place(self._slot.scope._place, None)
         step = self._step = Step(recorder, place, model)
         step._dialect = dialect_of(dialect, whole, None)
-        sent = Sent(
-            whole, step._dialect, place.step or "", place.turn, model, self._core.name(native_id),
+        sent = SentRequest(
+            whole, step._dialect, place.step or "", place.turn, model, self._core.clean_id(native_id),
             marks={name: value for name, value in marks.items() if value is not None},
         )  # fmt: skip
-        step._place = recorder._send(sent, place)
+        step._place = recorder._record_request(sent, place)
 
     @guarded
     def response(self, body: Any, dialect: str | None = None) -> None:
-        """Record the answer, in the request's dialect or another, with what it bills if that stands in it."""
+        """Record the answer, in the request's dialect or another, with its bill if it holds one."""
         if self._step is None or self.over:
             return
         from ctxctl.providers.dialects import by_name
@@ -173,22 +183,22 @@ class Call:
         if isinstance(whole.get("usage"), dict):
             self._step.usage(whole)
         spoken = by_name(dialect) if dialect is not None else self._step._dialect
-        self._run.recorder._answer(whole, self._step._place, spoken)
+        self._run.recorder._record_answer(whole, self._step._place, spoken)
 
     @guarded
     def usage(self, **counts: Any) -> None:
-        """Record what was billed, where the answer's own bill is not at hand."""
+        """Record what was billed, where the answer holds no bill."""
         if self._step is not None and not self.over:
             self._step.usage(**counts)
 
     @guarded
     def failed(self, error: BaseException | str) -> None:
-        """Record that there was no answer, or only a part of it."""
+        """Record that the answer is missing or incomplete."""
         if self._step is not None and not self.over:
             self._step.failed(error)
 
     def done(self) -> None:
-        """Free the thread for its next request; calling it again changes nothing."""
+        """Free the thread for its next request; a second call changes nothing."""
         self.over = True
         self._slot.busy = False
         if self._inner is not None:
@@ -197,8 +207,10 @@ class Call:
             self._inner = None
 
     def enter(self) -> None:
-        """From here on this context is in the request, until `done`: a transport that is watched tells by it
-        where a request belongs, or that it is recorded already."""
+        """Put the present context into the request until `done`.
+
+        A watched transport learns from it where a request belongs, or that it is recorded already.
+        """
         inner: Scope
         if self._step is not None:
             inner = self._step
@@ -211,14 +223,14 @@ class Call:
         self._inner = inner
 
 
-def retrieved(scope: Scope, query: str, documents: Iterable[Document], *, name: str | None = None,
+def record_retrieval(scope: Scope, query: str, documents: Iterable[Document], *, name: str | None = None,
               candidates: Iterable[Document] | None = None) -> None:  # fmt: skip
-    """Record what a retriever gave, or what a reranker kept of it, as items and a selection."""
+    """Record what a retriever gave, or what a reranker chose, as items and a selection."""
     kept = [_item(scope, one) for one in documents]
     if candidates is None:
-        refs, told = [ref for ref, _ in kept], {"candidates_not_reported": True}
+        refs, metadata = [ref for ref, _ in kept], {"candidates_not_reported": True}
     else:
-        refs, told = [ref for ref, _ in (_item(scope, one) for one in candidates)], None
+        refs, metadata = [ref for ref, _ in (_item(scope, one) for one in candidates)], None
     chosen = [ref for ref, _ in kept]
     left = [(ref, "low_relevance") for ref in refs if ref not in set(chosen)]
     surface = scope.surface(items=refs, kind="retriever", sources=[name] if name else ())
@@ -230,7 +242,7 @@ def retrieved(scope: Scope, query: str, documents: Iterable[Document], *, name: 
         query=query,
         scores=scores or None,
         surface=surface,
-        metadata=told,
+        metadata=metadata,
     )
 
 

@@ -1,4 +1,4 @@
-"""The trace that events of others go to: appended whole lines, and what the file held before.
+"""A trace to which events that others made are appended as whole lines, and the lines that it held before.
 
 For ways of recording where the events exist already (`--stdin`, `--watch`); programs that record use
 `Recorder`.
@@ -16,33 +16,34 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from ctxctl.errors import UnreadableError, UsageError
-from ctxctl.record.options import check
+from ctxctl.record.options import check_appendable
+from ctxctl.record.redact import redactor_of
 from ctxctl.record.sink import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxctl.record.options import Options
-    from ctxctl.record.redact import Redactor
+
 
 MARK: Final = 8
-"""Bytes by which a line is known again."""
+"""Bytes of the digest by which a line is recognised."""
 _CHUNK: Final = 1 << 20
 _ID: Final = re.compile(rb'"event_id":"((?:[^"\\]|\\.)*)"')
 _SESSION: Final = re.compile(rb'"session_id":"((?:[^"\\]|\\.)*)"')
 _HEAD: Final = 4096
 
 
-class Held(NamedTuple):
-    """A line of the file."""
+class WrittenLine(NamedTuple):
+    """A line of the file: where it stands, and its digest."""
 
     offset: int
     length: int
     mark: bytes
 
 
-class Outlet:
-    """An open trace.  Counts as a `Recorder` does.
+class AppendTarget:
+    """An open trace; it counts as a `Recorder` does.
 
     Raises:
         UsageError: `not-a-trace`, `already-recording`, `bad-redaction-rules`.
@@ -54,14 +55,14 @@ class Outlet:
         self.written = 0
         """Events written."""
         self.dropped = 0
-        """Events that could not be."""
+        """Events that could not be written."""
         self.redacted: dict[str, int] = {}
         """Secrets replaced, by kind."""
         self.error: str | None = None
         """Why the last write failed; None if it did not."""
-        self.redactor = _redactor(options)
-        check(self.path)
-        # Renaming the file would take away what a restart goes by.
+        self.redactor = redactor_of(options.redact)
+        check_appendable(self.path)
+        # Never rotated: a restart goes by the lines of the file.
         self._sink = Sink(self.path, fsync=options.fsync, rotate_bytes=None)
         try:
             self._sink.prepare(0)
@@ -78,7 +79,7 @@ class Outlet:
             ) from None  # fmt: skip
 
     def write(self, line: bytes) -> int:
-        """Append a whole line, as a file's `write`; raises OSError, then nothing of it counts."""
+        """Append a whole line, as a file's `write` does; raises OSError where it is not written."""
         try:
             self._sink.prepare(len(line))
             self._sink.append(line)
@@ -89,34 +90,34 @@ class Outlet:
         self.written += 1
         return len(line)
 
-    def lose(self, why: str) -> None:
-        """An event could not be written, and will not be."""
+    def count_lost(self, why: str) -> None:
+        """Count an event that was not written and will not be."""
         self.dropped += 1
         self.error = why
 
-    def place_of(self, line: bytes) -> Held:
-        """Where a line that was just written stands."""
+    def find_line(self, line: bytes) -> WrittenLine:
+        """Return where a line that was just written stands."""
         end = os.fstat(self._own).st_size
         at = end - len(line)
         if os.pread(self._own, len(line), at) != line:
             at = self._search(line, end)
-        return Held(at, len(line), mark(line))
+        return WrittenLine(at, len(line), line_mark(line))
 
     def _search(self, line: bytes, end: int) -> int:
-        """Somebody else has appended behind it."""
+        """Find a line behind which another writer has appended; -1: not found."""
         begin = max(0, end - len(line) - 4 * _CHUNK)
         at = os.pread(self._own, end - begin, begin).rfind(line)
         return begin + at if at >= 0 else -1
 
-    def blank(self, lines: list[Held]) -> None:
-        """Take lines back: blanks stand in their place, which no reader sees and no other writer feels."""
+    def blank_out(self, lines: list[WrittenLine]) -> None:
+        """Overwrite lines with blanks, which readers pass over and other writers do not notice."""
         for begin, length in _runs(lines):
             if begin >= 0:
                 os.pwrite(self._own, b" " * (length - 1) + b"\n", begin)
         self.written -= len(lines)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """The whole lines in the file and where they stand."""
+        """Yield the whole lines in the file, each with its offset."""
         at, rest = 0, b""
         while data := os.pread(self._own, _CHUNK, at + len(rest)):
             block = rest + data
@@ -136,19 +137,19 @@ class Outlet:
             self._own = -1
 
 
-def mark(line: bytes) -> bytes:
-    """What a line is known by again."""
+def line_mark(line: bytes) -> bytes:
+    """Return the digest by which a line is recognised."""
     return blake2b(line, digest_size=MARK).digest()
 
 
 def event_id(line: bytes) -> str | None:
-    """The id of the event in a line; those that we write have it near the front."""
+    """Return the id of the event in a line; ctxctl writes it near the front."""
     found = _ID.search(line, 0, _HEAD)
     return _text(found[1]) if found is not None else None
 
 
 def session_id(line: bytes) -> str | None:
-    """The session of the event in a line."""
+    """Return the session of the event in a line."""
     found = _SESSION.search(line, 0, _HEAD)
     return _text(found[1]) if found is not None else None
 
@@ -161,8 +162,8 @@ def _text(raw: bytes) -> str | None:
     return made if isinstance(made, str) else None
 
 
-def _runs(lines: list[Held]) -> Iterator[tuple[int, int]]:
-    """Lines that stand side by side as one stretch."""
+def _runs(lines: list[WrittenLine]) -> Iterator[tuple[int, int]]:
+    """Yield offset and length of each stretch of adjoining lines."""
     begin = end = -1
     for offset, length, _ in sorted(lines):
         if offset < 0:
@@ -174,13 +175,3 @@ def _runs(lines: list[Held]) -> Iterator[tuple[int, int]]:
         end = offset + length
     if end > begin:
         yield begin, end - begin
-
-
-def _redactor(options: Options) -> Redactor | None:
-    if options.redact is False:
-        return None
-    from ctxctl.record.keys import rules_of, user_key
-    from ctxctl.record.redact import Redactor
-
-    rules, names = ([], []) if options.redact is True else rules_of(os.fspath(options.redact))
-    return Redactor(user_key(), rules, names)

@@ -1,6 +1,6 @@
-"""What a response bills, in the shape of the trace; plain arithmetic, as a traced program waits for it.
+"""Reads what a response bills into the shape of the trace; fast, as a traced program waits for it.
 
-The same numbers as `formats.wire.billing` gives, which asks a package that takes half a second to import.
+`providers.usage` gives the same numbers, but asks a package that takes half a second to import.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ctxctl.record import values
 Json = dict[str, Any]
 
 
-def bill(response: Any) -> Json:
-    """The record of `ctxctl.usage.reported` from a response or its usage; empty where nothing is billed."""
+def bill_of(response: Any) -> Json:
+    """Return the record of `ctxctl.usage.reported` for a response or its `usage`; empty without a bill."""
     body = (
         orjson.loads(values.encoded(response)) if not isinstance(response, bytes | str) else _parsed(response)
     )
@@ -51,7 +51,7 @@ def _parsed(text: bytes | str) -> Any:
 
 
 def _anthropic(usage: Json) -> Json:
-    """Input leaves cache reads and writes out."""
+    """Anthropic's counts: `input_tokens` leaves cache reads and writes out."""
     cached = ("cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation")
     others = "input_tokens_details" in usage or "total_tokens" in usage
     if others and not any(name in usage for name in cached):

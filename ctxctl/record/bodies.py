@@ -1,13 +1,13 @@
-"""Whole request bodies and answers, cut into items by the importers' dialects, without their secrets.
+"""Cuts whole request bodies and answers, streamed ones too, into items by the providers' dialects, redacted.
 
-Loaded with the first request that is recorded.  Costs time linear in the body for copying and comparing it,
-and more only for what is new in it.
+Loaded with the first request that is recorded.  Copying and comparing a body takes time linear in its size;
+only what is new in it costs more.  A stream's pieces are joined first, as a secret may lie across two.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import orjson
@@ -21,21 +21,23 @@ from ctxctl.providers.dialects import by_name, of_body, of_response
 from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
 from ctxctl.providers.dialects.fingerprints import fingerprint
 from ctxctl.record import values
+from ctxctl.record.calls import guarded
 from ctxctl.record.core import Core
 from ctxctl.record.place import Place
 from ctxctl.record.queue import Entry
-from ctxctl.record.redact import Found, stubs_in
+from ctxctl.record.redact import FoundSecrets, stubs_in
 
 if TYPE_CHECKING:
     from ctxctl.ingest.build import Block
 
+
 _TRIES: Final = 3
 _THREADS: Final = 256
 _CUT: Final = "[truncated: ~"
-"""How a tool result begins that Amplifier's compaction has cut."""
+"""The beginning of a tool result that Amplifier's compaction has cut."""
 
 
-class Sent(NamedTuple):
+class SentRequest(NamedTuple):
     """One request that is to be recorded."""
 
     body: Json
@@ -45,91 +47,91 @@ class Sent(NamedTuple):
     model: str | None = None
     native_id: str | None = None
     injected: bool = True
-    """It went out; False: it is a view, and nobody knows whether it did."""
+    """Whether it went out; False: it is a view, of which that is unknown."""
     compacts: bool = False
-    """What is gone since the last view was left out by a compaction."""
+    """Whether items that are gone since the last view were left out by a compaction."""
     cause: str | None = None
-    """Why what is gone is gone."""
+    """Why items are gone (`cleared`, `branched`)."""
     marks: Json | None = None
     acted: tuple[Json, ...] = ()
-    """Compactions that the runtime told of since the last request: fields of each record."""
-    reader: Reader | None = None
-    """Reads the parts of a runtime's own messages."""
+    """Compactions that the runtime reported since the last request: the fields of each record."""
+    reader: PartReader | None = None
+    """Reads what a runtime puts into messages."""
 
 
-class Reader(Protocol):
-    """What a runtime puts into messages, and what they were called before; one for each thread."""
+class PartReader(Protocol):
+    """Reads what a runtime puts into messages, and remembers their names; one for each thread."""
 
     def cut(self, parts: list[Part]) -> list[Part]:
-        """What a runtime put inside of parts, as parts of their own."""
+        """Return the parts, with what a runtime put inside of them as parts of their own."""
         ...
 
     def give(self, parts: list[Part], held: Collection[str]) -> None:
-        """Name parts that were there before; `held`: names of those that stand in front of them."""
+        """Name the parts that were there before; `held`: names of the parts in front of them."""
         ...
 
     def learn(self, parts: list[Part]) -> None:
-        """Remember what parts are called now."""
+        """Remember the names of these parts."""
         ...
 
 
-class Talks:
-    """The conversations of one recorder; not for several threads at once.
+class ThreadConversations:
+    """The conversations of one recorder, by thread; not safe for several threads at once.
 
     Args:
-        core: Of the recorder.
-        earlier: Gives the window that another writer of the file left in a thread; None where no other
-            writer may record its session.
+        core: The recorder's.
+        earlier_window: Gives the last window that another writer of the file recorded in a thread; None where
+            no other writer may record its session.
     """
 
-    def __init__(self, core: Core, earlier: Callable[[Place], list[tuple[Block, str]] | None]) -> None:
+    def __init__(self, core: Core, earlier_window: Callable[[Place], list[tuple[Block, str]] | None]) -> None:
         self._core = core
-        self._earlier = earlier
-        self._talks: OrderedDict[str, _Talk] = OrderedDict()
+        self._earlier_window = earlier_window
+        self._conversations: OrderedDict[str, _ThreadConversation] = OrderedDict()
 
-    def request(self, sent: Sent, place: Place) -> Place:
-        """Record a request as items, an assembly and an injection; returns where it stands."""
-        talk = self._talk(place)
+    def request(self, sent: SentRequest, place: Place) -> Place:
+        """Record a request as items, an assembly and an injection; return its place."""
+        thread = self._of_thread(place)
         for _ in range(_TRIES):
-            events, found = talk.request(sent, self._core)
+            events, found = thread.request(sent, self._core)
             generation = self._core.journal.generation
             self._core.count(found)
             if self._core.journal.put(self._entries(events), generation) != "stale":
                 break
-            talk.unsay()
-        talk.place.sealed = sent.injected
-        return talk.place
+            thread.request_unwritten()
+        thread.place.sealed = sent.injected
+        return thread.place
 
     def respond(self, response: Json, place: Place, dialect: Dialect | None) -> None:
-        """Record what a request was answered; it is in the window of the thread's next request."""
-        talk = self._talk(place)
-        dialect = dialect or of_response(response) or talk.dialect
+        """Record the answer to a request, which is in the window of the thread's next request."""
+        thread = self._of_thread(place)
+        dialect = dialect or of_response(response) or thread.dialect
         if dialect is None:
             return
-        found = Found()
-        events = talk.respond(dialect.reply(response), self._core, found)
+        found = FoundSecrets()
+        events = thread.respond(dialect.reply(response), self._core, found)
         if events:
             self._core.journal.put(self._entries(events))
         self._core.count(found)
 
-    def _talk(self, place: Place) -> _Talk:
-        talk = self._talks.get(place.key)
-        if talk is None:
-            talk = self._talks[place.key] = _Talk(self._core, place)
-            rows = self._earlier(place)
+    def _of_thread(self, place: Place) -> _ThreadConversation:
+        thread = self._conversations.get(place.key)
+        if thread is None:
+            thread = self._conversations[place.key] = _ThreadConversation(self._core, place)
+            rows = self._earlier_window(place)
             if rows is not None:
-                talk.conversation.mark = self._core.journal.mark
-                talk.conversation.go_on_from(rows)
-            if len(self._talks) > _THREADS:
-                self._talks.popitem(last=False)
-        self._talks.move_to_end(place.key)
-        return talk
+                thread.conversation.mark = self._core.journal.mark
+                thread.conversation.go_on_from(rows)
+            if len(self._conversations) > _THREADS:
+                self._conversations.popitem(last=False)
+        self._conversations.move_to_end(place.key)
+        return thread
 
     def _entries(self, events: list[Json]) -> tuple[Entry, ...]:
         return entries_of(self._core, events, counted=True)
 
 
-class _Talk:
+class _ThreadConversation:
     """One thread's conversation."""
 
     def __init__(self, core: Core, place: Place) -> None:
@@ -138,18 +140,18 @@ class _Talk:
         self._thread = place.thread or vocab.MAIN_THREAD
         self.conversation = Conversation(self._make, self._out, session=place.session, thread=self._thread)
         self.place = place
-        """Of the last request."""
+        """The place of the last request."""
         self.dialect: Dialect | None = None
         self._names = CallTitles()
         self._prints: list[bytes] = []
         self._rows: list[int] = []
-        """Items of each piece of the last body."""
+        """The number of items of each unit of the last body."""
         self._generation = core.journal.generation
         self._step = ""
 
-    def request(self, sent: Sent, core: Core) -> tuple[list[Json], Found]:
-        """The events of a request."""
-        found = Found()
+    def request(self, sent: SentRequest, core: Core) -> tuple[list[Json], FoundSecrets]:
+        """Return the events of a request, and the secrets found in it."""
+        found = FoundSecrets()
         self._make.at(core.journal.stamp())
         conversation = self.conversation
         if self._generation != core.journal.generation:
@@ -160,7 +162,7 @@ class _Talk:
         before = [(block.item, block.ref) for block, _ in conversation.rows]
         self._set_window(dialect.units(sent.body), dialect, core, found, sent)
         if sent.compacts or sent.acted:
-            self._left_out(before, sent.acted)
+            self._record_compactions(before, sent.acted)
         conversation.turn = sent.turn
         self._step = sent.step
         self.place = Place(
@@ -173,13 +175,13 @@ class _Talk:
             e for e in self._drain() if sent.injected or e["event_type"] != vocab.INJECTION_APPLIED
         ], found
 
-    def unsay(self) -> None:
-        """The last request was not written after all."""
+    def request_unwritten(self) -> None:
+        """Forget the last request, which was not written after all."""
         self._generation = -1
         self.conversation.tell_anew(self._step)
 
-    def respond(self, parts: list[Part], core: Core, found: Found) -> list[Json]:
-        """The events of an answer."""
+    def respond(self, parts: list[Part], core: Core, found: FoundSecrets) -> list[Json]:
+        """Return the events of an answer."""
         self._make.at(core.journal.stamp())
         for part in parts:
             _redact(part, core, found)
@@ -192,8 +194,10 @@ class _Talk:
         self._out.clear()
         return events
 
-    def _set_window(self, units: list[Unit], dialect: Dialect, core: Core, found: Found, sent: Sent) -> None:
-        """Make the window what the body carries; only what is new in it is cut."""
+    def _set_window(
+        self, units: list[Unit], dialect: Dialect, core: Core, found: FoundSecrets, sent: SentRequest
+    ) -> None:
+        """Make the window what the body carries; only its new units are cut into items."""
         prints = [fingerprint(unit)[0] for unit in units]
         shared = same_start(prints, self._prints)
         rows, parts = self._rows[:shared], []
@@ -213,8 +217,8 @@ class _Talk:
             sent.reader.learn(parts)
         self._prints, self._rows = prints, rows
 
-    def _left_out(self, before: list[tuple[str, str]], acted: tuple[Json, ...]) -> None:
-        """Tell of what was in the last view and is not in this one: the last compaction left it out."""
+    def _record_compactions(self, before: list[tuple[str, str]], acted: tuple[Json, ...]) -> None:
+        """Record compactions: the last one left out what is missing since the last view."""
         stays = {block.item for block, _ in self.conversation.rows}
         gone = [ref for item, ref in before if item not in stays]
         for at, record in enumerate(acted, 1):
@@ -226,14 +230,14 @@ class _Talk:
 
 
 def entries_of(core: Core, events: list[Json], *, counted: bool = False) -> tuple[Entry, ...]:
-    """Events as the importers' kit makes them, as entries; `counted`: their secrets are counted already."""
+    """Turn events of `ctxctl.ingest` into entries; `counted`: their secrets were counted before."""
     made: list[Entry] = []
     for event in events:
         record = event["data"]
-        found, content = Found(), None
+        found, content = FoundSecrets(), None
         if (value := record.get("content")) is not None:
             record = {n: inner for n, inner in record.items() if n not in ("content", "content_mode")}
-            content = core.content(value, Found())
+            content = core.content(value, FoundSecrets())
             if core.redactor is not None:
                 found = stubs_in(content.raw)
                 found.counted = found.count if counted else 0
@@ -243,7 +247,7 @@ def entries_of(core: Core, events: list[Json], *, counted: bool = False) -> tupl
 
 
 def body_of(given: dict[str, Any], body: Any) -> Json | None:
-    """A request body as a copy of its own: from one that is whole (an object, JSON) or from its fields."""
+    """Return a copy of a body, from an object or JSON, from single fields, or from both; None: no object."""
     if body is not None:
         whole = _loaded(body)
         if not isinstance(whole, dict):
@@ -264,7 +268,7 @@ def _loaded(body: Any) -> Any:
 
 
 def dialect_of(name: str | None, body: Json, url: str | None) -> Dialect | None:
-    """The dialect that a caller names, else that of the address and the body."""
+    """Return the dialect that a caller names, else the one that the address and the body show."""
     if name is not None:
         try:
             return by_name(name)
@@ -274,7 +278,7 @@ def dialect_of(name: str | None, body: Json, url: str | None) -> Dialect | None:
 
 
 def ends_with_prompt(body: Json, dialect: Dialect | None) -> bool:
-    """Whether the last thing in a request is a prompt of the user: then it begins a turn."""
+    """Whether a request ends with a prompt of the user, and so begins a turn."""
     dialect = dialect or by_name("openai-chat")
     units = dialect.units(body)
     if not units or units[-1].head:
@@ -283,8 +287,8 @@ def ends_with_prompt(body: Json, dialect: Dialect | None) -> bool:
     return bool(kinds & {"user_message", "image"}) and "tool_result" not in kinds
 
 
-def _redacted(unit: Unit, core: Core, found: Found) -> Unit:
-    """A piece of a body without what its names give away and its texts hold."""
+def _redacted(unit: Unit, core: Core, found: FoundSecrets) -> Unit:
+    """Return a unit of a body without the secrets in its texts and under its field names."""
     redactor = core.redactor
     if redactor is None:
         return unit
@@ -292,19 +296,126 @@ def _redacted(unit: Unit, core: Core, found: Found) -> Unit:
     return unit._replace(value=redactor.value(unit.value, raw, found)) if redactor.worth_a_look(raw) else unit
 
 
-def _settings(dialect: Dialect, sent: Sent, core: Core) -> Json | None:
-    """The request's parameters, without what secrets they hold."""
+def _settings(dialect: Dialect, sent: SentRequest, core: Core) -> Json | None:
+    """Return the request's parameters without secrets."""
     made = dialect.settings(sent.body)
     if made is None or core.redactor is None:
         return made
-    cleaned: Json = core.redactor.value(made, orjson.dumps(made), Found())
+    cleaned: Json = core.redactor.value(made, orjson.dumps(made), FoundSecrets())
     return cleaned
 
 
-def _redact(part: Part, core: Core, found: Found) -> None:
-    """Once more for what the cut has put together: a call's arguments, a text of several blocks."""
+def _redact(part: Part, core: Core, found: FoundSecrets) -> None:
+    """Redact a part again: its text may be joined from several pieces, such as a call's arguments."""
     if core.redactor is None or part.text is None:
         return
     text = core.redactor.text(part.text, found)
     if text is not part.text:
         part.reword(text)
+
+
+_LIMIT: Final = 32 << 20
+"""Bytes of one stream that are kept."""
+
+
+class Stream:
+    """Takes the pieces of one streamed answer; nothing is written before `close`.
+
+    Memory: the pieces so far, up to 32 MB; what comes beyond is not recorded (`cut`).
+
+    Args:
+        core: The recorder's.
+        record: Records the joined answer, once.
+        dialect: The request's; None: the answer shows it.
+    """
+
+    def __init__(self, core: Core, record: Callable[[Any], None], dialect: Any) -> None:
+        self._core = core
+        self._record = record
+        self._dialect = dialect
+        self._parts: list[bytes] = []
+        self._size = 0
+        self.cut = False
+        """Whether more came than is kept and recorded."""
+        self.closed = False
+
+    @guarded
+    def feed(self, data: bytes | str) -> None:
+        """Take the next bytes of a stream of server-sent events, cut anywhere."""
+        self._add(data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data))
+
+    @guarded
+    def chunk(self, chunk: Any) -> None:
+        """Take the next chunk, as the provider's package gives it."""
+        self._add(b"data: " + values.encoded(chunk) + b"\n\n")
+
+    @guarded
+    def text(self, delta: str) -> None:
+        """Take the next piece of a plain text, where the program has nothing else of the answer."""
+        self.chunk({"choices": [{"index": 0, "delta": {"role": "assistant", "content": delta}}]})
+
+    @guarded
+    def close(self) -> None:
+        """Record the answer, which is over."""
+        from ctxctl.providers.dialects.stream import streamed_response
+
+        if self.closed:
+            return
+        self.closed = True
+        text = b"".join(self._parts).decode("utf-8", "replace")
+        self._parts = []
+        whole = streamed_response(text, self._dialect)
+        if whole is None and self._dialect is not None:
+            whole = streamed_response(text)
+        if whole is None and text:
+            try:
+                whole = orjson.loads(text)  # it was no stream after all
+            except orjson.JSONDecodeError:
+                whole = None
+        if isinstance(whole, dict):
+            self._record(whole)
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _add(self, data: bytes) -> None:
+        if self._size + len(data) > _LIMIT:
+            self.cut = True
+            return
+        self._size += len(data)
+        self._parts.append(data)
+
+
+def watched(stream: Stream, chunks: Iterable[Any] | AsyncIterable[Any]) -> Any:
+    """Hand the chunks on and feed them to the stream; bytes and texts count as raw pieces."""
+    if isinstance(chunks, AsyncIterable):
+        return _async(stream, chunks)
+    return _sync(stream, chunks)
+
+
+def _take(stream: Stream, chunk: Any) -> None:
+    if isinstance(chunk, bytes | str):
+        stream.feed(chunk)
+    else:
+        stream.chunk(chunk)
+
+
+def _sync(stream: Stream, chunks: Iterable[Any]) -> Iterator[Any]:
+    try:
+        for chunk in chunks:
+            _take(stream, chunk)
+            yield chunk
+    finally:
+        stream.close()
+
+
+async def _async(stream: Stream, chunks: AsyncIterable[Any]) -> AsyncIterator[Any]:
+    try:
+        async for chunk in chunks:
+            _take(stream, chunk)
+            yield chunk
+    finally:
+        stream.close()

@@ -1,4 +1,4 @@
-"""What can be recorded: one method for each record of the trace; on a recorder, a turn and a step alike."""
+"""The calls that record: one method for each kind of record, on a recorder, a turn and a step alike."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 def guarded(call: Callable[P, R]) -> Callable[P, R]:
-    """A call that never raises into the program: what goes wrong is counted, and raised only if `strict`."""
+    """Make a call that never raises into the program: errors are counted, and raised only if `strict`."""
 
     @wraps(call)
     def never_raising(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -33,7 +33,7 @@ def guarded(call: Callable[P, R]) -> Callable[P, R]:
             raise
         except BaseException as error:
             core: Core = args[0]._core  # type: ignore[attr-defined]
-            return core.failed(error)  # type: ignore[no-any-return]
+            return core.call_failed(error)  # type: ignore[no-any-return]
 
     return never_raising
 
@@ -41,14 +41,14 @@ def guarded(call: Callable[P, R]) -> Callable[P, R]:
 class Calls:
     """Typed calls; `None` leaves a field out, further keywords become fields of the record as they are.
 
-    Every call writes before it returns.  What is passed may be changed afterwards.  Ids that are returned are
-    empty texts where a call went wrong.
+    Every call writes before it returns.  What is passed may be changed afterwards.  A call that fails returns
+    an empty text in place of an id.
     """
 
     _core: Core
 
-    def _where(self) -> Place:
-        """Where the event belongs."""
+    def _current_place(self) -> Place:
+        """Return the place where an event that is recorded now belongs."""
         raise NotImplementedError
 
     @guarded
@@ -63,15 +63,17 @@ class Calls:
         updated: bool = False,
         **fields: Any,
     ) -> str:
-        """What there is to choose from: refs of items, and names of sources.  Returns its id."""
+        """Record what there is to choose from: refs of items, and names of sources.  Returns its id."""
         core = self._core
-        made = surface_id or core.fresh("surface")
+        made = surface_id or core.new_id("surface")
         record = {
             "surface_id": made, "scope": scope, "surface_kind": kind,
             "available_source_refs": _listed(sources),
             "available_item_refs": _listed(items), **fields,
         }  # fmt: skip
-        core.record(vocab.SURFACE_UPDATED if updated else vocab.SURFACE_CREATED, record, self._where())
+        core.record(
+            vocab.SURFACE_UPDATED if updated else vocab.SURFACE_CREATED, record, self._current_place()
+        )
         return made
 
     @guarded
@@ -90,13 +92,13 @@ class Calls:
         metadata: Fields | None = None,
         **fields: Any,
     ) -> str:
-        """A piece of context, with its content: a text or any JSON.  Returns `ID@VERSION`, to refer to it.
+        """Record a piece of context with its content, a text or any JSON.  Returns its ref, `ID@VERSION`.
 
-        It is `added` the first time, `updated` when it is another; nothing is written if the file has it as
-        it is.  Without `version`, the version is the content's digest.  Without content, `tokens` may say
+        It is `added` the first time and `updated` when it differs; nothing is written if the file has this
+        version.  Without `version`, the version is the content's digest.  Without content, `tokens` may say
         how large it is.
         """
-        core, where = self._core, self._where()
+        core, where = self._core, self._current_place()
         if type(content) is str and visibility is _FOR_MODEL and not fields:
             others = (version, title, source, tokens, priority, metadata)
             if others == _NOTHING and (ref := core.text_item(item_id, content, kind, where)) is not None:
@@ -115,9 +117,9 @@ class Calls:
 
     @guarded
     def remove(self, item_id: str, *, cause: str | None = None, **fields: Any) -> None:
-        """An item is no longer there; `cause`: `detached`, `expired`, `cleared` …"""
+        """Record that an item is gone; `cause`: `detached`, `expired`, `cleared` …"""
         record = {"item_id": item_id, "metadata": {"cause": cause} if cause is not None else None, **fields}
-        self._core.removed(record, self._where())
+        self._core.remove_item(record, self._current_place())
 
     @guarded
     def selection(
@@ -134,21 +136,22 @@ class Calls:
         started: bool = False,
         **fields: Any,
     ) -> str:
-        """What was kept of a surface, and what was left out: refs, or `(ref, reason)`.  Returns its id."""
+        """Record what was chosen from a surface, and what was left out: refs, or `(ref, reason)`.
+
+        Returns its id.
+        """
         core = self._core
-        made = core.fresh("selection")
+        made = core.new_id("selection")
         chosen, left = _listed(selected), [_omitted(one) for one in omitted]
         record = {
-            "selection_id": made, "surface_id": surface or core.last_surface(self._where()),
+            "selection_id": made, "surface_id": surface or core.last_surface(self._current_place()),
             "candidate_item_refs": _listed(candidates) or None, "selected_item_refs": chosen,
             "omitted_item_refs": left, "query": query, "intent": intent, "rationale": rationale,
-
-                       "ranking_signals": {ref: {"relevance": score} for ref,
-                       score in scores.items()} if scores else None,
+            "ranking_signals": {ref: {"relevance": one} for ref, one in scores.items()} if scores else None,
             **fields,
         }  # fmt: skip
         event = vocab.SELECTION_STARTED if started else vocab.SELECTION_COMPLETED
-        core.record(event, record, self._where(), refs=core.refs_in(chosen))
+        core.record(event, record, self._current_place(), refs=core.refs_in(chosen))
         return made
 
     @guarded
@@ -167,23 +170,23 @@ class Calls:
         metadata: Fields | None = None,
         **fields: Any,
     ) -> str:
-        """Limits in tokens, and what was done to keep them.  Returns its id.
+        """Record limits in tokens, and what was done to keep them.  Returns its id.
 
         Args:
             max_tokens: The window.
-            reserved_tokens: What is kept free for the answer.
+            reserved_tokens: Tokens that are kept free for the answer.
             actual_tokens: The runtime's own count.
             max_input: The provider's limit on input, beside the window.
-            dropped: Left out: refs, or `(ref, reason)`.
-            truncated: Cut to fit: refs, or `(ref, tokens that are left)`.
-            segments: Refs by the part of the window they belong to.
+            dropped: Items left out: refs, or `(ref, reason)`.
+            truncated: Items cut to fit: refs, or `(ref, tokens that are left)`.
+            segments: Refs by the segment of the window they belong to.
             overflow: What is done when it does not fit (`truncate_tail`, `reject` …).
             target: Who sees the window.
-            metadata: Kept as it is.
+            metadata: Fields that are kept as they are.
             fields: Further fields (`max_items`, `max_bytes` …).
         """
         core = self._core
-        made = core.fresh("budget")
+        made = core.new_id("budget")
         record = {
             "budget_id": made, "target": target, "max_tokens": max_tokens, "reserved_tokens": reserved_tokens,
             "actual_tokens": actual_tokens, "overflow_strategy": overflow,
@@ -194,7 +197,7 @@ class Calls:
             ] if segments else None,
             "metadata": _with(metadata, max_input=max_input), **fields,
         }  # fmt: skip
-        core.record(vocab.BUDGET_APPLIED, record, self._where())
+        core.record(vocab.BUDGET_APPLIED, record, self._current_place())
         return made
 
     @guarded
@@ -210,16 +213,15 @@ class Calls:
         metadata: Fields | None = None,
         **fields: Any,
     ) -> str:
-        """The blocks of a window in order: refs, or tables with `item_refs`, `role`, `wrapper` …  Returns
-        its id.
+        """Record the blocks of a window in order: refs, or tables with `item_refs`, `role`, `wrapper` …
 
-        Give the whole window each time: what is written are the differences from the thread's last one,
-        unless `whole`.  `mode`: `window` (each request carries all of it) or `append`.  `cause`: why what is
-        gone is gone (`branched`, `cleared`).
+        Give the whole window each time: unless `whole`, only the differences from the thread's last one are
+        written.  `mode`: `window` (each request carries all of it) or `append`.  `cause`: why items are gone
+        (`branched`, `cleared`).  Returns its id.
         """
         marks = {"mode": mode, "model": model, "cause": cause}
         meta = _with(metadata, **marks) or {}
-        return self._core.assembly(blocks, target, meta, dict(fields), self._where(), whole=whole)
+        return self._core.assembly(blocks, target, meta, dict(fields), self._current_place(), whole=whole)
 
     @guarded
     def injection(
@@ -233,18 +235,18 @@ class Calls:
         metadata: Fields | None = None,
         **fields: Any,
     ) -> str:
-        """The last assembly went out; this seals the step.  `native_id`: the provider's of the request."""
+        """Record that the last assembly went out, which seals the step.
+
+        `native_id`: the provider's id of the request.  Returns its id.
+        """
         core = self._core
-        made = core.fresh("injection")
-        where = self._where()
-        told = {"model": model} if model is not None else {}
+        made = core.new_id("injection")
+        where = self._current_place()
+        own = {"model": model} if model is not None else {}
         record = {
             "injection_id": made, "assembly_id": assembly or core.last_assembly(where, target),
-            "target": target,
-            "injection_point": point, "native_id": native_id, "visibility": [target],
-
-                       "metadata": {**(metadata or {}), **told} or None,
-            **fields,
+            "target": target, "injection_point": point, "native_id": native_id, "visibility": [target],
+            "metadata": {**(metadata or {}), **own} or None, **fields,
         }  # fmt: skip
         core.record(vocab.INJECTION_APPLIED, record, where)
         if target == vocab.MODEL:
@@ -264,9 +266,9 @@ class Calls:
         started: bool = False,
         **fields: Any,
     ) -> str:
-        """Items left the window, `summary` (a ref) took their place.  Returns its id."""
+        """Record that items left the window and `summary` (a ref) took their place.  Returns its id."""
         core = self._core
-        made = core.fresh("compaction")
+        made = core.new_id("compaction")
         record = {
             "compaction_id": made, "scope": scope, "source_item_refs": _listed(sources),
             "summary_ref": summary,
@@ -275,7 +277,7 @@ class Calls:
             "coverage": dict(coverage) if coverage else None, **fields,
         }  # fmt: skip
         event = vocab.COMPACTION_STARTED if started else vocab.COMPACTION_COMPLETED
-        core.record(event, record, self._where(), refs=core.refs_in([summary] if summary else []))
+        core.record(event, record, self._current_place(), refs=core.refs_in([summary] if summary else []))
         return made
 
     @guarded
@@ -291,18 +293,18 @@ class Calls:
         resolved_by: Iterable[str] = (),
         **fields: Any,
     ) -> str:
-        """Something that should have been there was not; `status` `requested` and `resolved` follow it up.
+        """Record that something was missing; `status` `requested` and `resolved` follow it up.
 
-        Returns its id, to be passed when it was resolved.
+        Returns its id, to be passed when it is resolved.
         """
         core = self._core
-        made = missing_id or core.fresh("missing")
+        made = missing_id or core.new_id("missing")
         record = {
             "missing_id": made, "scope": scope, "question": question, "severity": severity, "status": status,
             "needed_for": needed_for, "resolution_refs": _listed(resolved_by) or None, **fields,
         }  # fmt: skip
         event = {"requested": vocab.MISSING_REQUESTED, "resolved": vocab.MISSING_RESOLVED}.get(status)
-        core.record(event or vocab.MISSING_DETECTED, record, self._where())
+        core.record(event or vocab.MISSING_DETECTED, record, self._current_place())
         return made
 
     @guarded
@@ -316,12 +318,12 @@ class Calls:
         reason: str | None = None,
         **fields: Any,
     ) -> None:
-        """The program itself masked an item; what its earlier versions said is shown no more."""
+        """Record that the program itself masked an item; its earlier versions are shown no more."""
         record = {
             "item_id": item_id, "redaction_state": state, "redaction_method": method,
             "redaction_reason": reason, "policy_refs": _listed(policies) or None, **fields,
         }  # fmt: skip
-        self._core.record(vocab.REDACTION_APPLIED, record, self._where())
+        self._core.record(vocab.REDACTION_APPLIED, record, self._current_place())
 
     @guarded
     def usage(
@@ -337,26 +339,26 @@ class Calls:
         reasoning_tokens: int | None = None,
         **fields: Any,
     ) -> None:
-        """What the provider billed: its response (or the `usage` of it), or the counts.
+        """Record what the provider billed: its response (or the `usage` of it), or the counts.
 
         `input_tokens` is the whole context, cache reads and writes included.  A response of the OpenAI,
         Anthropic or Gemini API is brought into this shape.
         """
         record: dict[str, Any] = {} if response is None else self._core.bill(response)
-        told = {
+        given = {
             "model": model, "provider": provider, "input_tokens": input_tokens,
             "cached_tokens": cached_tokens,
             "cache_write_tokens": cache_write_tokens, "output_tokens": output_tokens,
             "reasoning_tokens": reasoning_tokens, **fields,
         }  # fmt: skip
-        record.update((name, value) for name, value in told.items() if value is not None)
+        record.update((name, value) for name, value in given.items() if value is not None)
         if record:
-            self._core.record(vocab.USAGE_REPORTED, record, self._where())
+            self._core.record(vocab.USAGE_REPORTED, record, self._current_place())
 
     @guarded
     def event(self, event_type: str, data: Fields | None = None, *, metadata: Fields | None = None) -> None:
-        """Any other event, of a type that need not be known here."""
-        self._core.record(event_type, dict(data or {}), self._where(), metadata=metadata)
+        """Record any other event, of a type that need not be known here."""
+        self._core.record(event_type, dict(data or {}), self._current_place(), metadata=metadata)
 
 
 def _listed(refs: Iterable[Any]) -> list[Any]:
@@ -383,10 +385,10 @@ def _truncated(one: Ref | tuple[str, int]) -> dict[str, Any]:
 
 
 def _with(metadata: Fields | None, **marks: Any) -> dict[str, Any] | None:
-    """Metadata with marks of ours that are not None."""
+    """Return metadata with those of these marks of ctxctl that are not None."""
     made = dict(metadata or {})
-    told = {name: value for name, value in marks.items() if value is not None}
-    if told:
+    present = {name: value for name, value in marks.items() if value is not None}
+    if present:
         own = made.get("ctxctl")
-        made["ctxctl"] = {**(own if isinstance(own, dict) else {}), **told}
+        made["ctxctl"] = {**(own if isinstance(own, dict) else {}), **present}
     return made or None

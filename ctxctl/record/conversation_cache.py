@@ -1,6 +1,6 @@
-"""What is remembered of conversations, of sub-agents in them, and of those that other writers have left.
+"""Remembers conversations, the sub-agents in them, and the conversations that other writers have left.
 
-All of it is bounded: the importers' memory is as long as their file, a recorder's is not.
+All of it is bounded, as a recorder, unlike an import, has no end.
 """
 
 from __future__ import annotations
@@ -16,21 +16,17 @@ from ctxctl.providers.dialects.threads import INJECTED, SeenAnswers, Thread, Thr
 from ctxctl.record.place import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ctxctl.ingest.conversation import Conversation
-    from ctxctl.ingest.parts import Part
     from ctxctl.providers.dialects.fingerprints import Request
-    from ctxctl.providers.dialects.threads import Thread
-    from ctxctl.record.left import Row
+    from ctxctl.record.earlier_writers import Row
+    from ctxctl.record.http import Agent
     from ctxctl.record.recorder import Recorder
-    from ctxctl.record.requests import Agent
 
 
 _SESSIONS: Final = 256
-"""Sessions of which this is remembered."""
+"""Sessions whose earlier conversations are remembered."""
 _LOOKED_AT: Final = 32
-"""Threads of a session that are looked at, those that began last; the recorder's own is always among them."""
+"""Threads of a session that are read: those that began last, and always the recorder's own."""
 _HEADS: Final = frozenset(("system_prompt", "tool_definition"))
 _SUMMARY: Final = "thread_summary"
 
@@ -39,15 +35,15 @@ class _Window(NamedTuple):
     rows: list[Row]
     tools: frozenset[str]
     said: frozenset[tuple[str, str]]
-    """What tells its messages."""
+    """Keys of its messages: role and version, or the id of a call or result."""
 
 
-class Ended:
-    """The conversations that other writers of the file left, until this one goes on with them.
+class EarlierConversations:
+    """The conversations that other writers of the file left, until this writer goes on with them.
 
-    A client that takes up its last session sends the whole history again.  It is known by what it repeats, as
-    in `formats.wire.threads`; as no bodies are left to compare, the digests of its pieces are.
-    Not for several threads at once.
+    A client that takes up its last session sends the whole history again.  It is recognised by what it
+    repeats, as in `providers.dialects.threads`, but by the digests of the pieces, as the bodies are gone.
+    Not safe for several threads at once.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -55,49 +51,49 @@ class Ended:
         self._sessions: OrderedDict[str, dict[str, _Window]] = OrderedDict()
 
     def has(self, session: str | None, thread: str) -> bool:
-        """Whether a thread was left and nobody has gone on with it."""
-        return thread in self._of(session)
+        """Whether another writer left this thread and nobody has gone on with it."""
+        return thread in self._windows_of(session)
 
-    def find(self, session: str | None, request: Request, *, told: bool) -> tuple[str | None, bool]:
-        """The thread that a request goes on with, and whether it only has the history of one.
+    def find(self, session: str | None, request: Request, *, continues: bool) -> tuple[str | None, bool]:
+        """Return the thread that a request goes on with, and whether it only has the history of one.
 
-        `told`: it says that it stands for an earlier history.
+        `continues`: the request says that it stands for an earlier history.
         """
         names = CallTitles()
         units = request.units[request.start :]
         parts = [part for unit in units for part in request.dialect.parts(unit, names).parts]
         own = {key for part in parts if part.kind not in INJECTED and (key := _row_key(part)) is not None}
         best, most, lent = None, 0, False
-        for name, window in self._of(session).items():
+        for name, window in self._windows_of(session).items():
             count = len(own & window.said)
             if not _alike(window.tools, request.head.tools):
                 lent = lent or count > 1
             elif count > most:
                 best, most = name, count
-        main = self._of(session).get(self._recorder._thread)
-        if best is None and told and main is not None and _alike(main.tools, request.head.tools):
+        main = self._windows_of(session).get(self._recorder._thread)
+        if best is None and continues and main is not None and _alike(main.tools, request.head.tools):
             best = self._recorder._thread
         return best, lent and best is None
 
     def hand_over(self, conversation: Conversation) -> Iterable[str]:
-        """Have a thread that begins here go on from its last window; gives the versions of its summaries."""
-        window = self._of(conversation.session).pop(conversation.thread or "", None)
+        """Make a thread that begins here go on from its last window; return the versions of its summaries."""
+        window = self._windows_of(conversation.session).pop(conversation.thread or "", None)
         if window is None:
             return ()
         conversation.go_on_from(window.rows)
         return [block.ref[len(block.item) + 1 :] for block, kind in window.rows if kind == _SUMMARY]
 
-    def _of(self, session: str | None) -> dict[str, _Window]:
+    def _windows_of(self, session: str | None) -> dict[str, _Window]:
         recorder = self._recorder
         if session is None or not recorder._is_shared(Place(session)):
             return {}
         found = self._sessions.get(session)
         if found is None:
             found = self._sessions[session] = {}
-            names = recorder._left.threads(session)
+            names = recorder._earlier_writers.threads(session)
             for name in names:
                 if name == recorder._thread or name in names[-_LOOKED_AT:]:
-                    rows = recorder._left.rows(Place(session, name))
+                    rows = recorder._earlier_writers.rows(Place(session, name))
                     if rows:
                         found[name] = _window(rows)
             if len(self._sessions) > _SESSIONS:
@@ -125,30 +121,30 @@ def _row_key(part: Part) -> tuple[str, str] | None:
 
 
 def _alike(old: frozenset[str], new: frozenset[str]) -> bool:
-    """Whether about the same tools are there; no tools are only like no tools."""
+    """Whether two sets of tools are about the same; an empty one is only like an empty one."""
     return 2 * len(old & new) >= len(old | new)
 
 
 _AGENTS: Final = 4096
-"""Agents that are remembered, those that were heard of last."""
+"""Agents that are remembered: those that asked last."""
 
 
-class Agents:
-    """The sub-agents that requests name: which thread each has, and which session that thread is in.
+class SubAgents:
+    """The sub-agents that requests name: the thread of each, and the session of that thread.
 
-    Those of one recorder; not for several threads at once.
+    Those of one recorder; not safe for several threads at once.
     """
 
     def __init__(self) -> None:
         self._threads: OrderedDict[tuple[str | None, str], str] = OrderedDict()
-        """By session and agent: its thread."""
+        """By session and agent, the agent's thread."""
         self._roots: OrderedDict[str, str] = OrderedDict()
-        """By a sub-agent's own session: that of the first one above it."""
+        """By a sub-agent's own session, the session of its outermost ancestor."""
 
     def root(self, session: str, agent: Agent) -> str:
-        """The session that a sub-agent's thread is in, where each agent has a session of its own.
+        """Return the session of a sub-agent's thread, where each agent has a session of its own.
 
-        `session`: that of its parent, which may be a sub-agent itself.
+        `session`: the one of its parent, which may be a sub-agent itself.
         """
         found = self._roots.get(session, session)
         self._roots[agent.id] = found
@@ -156,19 +152,19 @@ class Agents:
         return found
 
     def thread(self, session: str | None, agent: str | None) -> str | None:
-        """An agent's thread; None if it has none yet."""
+        """Return an agent's thread; None if it has none yet."""
         if agent is None or (session, agent) not in self._threads:
             return None
         self._threads.move_to_end((session, agent))
         return self._threads[session, agent]
 
     def named(self, session: str | None, agent: str, thread: str) -> None:
-        """An agent has a thread from here on."""
+        """Note the thread of an agent."""
         self._threads[session, agent] = thread
         _trim(self._threads)
 
     def has(self, thread: Thread) -> bool:
-        """Whether a thread is a sub-agent's."""
+        """Whether a thread belongs to a sub-agent."""
         conversation = thread.conversation
         name = conversation.thread
         return any(
@@ -182,7 +178,7 @@ def _trim(kept: OrderedDict[str, str] | OrderedDict[tuple[str | None, str], str]
 
 
 _MESSAGES: Final = 100_000
-"""Fingerprints of messages, over all conversations."""
+"""Fingerprints of messages of all conversations that are remembered."""
 _THREADS: Final = 1_000
 _LINKS: Final = 4_096
 _PROMPTS: Final = 10_000
@@ -192,8 +188,8 @@ _SCHEMAS: Final = ("response_format", "output_config", "output_format", "text", 
 _ASIDE: Final = ("title", "topic", "summar", "classif", "quota")
 
 
-class Remembered(Threads):
-    """Threads that are forgotten when there are too many, those first that were not heard of for longest."""
+class RememberedThreads(Threads):
+    """Threads of which, when there are too many, those used least recently are forgotten."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -201,37 +197,39 @@ class Remembered(Threads):
         self._last: dict[int, int] = {}
         self._by_branch: dict[tuple[str | None, str], list[Thread]] = {}
         self.mark = ""
-        """What names of new threads end in, where another writer of the file may give the same ones."""
+        """The end of new threads' names, where another writer of the file may give the same names."""
 
     def name(self, kind: str, about: str) -> str:
-        """As the importers name a thread; side questions of one kind share one, whoever records them."""
+        """Name a thread as importers do; side questions of one kind share a thread, whoever records them."""
         made = super().name(kind, about)
         return made if kind == "side" and self._used[made] == 1 else f"{made}{self.mark}"
 
     def threads(self) -> list[Thread]:
-        """All that are remembered."""
+        """Return all threads that are remembered."""
         return self._all
 
-    def used(self, thread: Thread) -> None:
-        """A thread was heard of."""
+    def touch(self, thread: Thread) -> None:
+        """Note that a thread was used."""
         self._tick += 1
         self._last[id(thread)] = self._tick
 
     # -- branches -------------------------------------------------------------------------------------------
 
     def branch(self, name: str) -> str:
-        """A name for another branch of a thread."""
+        """Return a name for another branch of a thread."""
         base = name.partition("~")[0]
         self._used[f"{base}~"] += 1
         return f"{base}~{self._used[f'{base}~'] + 1}{self.mark}"
 
-    def said_by(self, thread: Thread, parts: Iterable[Part]) -> None:
-        """Remember a branch's answer, which may be another one's too."""
+    def remember_answer(self, thread: Thread, parts: Iterable[Part]) -> None:
+        """Remember a branch's answer; other branches may have been given the same."""
         for part in parts:
             self._by_branch.setdefault((thread.conversation.session, _key(part)), []).append(thread)
 
-    def sayer(self, session: str | None, parts: Iterable[Part], family: list[Thread]) -> Thread | None:
-        """The one of a family that was given one of the answers that are sent back; None if none was."""
+    def thread_that_said(
+        self, session: str | None, parts: Iterable[Part], family: list[Thread]
+    ) -> Thread | None:
+        """Return the branch that was given one of the answers that are sent back; None if none was."""
         for part in parts:
             for thread in reversed(self._by_branch.get((session, _key(part)), ())):
                 if thread in family:
@@ -240,8 +238,8 @@ class Remembered(Threads):
 
     # -- memory ---------------------------------------------------------------------------------------------
 
-    def sweep(self, busy: Mapping[int, Any], chains: SeenAnswers) -> list[Thread]:
-        """Forget what is too much; returns the threads that went."""
+    def forget_oldest(self, busy: Mapping[int, Any], chains: SeenAnswers) -> list[Thread]:
+        """Forget what exceeds the limits; return the threads that were forgotten."""
         chains.keep(_LINKS)
         if len(self._prompts) > _PROMPTS:
             for name in list(self._prompts)[: _PROMPTS // 2]:
@@ -258,7 +256,7 @@ class Remembered(Threads):
         self._all = [thread for thread in self._all if id(thread) in kept]
         for thread in self._all:
             thread.conversation.forget_gone()
-        # Of those that stay, what their windows no longer have.
+        # Of the threads that stay, what their windows no longer hold is forgotten.
         windows = {id(thread): frozenset(thread.prints) for thread in self._all}
         carried = {}
         for (session, made), threads in self._carried.items():
@@ -277,20 +275,20 @@ class Remembered(Threads):
 
 
 def _key(part: Part) -> str:
-    """What an answer's item is known by among branches, where a short text tells enough."""
+    """Return the key that tells the items of branches' answers apart."""
     return part.item if part.kind == "tool_call" and part.item else f"{part.kind}:{part.mark}"
 
 
 def _still(key: str, items: set[str], thread: Thread) -> bool:
-    """Whether an answer is in its thread's window."""
+    """Whether an answer is still in its thread's window."""
     mark = key.partition(":")[2]
     return key in items or (mark != "" and any(row[0].ref.endswith(mark) for row in thread.conversation.rows))
 
 
 def is_aside(body: Json) -> bool:
-    """Whether a request without tools is likely a question that a product asks beside its conversation.
+    """Whether a request without tools is likely one that a product sends beside its conversation.
 
-    Such come before the first prompt: a check of the quota, a title, a classification.
+    Such requests come before the first prompt: a check of the quota, a title, a classification.
     """
     limits = (body.get("max_tokens"), body.get("max_completion_tokens"), body.get("max_output_tokens"))
     if any(isinstance(limit, int) and limit <= _FEW_TOKENS for limit in limits):

@@ -1,8 +1,8 @@
-"""Requests to models as they are sent, each put into the conversation that it goes on with.
+"""Puts requests to models, as they are sent, into the conversations that they go on with.
 
-The importers' rules (`formats.wire.exchanges`), without looking ahead: a thread is told by what a request
-says or by the messages that it repeats.  A request that goes on with a conversation whose last one is still
-unanswered is another branch of it, with a thread of its own.
+By the importers' rules (`providers.dialects.exchanges`), but without looking ahead: a thread is recognised by
+what a request says or by the messages that it repeats.  Where a conversation's last request is still
+unanswered, another one is a branch of it, with a thread of its own.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from ctxctl.providers.dialects.slots import Slots
 from ctxctl.providers.dialects.threads import Thread, shared_messages
 from ctxctl.record import values
 from ctxctl.record.bodies import entries_of
-from ctxctl.record.conversation_cache import Agents, Ended, Remembered, is_aside
+from ctxctl.record.conversation_cache import EarlierConversations, RememberedThreads, SubAgents, is_aside
 from ctxctl.record.core import Core
 from ctxctl.record.place import Place
-from ctxctl.record.redact import Found
+from ctxctl.record.redact import FoundSecrets
 
 if TYPE_CHECKING:
+    from ctxctl.record.http import Agent
     from ctxctl.record.recorder import Recorder
-    from ctxctl.record.requests import Agent
 
 
 _REMEMBERED: Final = 4096
 
 
-class Redacting(Dialect):
-    """A dialect whose pieces of a body are redacted before anything looks at them.
+class RedactingDialect(Dialect):
+    """A dialect that redacts the units of a body before anything else reads them.
 
-    A piece is looked through once, however many requests carry it.  What was replaced is not counted here:
-    the stubs are, once, in what is written.
+    A unit is searched once, however many requests carry it.  Secrets are not counted here: their stubs are
+    counted once, in what is written.
     """
 
     def __init__(self, dialect: Dialect, core: Core) -> None:
         self._dialect = dialect
         self._core = core
         self._clean: OrderedDict[bytes, Any] = OrderedDict()
-        """By digest of a piece: None if there is no secret in it, else the piece without."""
+        """By digest of a unit: None if it holds no secret, else the unit without it."""
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -76,34 +76,34 @@ class Redacting(Dialect):
         return self._dialect.answers(response)
 
     def units(self, body: Json) -> list[Unit]:
-        """The dialect's, without secrets."""
+        """The dialect's units, without secrets."""
         units = self._dialect.units(body)
         if self._core.redactor is None:
             return units
         return [self._without(unit) for unit in units]
 
     def settings(self, body: Json) -> Json | None:
-        """The dialect's, without secrets."""
+        """The dialect's settings, without secrets."""
         made = self._dialect.settings(body)
         redactor = self._core.redactor
         if made is None or redactor is None:
             return made
         value, raw = _encoded(made)
-        cleaned: Json = redactor.value(value, raw, Found())
+        cleaned: Json = redactor.value(value, raw, FoundSecrets())
         return cleaned
 
     def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
-        """The dialect's of a unit of `units`; what the cut has put together is looked through once more."""
+        """The dialect's parts of a unit, searched again, as their texts may be joined from several pieces."""
         slots = self._dialect.parts(unit, names, line)
         self._look_through(slots.parts)
         return slots
 
     def reply(self, response: Json) -> list[Part]:
-        """The dialect's, without secrets."""
+        """The dialect's parts of an answer, without secrets."""
         redactor = self._core.redactor
         if redactor is not None:
             value, raw = _encoded(response)
-            response = redactor.value(value, raw, Found())
+            response = redactor.value(value, raw, FoundSecrets())
         parts = self._dialect.reply(response)
         self._look_through(parts)
         return parts
@@ -117,7 +117,7 @@ class Redacting(Dialect):
             self._clean.move_to_end(key)
             kept = self._clean[key]
         else:
-            found = Found()
+            found = FoundSecrets()
             made = redactor.value(value, raw, found)
             kept = self._clean[key] = made if found.count or value is not unit.value else None
             if len(self._clean) > _REMEMBERED:
@@ -128,13 +128,13 @@ class Redacting(Dialect):
         redactor = self._core.redactor
         for part in parts if redactor is not None else ():
             if part.text is not None and redactor is not None:
-                text = redactor.text(part.text, Found())
+                text = redactor.text(part.text, FoundSecrets())
                 if text is not part.text:
                     part.reword(text)
 
 
 def _encoded(value: Any) -> tuple[Any, bytes]:
-    """A value and its JSON; one that is nested too deep for JSON is cut there."""
+    """Return a value and its JSON; what is nested too deep for JSON is cut there."""
     try:
         return value, orjson.dumps(value)
     except (orjson.JSONEncodeError, RecursionError):
@@ -145,7 +145,7 @@ def _encoded(value: Any) -> tuple[Any, bytes]:
 _TRIES: Final = 3
 
 
-class Asked(NamedTuple):
+class PendingRequest(NamedTuple):
     """A request that was recorded and waits for its answer."""
 
     thread: Thread
@@ -154,48 +154,50 @@ class Asked(NamedTuple):
     exchange: Exchange
     lent: bool
     model: str | None
-    """That was asked."""
+    """The model that was asked."""
 
 
 class Conversations(Exchanges):
-    """The conversations of one recorder; not for several threads at once."""
+    """The conversations of one recorder; not safe for several threads at once."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self._live = _Live(recorder)
+        self._live = _LiveRun(recorder)
         super().__init__(self._live)
         self._recorder = recorder
         self._core = recorder._core
-        self._threads = self._kept = Remembered()
-        self._dialects: dict[str, Redacting] = {}
+        self._threads = self._remembered = RememberedThreads()
+        self._dialects: dict[str, RedactingDialect] = {}
         self._busy: dict[int, int] = {}
-        """By thread: its requests without an answer."""
+        """By thread, the number of its requests that wait for an answer."""
         self._branches: dict[int, list[Thread]] = {}
-        """By thread: all that began as branches of one conversation, itself among them."""
-        self._told: dict[int, int] = {}
-        """By thread: the generation of the file that its window was told in."""
+        """By thread, all branches of its conversation, itself among them."""
+        self._written_in: dict[int, int] = {}
+        """By thread, the generation of the file that holds its window."""
         self._generation = self._core.journal.generation
-        self._ended = Ended(recorder)
-        self._agents = Agents()
+        self._ended = EarlierConversations(recorder)
+        self._agents = SubAgents()
 
     # -- a request and its answer ---------------------------------------------------------------------------
 
-    def ask(self, exchange: Exchange, dialect: Dialect, agent: Agent | None = None) -> Asked:
+    def ask(self, exchange: Exchange, dialect: Dialect, agent: Agent | None = None) -> PendingRequest:
         """Record a request as items, an assembly and an injection.
 
-        `exchange` has the request and what is known of its place; a session of None is the recorder's.
-        `agent`: the sub-agent that asks, where the request says so: it has a thread of its own.
+        `exchange` has the request and what is known of its place; without a session, it is the recorder's.
+        `agent`: the sub-agent that asks, which has a thread of its own, where the request names one.
         """
         live, core = self._live, self._core
         live.session = exchange.session or self._recorder.session
-        if agent is not None and exchange.session is not None and not self._recorder._given:
+        if agent is not None and exchange.session is not None and not self._recorder._given_session:
             live.session = self._agents.root(exchange.session, agent)
-        self._kept.mark = self._recorder._mark(Place(live.session))
+        self._remembered.mark = self._recorder._name_suffix(Place(live.session))
         live.make.at(core.journal.stamp())
-        own = self._own(dialect)
+        own = self._redacting(dialect)
         assert exchange.request is not None
         request, goes_on = self._opener.open(exchange.request, own)
         known = goes_on.thread if goes_on is not None and not exchange.apart else None
-        if known is not None and (known.conversation.session != live.session or self._rivals(known, request)):
+        if known is not None and (
+            known.conversation.session != live.session or self._is_contested(known, request)
+        ):
             known = None
         main = bool(request.head.tools) or not is_aside(exchange.request)
         if agent is not None and main:
@@ -203,7 +205,7 @@ class Conversations(Exchanges):
         elif known is not None and self._agents.has(known):
             known = None
         generation = core.journal.generation
-        self._bring_up(generation)
+        self._tell_anew_after(generation)
         thread, place, lent = self._ask(exchange, request, known, main=main)
         if not exchange.apart:
             self._opener.keep(request, thread)
@@ -211,87 +213,91 @@ class Conversations(Exchanges):
             if core.journal.put(entries_of(core, live.taken()), generation) != "stale":
                 break
             generation = core.journal.generation
-            self._bring_up(generation)
-            place = self._once_more(exchange, request, thread, place)
-        self._told[id(thread)] = generation
+            self._tell_anew_after(generation)
+            place = self._request_anew(exchange, request, thread, place)
+        self._written_in[id(thread)] = generation
         self._busy[id(thread)] = self._busy.get(id(thread), 0) + 1
-        self._kept.used(thread)
+        self._remembered.touch(thread)
         made = Place(place.session, place.thread, place.turn, place.step)
         made.sealed = True
-        # Its body may be large, and its answer may be long in coming.
-        return Asked(thread, made, own, exchange._replace(request=None), lent, asked_model(exchange, request))
+        # The body is dropped: it may be large, and the answer may be long in coming.
+        return PendingRequest(
+            thread, made, own, exchange._replace(request=None), lent, asked_model(exchange, request)
+        )
 
     def answered(
-        self, asked: Asked, response: Json | None, *, cut: bool, dialect: Dialect | None = None
+        self, asked: PendingRequest, response: Json | None, *, cut: bool, dialect: Dialect | None = None
     ) -> None:
-        """Record what came back, if anything did.
+        """Record the answer to a request, if there is one.
 
         Args:
             asked: The request.
             response: Its answer.
-            cut: It is not all of the answer.
-            dialect: Of the answer, where it is another than the request's.
+            cut: The answer is incomplete.
+            dialect: The answer's dialect, where it differs from the request's.
         """
         thread, live, core = asked.thread, self._live, self._core
         left = self._busy.pop(id(thread), 1) - 1
         if left > 0:
             self._busy[id(thread)] = left
         if response is None or self.is_late(asked):
-            # Nothing came; or it came so late that the next request has it already.
+            # No answer; or one so late that the next request carries it already.
             self._forget_some()
             return
         live.session = thread.conversation.session
         live.make.at(core.journal.stamp())
-        parts = (self._own(dialect) if dialect is not None else asked.dialect).reply(response)
+        parts = (self._redacting(dialect) if dialect is not None else asked.dialect).reply(response)
         if cut and parts:
             parts[-1].truncated = True
         self._answer(asked.exchange, parts, thread, lent=asked.lent)
         if id(thread) in self._branches:
-            self._kept.said_by(thread, parts)
+            self._remembered.remember_answer(thread, parts)
         if isinstance(response.get("id"), str) and not asked.exchange.apart:
             self._chains.answered(response["id"], thread)
         thread.conversation.finish()
         core.journal.put(entries_of(core, live.taken()))
         self._forget_some()
 
-    def is_late(self, asked: Asked) -> bool:
-        """Whether its thread has gone on without its answer."""
+    def is_late(self, asked: PendingRequest) -> bool:
+        """Whether the request's thread has gone on without its answer."""
         return asked.thread.conversation.place.step != asked.place.step
 
-    def again(self, asked: Asked) -> bool:
-        """The same request once more: False where its conversation has gone on since."""
+    def send_again(self, asked: PendingRequest) -> bool:
+        """Wait for the answer of a request that is sent again; False where its conversation has gone on."""
         if self.is_late(asked) or self._busy.get(id(asked.thread)):
             return False
         self._busy[id(asked.thread)] = 1
         return True
 
-    def _own(self, dialect: Dialect) -> Redacting:
+    def _redacting(self, dialect: Dialect) -> RedactingDialect:
         found = self._dialects.get(dialect.name)
         if found is None:
-            found = self._dialects[dialect.name] = Redacting(dialect, self._core)
+            found = self._dialects[dialect.name] = RedactingDialect(dialect, self._core)
         return found
 
-    def _once_more(self, exchange: Exchange, request: Request, thread: Thread, place: KitPlace) -> KitPlace:
-        """The file has changed while it was being written to: tell the step in the new one."""
+    def _request_anew(
+        self, exchange: Exchange, request: Request, thread: Thread, place: KitPlace
+    ) -> KitPlace:
+        """Write the step anew, as another file took the place of the one that it was made for."""
         conversation = thread.conversation
         conversation.tell_anew(place.step)
         self._live.taken()
         if self._chain(request) is None:
             thread.prints, thread.rows = [], []
             self._window(exchange, request, thread, compacted=False)
-        self._told[id(thread)] = self._core.journal.generation
+        self._written_in[id(thread)] = self._core.journal.generation
         model = asked_model(exchange, request)
         return conversation.request(place.step, model=model, native_id=exchange.native_id)
 
-    def _bring_up(self, generation: int) -> None:
-        """What the next request builds on must have been told in this file."""
+    def _tell_anew_after(self, generation: int) -> None:
+        """Write all windows anew where the file has changed: requests build only on what it holds."""
         if generation != self._generation:
-            for thread in self._kept.threads():
+            for thread in self._remembered.threads():
                 thread.conversation.tell_anew()
         self._generation = generation
 
     def _by_agent(self, exchange: Exchange, request: Request, agent: Agent) -> Exchange:
-        """The exchange in its agent's thread; where it comes from is told at the thread's beginning."""
+        """Return the exchange in its agent's thread, with the thread's origin where it begins."""
         session = self._live.session
         name = self._agents.thread(session, agent.id)
         if name is not None:
@@ -299,7 +305,7 @@ class Conversations(Exchanges):
         origin = self._threads.origin(self._texts(request, self._first_own(request)))
         if origin is None:
             origin = {"parent_thread": self._agents.thread(session, agent.parent) or self._recorder._thread}
-        kind = origin.get("agent_type") or self._core.name(agent.kind)
+        kind = origin.get("agent_type") or self._core.clean_id(agent.kind)
         name = self._threads.name("agent", kind or "")
         self._agents.named(session, agent.id, name)
         return exchange._replace(thread=name, origin=origin)
@@ -314,53 +320,53 @@ class Conversations(Exchanges):
         thread, compacted, lent = super()._thread_of(exchange, request, main=main)
         family = self._branches.get(id(thread))
         if family is not None and exchange.thread is None:
-            thread = self._said_by(family, request, thread)
+            thread = self._branch_that_said(family, request, thread)
         if not self._busy.get(id(thread)) or _has_answer(thread, request):
             return thread, compacted, lent
         return self._branch(thread, request), False, lent
 
-    def _rivals(self, thread: Thread, request: Request) -> bool:
-        """Whether it is not plain that a request goes on with a thread whose last request it repeats."""
+    def _is_contested(self, thread: Thread, request: Request) -> bool:
+        """Whether a request may not be the next of the thread whose last request it repeats."""
         busy = self._busy.get(id(thread)) and not _has_answer(thread, request)
         return bool(busy) or id(thread) in self._branches
 
     def _branch(self, thread: Thread, request: Request) -> Thread:
-        """A thread for a request beside one that is not answered yet: one that is free, or another."""
+        """Return a thread for a request beside an unanswered one: a free branch, or a new one."""
         family = self._branches.setdefault(id(thread), [thread])
         free = [one for one in family if not self._busy.get(id(one))]
         if free:
             return max(free, key=lambda one: shared_messages(one, request))
-        name = self._kept.branch(thread.conversation.thread or vocab.MAIN_THREAD)
+        name = self._remembered.branch(thread.conversation.thread or vocab.MAIN_THREAD)
         made = Thread(self._live.thread(name), request)
-        made.conversation.mark = self._kept.mark
-        self._kept.add(made)
+        made.conversation.mark = self._remembered.mark
+        self._remembered.add(made)
         family.append(made)
         self._branches[id(made)] = family
         return made
 
-    def _said_by(self, family: list[Thread], request: Request, thread: Thread) -> Thread:
-        """Of branches that began alike, the one whose answer the request sends back."""
+    def _branch_that_said(self, family: list[Thread], request: Request, thread: Thread) -> Thread:
+        """Return the branch whose answer the request sends back, of branches that began alike."""
         names, session = CallTitles(), self._live.session
         first = max(request.start, min(len(one.prints) for one in family))
         parts = [part for unit in request.units[first:] for part in request.dialect.parts(unit, names).parts]
-        found = self._kept.sayer(session, parts, family)
+        found = self._remembered.thread_that_said(session, parts, family)
         return found if found is not None else thread
 
     def _thread(self, name: str | None, request: Request, origin: Json | None = None) -> Thread:
         made = super()._thread(name, request, origin)
-        self._kept.used(made)
+        self._remembered.touch(made)
         conversation = made.conversation
         if not conversation.steps:
-            conversation.mark = self._kept.mark
+            conversation.mark = self._remembered.mark
             made.summaries.update(self._ended.hand_over(conversation))
         return made
 
     def _begin(self, request: Request, texts: list[str], *, main: bool, lent: bool) -> Thread:
-        """As the importers' rules have it, unless it goes on with what another writer of the file began."""
+        """Begin a thread by the importers' rules, or go on with one that another writer of the file began."""
         session, own = self._live.session, self._recorder._thread
         if session not in self._mains and self._ended.has(session, own):
-            told = any(self._threads.continues(text) for text in texts)
-            found, whole = self._ended.find(session, request, told=told and not lent)
+            continues = any(self._threads.continues(text) for text in texts)
+            found, whole = self._ended.find(session, request, continues=continues and not lent)
             if found is not None:
                 thread = self._thread(found, request)
                 if found == own:
@@ -368,7 +374,7 @@ class Conversations(Exchanges):
                 return thread
             if not whole and not lent and main and not request.head.tools:
                 return self._thread(self._threads.name("conversation", ""), request)
-            # The main conversation is the one that is there.
+            # The main conversation is the one that the file has.
             return super()._begin(request, texts, main=False, lent=lent or whole)
         return super()._begin(request, texts, main=main, lent=lent)
 
@@ -377,8 +383,8 @@ class Conversations(Exchanges):
     def _window(
         self, exchange: Exchange, request: Request, thread: Thread, *, compacted: bool
     ) -> list[Slots]:
-        if self._told.get(id(thread), self._core.journal.generation) != self._core.journal.generation:
-            # All of it is told anew, so all of it must be cut anew.
+        if self._written_in.get(id(thread), self._core.journal.generation) != self._core.journal.generation:
+            # All of it is written anew, so all of it must be cut anew.
             thread.prints, thread.rows = [], []
         return super()._window(exchange, request, thread, compacted=compacted)
 
@@ -388,7 +394,7 @@ class Conversations(Exchanges):
         if thread.turns != before:
             conversation = thread.conversation
             place = Place(conversation.session, conversation.thread)
-            conversation.turn = self._recorder._turn_name(place)
+            conversation.turn = self._recorder._next_turn(place)
 
     def _step_name(self, thread: Thread) -> str | None:
         conversation = thread.conversation
@@ -398,12 +404,12 @@ class Conversations(Exchanges):
     # -- memory ---------------------------------------------------------------------------------------------
 
     def _forget_some(self) -> None:
-        """Keep what is remembered bounded: conversations that were not heard of for long go first."""
-        gone = self._kept.sweep(self._busy, self._chains)
+        """Keep memory bounded: forget the conversations that went on least recently."""
+        gone = self._remembered.forget_oldest(self._busy, self._chains)
         if not gone:
             return
         names = {id(thread) for thread in gone}
-        for holder in (self._told, self._branches):
+        for holder in (self._written_in, self._branches):
             for name in names:
                 holder.pop(name, None)
         for family in self._branches.values():
@@ -418,25 +424,27 @@ class Conversations(Exchanges):
 
 
 def _has_answer(thread: Thread, request: Request) -> bool:
-    """Whether a request begins with all of the thread's last one and has more: then that was answered, though
-    nobody has told of the answer yet."""
+    """Whether a request repeats all of the thread's last one and adds to it.
+
+    The last one was answered then, though the answer was not recorded yet.
+    """
     old = thread.prints
     return len(request.prints) > len(old) > 0 and request.prints[: len(old)] == old
 
 
-class _Live(Run):
-    """What the importers' rules ask of an import, for a recorder."""
+class _LiveRun(Run):
+    """Stands for an import where the importers' rules serve a recorder."""
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__("ctxctl", lambda _: None)
         self._recorder = recorder
 
     def thread(self, thread: str | None = None, **options: Any) -> Conversation:
-        """The conversation of a thread of the present session; the main one is the recorder's own."""
+        """Return the conversation of a thread of the present session; None is the recorder's own thread."""
         return super().thread(thread or self._recorder._thread, **options)
 
     def taken(self) -> list[Json]:
-        """What was made since the last time."""
+        """Return the events made since the last call."""
         made = list(self.out)
         self.out.clear()
         return made

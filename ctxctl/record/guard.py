@@ -1,8 +1,8 @@
-"""What keeps web pages, bombs and slow clients away from the HTTP servers of a recorder.
+"""Guards the HTTP servers of a recorder against web pages and against decompression bombs.
 
-A page in a browser can send to a loopback port, and read from it once its host name is made to point there.
-So what has an `Origin` is refused, whatever it is, and so is a `Host` that is not the server's own; no answer
-ever carries a CORS header.
+A page in a browser can send to a loopback port, and read from it once its host name points there.  So every
+request with an `Origin` is refused, and every `Host` that is not the server's own; no answer ever carries a
+CORS header.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from contextlib import suppress
 from typing import Any, Final
 
 MAX_BODY: Final = 64 << 20
-"""Bytes of a body, as it comes and decoded."""
+"""Bytes of one body at most, as it comes and decoded."""
 _RATIO: Final = 300
 _RATIO_FROM: Final = 4 << 20
 _PIECE: Final = 64 << 10
 _CODINGS: Final = 3
-"""Encodings of one body, one over the other."""
+"""Encodings of one body at most, one over the other."""
 _MEMBERS: Final = 1000
-"""Compressed streams of one body, one behind the other."""
+"""Compressed streams of one body at most, one behind the other."""
 _SAME: Final = frozenset(("", "identity"))
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
@@ -31,29 +31,29 @@ class UndecodableError(ValueError):
 
 
 class UnsupportedError(UndecodableError):
-    """A Content-Encoding that is not known, or whose package is not installed."""
+    """A Content-Encoding is unknown, or its package is not installed."""
 
 
 class TooLargeError(ValueError):
-    """A body that is larger than its limit, or grows suspiciously when it is decoded."""
+    """A body is larger than its limit, or grows suspiciously when it is decoded."""
 
 
-# -- who may talk to us -------------------------------------------------------------------------------------
+# -- who may send -----------------------------------------------------------------------------------------
 
 
 def own_hosts(port: int) -> frozenset[str]:
-    """The values of `Host` that mean a server of ours on this port."""
+    """Return the values of `Host` that name a loopback server on this port."""
     bare = _LOOPBACK if port == 80 else ()
     return frozenset((*(f"{name}:{port}" for name in _LOOPBACK), *bare))
 
 
 def refused(headers: Mapping[str, str], hosts: frozenset[str], *, hostless: bool = False) -> str | None:
-    """Why a request must not be answered, as one line without anything of it; None: it may be.
+    """Return why a request must not be answered, as one line without any of its text; None: it may be.
 
     Args:
-        headers: Of the request; all of one name are looked at if the mapping gives them (`getall`).
-        hosts: Values of `Host` that are ours, in lower case (`own_hosts`).
-        hostless: Let pass what has no `Host` at all (HTTP/1.0); a browser always sends one.
+        headers: The request's; all of one name count, if the mapping gives them (`getall`).
+        hosts: The values of `Host` that are allowed, in lower case (`own_hosts`).
+        hostless: Whether a request may lack `Host` (HTTP/1.0); a browser always sends one.
     """
     named = _all(headers, "Host")
     if len(named) > 1:
@@ -78,25 +78,25 @@ def _all(headers: Mapping[str, str], name: str) -> list[str]:
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """The content type in lower case, without parameters; empty where it is lacking or told twice."""
+    """Return the content type in lower case, without parameters; empty where it is missing or given twice."""
     named = _all(headers, "Content-Type")
     return named[0].partition(";")[0].strip().lower() if len(named) == 1 else ""
 
 
-# -- where we listen ----------------------------------------------------------------------------------------
+# -- listening --------------------------------------------------------------------------------------------
 
 
 def loopback(port: int) -> list[socket.socket]:
-    """Sockets that listen on 127.0.0.1 and, where that is there, on ::1; nobody else can reach them.
+    """Return sockets that listen on 127.0.0.1 and, where there is IPv6, on ::1.
 
-    `port` 0: any that is free, the same on both.
+    `port` 0: any free port, the same on both.
 
     Raises:
         OSError: the port is taken on 127.0.0.1.
     """
     first = _bound(socket.AF_INET, "127.0.0.1", port)
     made = [first]
-    with suppress(OSError):  # no IPv6 here, or taken: `localhost` reaches us by the first one
+    with suppress(OSError):  # no IPv6 here, or the port is taken: `localhost` still reaches the first one
         made.append(_bound(socket.AF_INET6, "::1", first.getsockname()[1]))
     return made
 
@@ -120,12 +120,12 @@ def _bound(family: int, address: str, port: int) -> socket.socket:
 
 
 def inflate(data: bytes, encoding: str | None, limit: int = MAX_BODY) -> bytes:
-    """A body without its Content-Encoding; at no time much more than `limit` bytes are in memory.
+    """Return a body without its Content-Encoding; never much more than `limit` bytes are in memory.
 
     Args:
         data: The body as it came over the wire, whole.
-        encoding: The header: `gzip`, `deflate`, `br`, `zstd`, several of them, or nothing.
-        limit: Bytes that the result may have, and what lies between two encodings.
+        encoding: The header's value: `gzip`, `deflate`, `br`, `zstd`, several of them, or nothing.
+        limit: Bytes of the result, and of the data between two encodings, at most.
 
     Raises:
         UndecodableError: damaged, cut off, or followed by something else.
@@ -155,15 +155,14 @@ def _joined(pieces: Iterable[bytes], most: int) -> bytes:
 
 
 def pieces(data: bytes, name: str) -> Iterator[bytes]:
-    """What one encoding stands for, in small pieces; those that come before an error are right.
+    """Yield a body without one encoding, in small pieces; those that come before an error are right.
 
-    Raises UndecodableError or UnsupportedError, while it is iterated or at once.  `data` is not empty.
+    Raises UndecodableError or UnsupportedError, at once or while it is iterated.  `data` is not empty.
     """
-    """A body without one encoding, piece by piece; raises as `inflate`, after what could be decoded."""
     if name in ("gzip", "x-gzip"):
         return _zlib(data, 16 + zlib.MAX_WBITS, _MEMBERS)
     if name == "deflate":
-        # Two things go by this name; the first two bytes of zlib's say which it is.
+        # The name means raw or wrapped data; the first two bytes of zlib's wrapper show which.
         wrapped = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
         return _zlib(data, zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS, 1)
     if name == "br":
@@ -174,7 +173,7 @@ def pieces(data: bytes, name: str) -> Iterator[bytes]:
 
 
 def _zlib(data: bytes, bits: int, members: int) -> Iterator[bytes]:
-    """Up to `members` streams, one behind the other."""
+    """Decode up to `members` streams, one behind the other."""
     at, end = 0, len(data)
     try:
         while at < end:
@@ -227,7 +226,7 @@ def _zstd(data: bytes) -> Iterator[bytes]:
             while not frame.eof:
                 if at >= len(data):
                     raise UndecodableError("cut off")
-                # 4 bytes may stand for 128 KiB, and what an input gives cannot be bounded otherwise.
+                # 4 bytes may decode to 128 KiB, and only short inputs bound the output.
                 piece = data[at : at + 256]
                 at += len(piece)
                 yield frame.decompress(piece)

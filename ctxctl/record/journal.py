@@ -1,7 +1,7 @@
-"""Turns records into lines and keeps the books: numbers, contents once, what was lost, who is writing.
+"""Turns records into lines: numbers them, writes each content once, counts what is lost.
 
-Safe from several threads and in forked children.  A record that comes while its own thread is in the middle
-of another one (a signal handler, a finaliser) is written right behind that one.
+Safe for several threads and in forked children.  A record that comes while its own thread is writing another
+one (from a signal handler, a finaliser) is written right behind that one.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ import orjson
 
 from ctxctl.model import vocab
 from ctxctl.record.place import Place
-from ctxctl.record.queue import Entry, Lines, ReplayBuffer
+from ctxctl.record.queue import Entry, LineBatch, ReplayBuffer
 from ctxctl.record.sink import Sink
 from ctxctl.trace.encode import REF_FROM, TELL_AGAIN, head_of, line_of_parts, with_content, with_reference
 
-DROPPED: Final = "ctxctl.record.dropped"
-"""The event that counts what was not written: `n`, `reasons`, the `first` and `last` of their numbers."""
 WAIT: Final = 2.0
 """Seconds that a thread waits for the others before its event is dropped."""
 SLOW: Final = 1.0
@@ -39,9 +37,9 @@ class Journal:
     """Writes the events of one recorder.
 
     Args:
-        sink: Where to.
+        sink: The file to write to.
         source: The events' `source`.
-        strict: Errors of the program that records are raised.
+        strict: Raise the errors that the recording program makes.
     """
 
     def __init__(self, sink: Sink, source: str, *, strict: bool) -> None:
@@ -49,49 +47,49 @@ class Journal:
         self._source = orjson.dumps(source)
         self.strict = strict
         self.written = 0
-        """Events in the file, those that count losses left out."""
+        """Events in the file, without those that count losses."""
         self.dropped = 0
         """Events that are not in the file."""
         self.errors: dict[str, int] = {}
-        """Why not, and how often."""
+        """Reasons of the losses, each with its count."""
         self.closed = False
-        self._told = -1
-        """Losses when they were last complained of."""
+        self._complained_of = -1
+        """The number of losses at the last complaint."""
         self._second = -1
         self._stamp = b""
         self.generation = 0
         self._begin()
 
     def _begin(self) -> None:
-        """A new writer: at the start, and in a forked child."""
+        """Begin as a new writer: at the start, and in a forked child."""
         self.writer = os.urandom(16).hex()
-        """Random; with the number of an event it says in which order this process wrote."""
+        """A random id; with the events' numbers it shows the order in which this process wrote."""
         self._head = head_of(vocab.SCHEMA_VERSION, self.writer)
         self._lock = _thread.RLock()
         self._busy = False
         self._later: list[tuple[Entry, ...]] = []
         self._seq = 0
         self._lost: dict[str, int] = {}
-        """Lost and not yet told of in the file, by reason."""
+        """Losses that the file does not count yet, by reason."""
         self._lost_range: list[int] = []
         self._missed: list[str] = []
-        """The same from threads that did not get the lock."""
+        """Reasons of losses in threads that did not get the lock."""
         self._retry_at = 0.0
         self._delay = _FIRST_DELAY
         self._reason = ""
         self._replay = ReplayBuffer()
         self._files = 0
-        self._afresh()
+        self._forget_file()
 
-    def _afresh(self) -> None:
-        """Nothing that was told counts any longer."""
+    def _forget_file(self) -> None:
+        """Forget what the file holds: another one begins."""
         self.generation += 1
         self._shown: set[str] = set()
         self._announced: dict[tuple[str, str], int] = {}
         self._since = 0
 
     def forked(self) -> None:
-        """In a forked child."""
+        """Begin anew in a forked child."""
         self._sink.forked()
         self.written = self.dropped = 0
         self.errors = {}
@@ -99,40 +97,40 @@ class Journal:
 
     @property
     def mark(self) -> str:
-        """What names end in that another writer of the file may give as well; empty for its first writer.
+        """The end of names that another writer of the file may give as well; empty for its first writer.
 
-        Opens the file if that was not done yet.
+        Opens the file if it is not open yet.
         """
         sink = self._sink
         if not sink.files and not self.closed and self._lock.acquire(timeout=WAIT):
             try:
                 sink.prepare(0)
             except OSError:
-                pass  # told when an event comes
+                pass  # counted when an event comes
             finally:
                 self._lock.release()
         return "" if sink.first else f"-{self.writer[:8]}"
 
     @property
     def path(self) -> str:
-        """The file's name, whole."""
+        """The file's absolute path."""
         return self._sink.path
 
     # -- writing --------------------------------------------------------------------------------------------
 
     def put(self, entries: tuple[Entry, ...], generation: int | None = None) -> Result:
-        """Write events, all of them with one call of the system; on return they are in the file or dropped.
+        """Write events with one system call; on return they are in the file or dropped.
 
-        With `generation`: `stale`, and nothing written, if what they build on was told in another file.
+        With `generation`, nothing is written and the result is `stale` if they build on another file.
         """
         lock = self._lock
-        # Free as a rule, and asking without patience is cheaper.
+        # The lock is free as a rule, and asking without a timeout is cheaper.
         if not lock.acquire(False) and not lock.acquire(timeout=WAIT):
-            self.lose("busy", len(entries))
+            self.count_lost("busy", len(entries))
             return "dropped"
         try:
             if self._busy:
-                return self._put_by(entries)
+                return self._put_later(entries)
             self._busy = True
             try:
                 result = self._put(entries, generation)
@@ -144,10 +142,10 @@ class Journal:
             lock.release()
         return result
 
-    def _put_by(self, entries: tuple[Entry, ...]) -> Result:
-        """This thread is in the middle of another event: these come right behind it."""
+    def _put_later(self, entries: tuple[Entry, ...]) -> Result:
+        """Queue events behind the one that this thread is writing."""
         if len(self._later) >= _LATER:
-            self.lose("re-entered", len(entries))
+            self.count_lost("re-entered", len(entries))
             return "dropped"
         self._later.append(entries)
         return "written"
@@ -158,7 +156,7 @@ class Journal:
             self._drop(len(entries), "closed" if self.closed else self._reason)
             return "dropped"
         seq = self._seq
-        # More than the lines will take: an entry's envelope is a few hundred bytes.
+        # An upper bound: an entry's envelope is a few hundred bytes.
         size = 600 * len(entries)
         for entry in entries:
             content = entry.content
@@ -166,7 +164,7 @@ class Journal:
         try:
             if self._sink.prepare(size, now) != self._files or self._since > TELL_AGAIN:
                 if self._files or self._since:
-                    self._afresh()
+                    self._forget_file()
                 self._files = self._sink.files
             if generation is not None and generation != self.generation:
                 return "stale"
@@ -188,7 +186,7 @@ class Journal:
         return "written"
 
     def _put_item(self, entry: Entry, now: float) -> Result:
-        """The usual case, with less ado: one item."""
+        """Write one item, the usual case, the fast way."""
         key = (entry.place.key, entry.item or "")
         content = entry.content
         mark = hash((entry.body, content.digest if content is not None else None))
@@ -204,17 +202,17 @@ class Journal:
             self._since += len(line)
         self.written += 1
         self._delay = _FIRST_DELAY
-        self._took(monotonic() - now)
+        self._note_duration(monotonic() - now)
         return "written"
 
-    def _took(self, took: float) -> None:
+    def _note_duration(self, took: float) -> None:
         if took > SLOW:
-            # A disk that hangs must not take the program with it.
+            # A disk that hangs must not make the program hang.
             self._retry_at = monotonic() + min(4 * took, 30.0)
             self._reason = "slow"
 
-    def _commit(self, lines: Lines, count: int, took: float) -> None:
-        """What was written is known from here on."""
+    def _commit(self, lines: LineBatch, count: int, took: float) -> None:
+        """Remember what was written."""
         self._since += lines.size
         if lines.shown:
             self._shown |= lines.shown
@@ -223,13 +221,13 @@ class Journal:
         for key in lines.removed:
             self._announced.pop(key, None)
             self._replay.forget(key)
-        for key, entry in lines.kept:
+        for key, entry in lines.items:
             self._replay.keep(key, entry)
         self.written += count
-        if lines.told:
+        if lines.counts_losses:
             self._lost, self._lost_range = {}, []
         self._delay = _FIRST_DELAY
-        self._took(took)
+        self._note_duration(took)
 
     def _fail(self, entries: tuple[Entry, ...], error: OSError, now: float) -> None:
         name = errno.errorcode.get(error.errno or 0, "OSError")
@@ -239,10 +237,10 @@ class Journal:
         self._drop(len(entries), self._reason)
         if error.errno == errno.EBADF:
             self._sink.abandon()
-        self._afresh()
+        self._forget_file()
 
-    def lose(self, reason: str, count: int = 1) -> None:
-        """Count events that never got here."""
+    def count_lost(self, reason: str, count: int = 1) -> None:
+        """Count events that never got to `put`."""
         self._missed += [reason] * count
         self.dropped += count
         self.errors[reason] = self.errors.get(reason, 0) + count
@@ -257,15 +255,15 @@ class Journal:
 
     # -- lines ----------------------------------------------------------------------------------------------
 
-    def _lines(self, entries: tuple[Entry, ...]) -> Lines:
-        lines = Lines()
+    def _lines(self, entries: tuple[Entry, ...]) -> LineBatch:
+        lines = LineBatch()
         if self._lost or self._missed:
-            lines.add(self._gap(entries[0].place if entries else Place()))
-            lines.told = True
+            lines.add(self._loss_line(entries[0].place if entries else Place()))
+            lines.counts_losses = True
         for entry in entries:
             if entry.refs:
                 for ref in entry.refs:
-                    self._again(entry.place, ref, lines)
+                    self._tell_again(entry.place, ref, lines)
             key = (entry.place.key, entry.item) if entry.item is not None else None
             if entry.whole:
                 lines.add(entry.body)
@@ -278,8 +276,8 @@ class Journal:
                 self._item(key, entry, lines)
         return lines
 
-    def _item(self, key: tuple[str, str], entry: Entry, lines: Lines) -> None:
-        """An item of which the file may have this version or an earlier one already."""
+    def _item(self, key: tuple[str, str], entry: Entry, lines: LineBatch) -> None:
+        """Add an item, unless the file has this version of it already."""
         mark = hash((entry.body, entry.content.digest if entry.content is not None else None))
         before = lines.announced.get(key, self._announced.get(key))
         if before == mark:
@@ -287,10 +285,10 @@ class Journal:
         event_type = vocab.ITEM_ADDED if before is None else vocab.ITEM_UPDATED
         lines.add(self._line(event_type, entry, self._shown, lines.shown))
         lines.announced[key] = mark
-        lines.kept.append((key, entry))
+        lines.items.append((key, entry))
 
-    def _again(self, place: Place, item: str, lines: Lines) -> None:
-        """Tell an item again that another file has and this one has not."""
+    def _tell_again(self, place: Place, item: str, lines: LineBatch) -> None:
+        """Add an item again that only an earlier file has."""
         key = (place.key, item)
         if key in self._announced or key in lines.announced:
             return
@@ -299,7 +297,7 @@ class Journal:
             self._item(key, known, lines)
 
     def _line(self, event_type: str, entry: Entry, shown: set[str], fresh: set[str] | None = None) -> bytes:
-        """A line; a content of `shown` or `fresh` is referred to, another one is `fresh` from here on."""
+        """Return a line; a content in `shown` or `fresh` is referred to, a new one is added to `fresh`."""
         self._seq += 1
         content, shows = entry.content, True
         if content is not None and content.size >= REF_FROM:
@@ -316,7 +314,7 @@ class Journal:
             entry.metadata, data,
         )  # fmt: skip
 
-    def _gap(self, place: Place) -> bytes:
+    def _loss_line(self, place: Place) -> bytes:
         reasons = dict(self._lost)
         missed, self._missed = self._missed, []
         for reason in missed:
@@ -325,7 +323,9 @@ class Journal:
         record: dict[str, Any] = {"n": sum(reasons.values()), "reasons": reasons}
         if self._lost_range:
             record["first"], record["last"] = self._lost_range
-        return self._line(DROPPED, Entry(DROPPED, orjson.dumps(record), place), set())
+        return self._line(
+            vocab.RECORD_DROPPED, Entry(vocab.RECORD_DROPPED, orjson.dumps(record), place), set()
+        )
 
     def _now(self) -> bytes:
         now = time()
@@ -335,13 +335,13 @@ class Journal:
         return b"%b.%06dZ" % (self._stamp, (now - second) * 1e6)
 
     def stamp(self) -> str:
-        """The time as RFC 3339, for `created_at`."""
+        """Return the time as RFC 3339 writes it, for `created_at`."""
         return self._now().decode()
 
     # -- the end --------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Tell of what was lost, if that can be written by now, and close the file."""
+        """Count the losses in the file, if it can be written to by now, and close it."""
         if self.closed or not self._lock.acquire(timeout=WAIT):
             return
         try:
@@ -357,29 +357,29 @@ class Journal:
             self._lock.release()
 
     def refuse(self, why: str) -> None:
-        """Write nothing, now or later, and say why at once."""
+        """Write nothing from now on, and say why on stderr."""
         self.closed = True
-        self.lose(why)
+        self.count_lost(why)
         self.complain()
 
     def complaint(self) -> str | None:
-        """One line about what went wrong, or None."""
-        told: list[str] = []
+        """Return one line about what went wrong, or None."""
+        parts: list[str] = []
         if self.dropped:
             why = ", ".join(f"{reason} {n}" for reason, n in sorted(self.errors.items()))
-            told.append(
+            parts.append(
                 f"{self.dropped} of {self.dropped + self.written} events are not in the trace ({why})"
             )
         if self._sink.unsynced:
-            told.append(f"{self._sink.unsynced} may not be on the disk ({self._sink.sync_error})")
-        return f"ctxctl: {self._sink.path}: {'; '.join(told)}\n" if told else None
+            parts.append(f"{self._sink.unsynced} may not be on the disk ({self._sink.sync_error})")
+        return f"ctxctl: {self._sink.path}: {'; '.join(parts)}\n" if parts else None
 
     def complain(self) -> None:
-        """Say it on stderr, if there is one; once, unless more went wrong since."""
+        """Write the complaint to stderr, if there is one; once, unless more went wrong since."""
         line = self.complaint()
-        if line is None or self.dropped == self._told:
+        if line is None or self.dropped == self._complained_of:
             return
-        self._told = self.dropped
+        self._complained_of = self.dropped
         try:
             sys.stderr.write(line.encode("ascii", "backslashreplace").decode())
             sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""The options of every mode of `ctxctl record`, the trace it appends to, and what it says at the end."""
+"""The options of every mode of `ctxctl record`, the check of its trace, and the summary at the end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROTATE_BYTES = 1 << 30
 
 
 class Counts(Protocol):
-    """What is counted while recording."""
+    """What a recording counts, for its summary."""
 
     @property
     def written(self) -> int:
@@ -32,7 +32,7 @@ class Counts(Protocol):
 
     @property
     def dropped(self) -> int:
-        """Events that were lost."""
+        """Events that are not in the file."""
         ...
 
     @property
@@ -54,7 +54,7 @@ def say(line: str) -> None:
 
 
 def default_name() -> Path:
-    """Where to record if nobody said: a new file in the working directory."""
+    """Return the default trace: a new file in the working directory."""
     stem = time.strftime("ctxctl-%Y%m%d-%H%M%S")
     path, number = Path(f"{stem}.jsonl"), 1
     while path.exists():
@@ -69,13 +69,13 @@ class Options:
 
     Attributes:
         out: The trace that is appended to.
-        session: Id of the session; None: the mode finds one.
+        session: The id of the session; None: the mode finds one.
         source: The events' `source`; None: the mode's own.
         redact: As for `Recorder`: True, False, or True with the user's rules in this file.
-        fsync: Wait until each event is on the disk.
+        fsync: Whether to wait until each event is on the disk.
         rotate_bytes: As for `Recorder`.
-        quiet: Say nothing but what went wrong.
-        say: Takes one line of narration, without a line end; stderr's unless a test listens.
+        quiet: Whether to say only what went wrong.
+        say: Takes one line for the user, without a line end, and writes it to stderr.
     """
 
     out: Path
@@ -88,32 +88,32 @@ class Options:
     say: Callable[[str], None] = field(default=say)
 
     def recorder(self, *, must: bool = True) -> Recorder:
-        """A recorder as the options have it, its file open; none of its calls raises.
+        """Return a recorder with these options and its file open; none of its calls raises.
 
         Args:
-            must: A file that cannot be opened is an error.  False: it is said, and what is recorded counts as
-                lost until the file can be opened, for a program that has to run in any case.
+            must: Raise where the file cannot be opened.  False: say so, and count events as lost until it can
+                be, for a program that has to run in any case.
 
         Raises:
-            UsageError: `bad-redaction-rules`; `not-a-trace`: there is something else under the name.
+            UsageError: `bad-redaction-rules`; `not-a-trace`: the name is another file's.
             UnreadableError: `not-writable`: the file cannot be opened.
         """
         return _opened(self, must=must)
 
     def begin(self, *lines: str) -> None:
-        """Say where the mode listens, or what it does, and how to look; before anything else is said."""
+        """Say first what the mode does or where it listens, and how to watch the trace."""
         if not self.quiet:
             for line in lines:
                 self.say(f"ctxctl: {line}")
             self.say(f"ctxctl: look at it: ctxctl watch {_quoted(str(self.out))}")
 
     def finish(self, recorder: Recorder, *lines: str) -> None:
-        """Close the recorder and say what came of it; it says itself what was lost, also if `quiet`."""
+        """Close the recorder, which reports losses itself, and say the summary."""
         recorder.close()
         self.conclude(recorder, *lines)
 
     def conclude(self, counts: Counts, *lines: str) -> None:
-        """Say what came of the recording."""
+        """Say the summary of the recording, then these lines; if `quiet`, only a summary with losses."""
         if not self.quiet or counts.dropped:
             self.say(f"ctxctl: {_summary(counts, self)}")
         if not self.quiet:
@@ -131,8 +131,8 @@ _HEAD: Final = 1 << 16
 
 
 def _opened(options: Options, *, must: bool) -> Recorder:
-    """Open a recorder and its file; raises what `Options.recorder` names."""
-    check(str(options.out))
+    """Open a recorder and its file, with the errors of `Options.recorder`."""
+    check_appendable(str(options.out))
     try:
         recorder = _recorder(options, strict=True)
     except OSError as error:
@@ -142,7 +142,7 @@ def _opened(options: Options, *, must: bool) -> Recorder:
             ) from None
         options.say(f"ctxctl: {options.out}: cannot be written: {error.strerror}; going on without")
         return _recorder(options, strict=False)
-    # Strict for opening only: what is recorded must not suffer from a single call.
+    # Strict while opening only: one failed call must not end a recording.
     recorder._core.journal.strict = False
     return recorder
 
@@ -156,8 +156,8 @@ def _recorder(options: Options, *, strict: bool) -> Recorder:
     )  # fmt: skip
 
 
-def check(path: str) -> None:
-    """Raise UsageError (`not-a-trace`) if something is there that is no trace of ours to append to."""
+def check_appendable(path: str) -> None:
+    """Raise UsageError (`not-a-trace`) where the path is neither free nor a trace to append to."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -176,7 +176,7 @@ _HINT: Final = "events are appended, never written over: give another name with 
 
 
 def _is_trace(head: bytes) -> bool:
-    """Whether a file's first lines are those of a trace; a recorder may have been killed in any of them."""
+    """Whether a file begins as a trace does; a recorder may have been killed within any line."""
     import orjson
 
     if not head.strip():
@@ -188,12 +188,12 @@ def _is_trace(head: bytes) -> bool:
             continue
         if isinstance(value, dict) and isinstance(value.get("event_type"), str):
             return True
-    # A first line longer than what was read, or torn: it begins as all of ours do.
+    # The first line is torn, or longer than what was read: it begins as every line of a recorder does.
     return head.lstrip().startswith(b'{"schema_version":"')
 
 
 def _summary(counts: Counts, options: Options) -> str:
-    """What was written, lost and replaced, as one line."""
+    """Return one line: the events written and lost, and the secrets replaced."""
     written, dropped, replaced = counts.written, counts.dropped, counts.redacted
     parts = [f"{options.out}: {plural(written, 'event')} written"]
     if dropped:
@@ -208,6 +208,6 @@ def _summary(counts: Counts, options: Options) -> str:
 def _kinds(replaced: dict[str, int]) -> str:
     if not replaced:
         return ""
-    told = sorted(replaced.items(), key=lambda one: (-one[1], one[0]))
-    more = f", {len(told) - 5} more kinds" if len(told) > 5 else ""
-    return f" ({', '.join(f'{kind} {n}' for kind, n in told[:5])}{more})"
+    ranked = sorted(replaced.items(), key=lambda one: (-one[1], one[0]))
+    more = f", {len(ranked) - 5} more kinds" if len(ranked) > 5 else ""
+    return f" ({', '.join(f'{kind} {n}' for kind, n in ranked[:5])}{more})"

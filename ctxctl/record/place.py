@@ -1,4 +1,4 @@
-"""The place in a session that an event belongs to."""
+"""The place in a session that an event belongs to, and ids as they can be written."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Place:
         self.turn = turn
         self.step = step
         self.key = f"{session or ''}\x00{thread or ''}"
-        """Of the thread."""
+        """What tells its thread from all others."""
         self.sealed = False
-        """The step's request went out: what comes now counts for the next one."""
+        """Whether the step's request went out: what is recorded from then on belongs to the next step."""
         self._raw: bytes | None = None
         self._behind: Place | None = None
 
     @property
     def behind(self) -> Place:
-        """The place of what comes after the step: its turn."""
+        """The place of what comes after the step: its turn, without a step."""
         if self._behind is None:
             self._behind = Place(self.session, self.thread, self.turn)
         return self._behind
@@ -50,8 +50,8 @@ class Place:
         return self._raw
 
 
-def named(value: object) -> str | None:
-    """An id as it can be written, a short text in one line; None for an empty one."""
+def id_text(value: object) -> str | None:
+    """Return an id as a short text in one line; None where it is empty or of another type."""
     if value is None:
         return None
     if isinstance(value, str):

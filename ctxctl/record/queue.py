@@ -1,4 +1,4 @@
-"""Events on their way to the file, and the items that may have to be told again in another one."""
+"""Events on their way to the file, and the items that may have to be written again to another one."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Final, NamedTuple
 from ctxctl.record.place import Place
 
 ROOM: Final = 4 << 20
-"""Bytes of items that are kept."""
+"""Bytes of items that are kept for another file."""
 Key = tuple[str, str]
 
 
 class _Item(NamedTuple):
-    """Where an item's content lies, and the rest of it."""
+    """An item in the buffer: where its content lies, and its other fields."""
 
     at: int
     length: int
-    """-1: it has no content."""
+    """-1: the item has no content."""
     size: int
     digest: str
     event_type: str
@@ -28,22 +28,20 @@ class _Item(NamedTuple):
 
 
 class ReplayBuffer:
-    """Holds items that may have to be written again to another file: the last few megabytes of them.
+    """Holds the last few megabytes of items, which may have to be written again to another file.
 
-    Contents lie in one stretch of memory that is written over and over.
-
-    Keeping them as objects would cost the caller more than all the rest: each would be made of memory that is
-    in no cache, and the system would have to find it first.
+    Contents lie in one ring of memory.  As objects of their own they would cost the caller more than all the
+    rest: each would need memory that is in no cache and that the system has to provide first.
     """
 
     def __init__(self) -> None:
         self._ring = bytearray()
         self._end = 0
-        """Bytes so far; what was written more than `ROOM` ago is gone."""
+        """Bytes written so far; those written more than `ROOM` bytes ago are gone."""
         self._items: OrderedDict[Key, _Item] = OrderedDict()
 
     def keep(self, key: Key, entry: Entry) -> None:
-        """Keep an item as it is now, in the place of what it was."""
+        """Keep an item; it replaces the version kept before."""
         items = self._items
         items.pop(key, None)
         content = entry.content
@@ -71,16 +69,16 @@ class ReplayBuffer:
             ),
         )  # fmt: skip
         self._end = end = at + max(length, 0) + len(entry.body)
-        # Of what is written over, the first one is the oldest.
+        # The first item is the oldest, and written over first.
         while next(iter(items.values())).at < end - ROOM:
             items.popitem(last=False)
 
     def forget(self, key: Key) -> None:
-        """The item is gone."""
+        """Forget an item that was removed."""
         self._items.pop(key, None)
 
     def get(self, key: Key, place: Place) -> Entry | None:
-        """The item, to be told in another place; None if it is kept no longer."""
+        """Return the item as an entry for this place; None if it is no longer kept."""
         found = self._items.get(key)
         if found is None:
             return None
@@ -88,19 +86,19 @@ class ReplayBuffer:
         if found.length >= 0:
             start = found.at % ROOM
             raw = bytes(self._ring[start : start + found.length])
-            content = Prepared(raw, found.digest, found.size)
+            content = PreparedContent(raw, found.digest, found.size)
         return Entry(
             found.event_type, found.body, place, content, found.item, (), found.metadata, found.marks
         )
 
 
-class Prepared(NamedTuple):
+class PreparedContent(NamedTuple):
     """A content, ready to be written."""
 
     raw: bytes
     """Its JSON."""
     digest: str
-    """SHA-256 hex, as a reader computes it."""
+    """SHA-256 in hex, as a reader computes it."""
     size: int
 
 
@@ -111,34 +109,34 @@ class Entry(NamedTuple):
     body: bytes
     """The record as a JSON object that is not empty, without its content."""
     place: Place
-    content: Prepared | None = None
+    content: PreparedContent | None = None
     item: str | None = None
-    """Id of an item that the recorder keeps track of: whether it is new, updated or unchanged."""
+    """Id of an item that the journal tracks, to tell whether it is new, updated or unchanged."""
     refs: tuple[str, ...] = ()
-    """Ids of items that the record speaks of, to be told again where this file does not have them."""
+    """Ids of items that the record refers to; those that this file lacks are written again."""
     metadata: bytes = b""
     """Further fields of `metadata`, each with a comma in front."""
     marks: bytes = b""
-    """The same for `metadata.ctxctl`."""
+    """Further fields of `metadata.ctxctl`, each with a comma in front."""
     whole: bool = False
-    """`body` is the whole line, as somebody else made it: without secrets, with its line end."""
+    """Whether `body` is a whole line made elsewhere, without secrets and with its line end."""
 
 
-class Lines:
-    """The lines of one write, and what the file will have told with them."""
+class LineBatch:
+    """The lines of one write, and what the journal remembers once they are written."""
 
-    __slots__ = ("announced", "kept", "parts", "removed", "shown", "size", "told")
+    __slots__ = ("announced", "counts_losses", "items", "parts", "removed", "shown", "size")
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self.size = 0
         self.shown: set[str] = set()
         self.announced: dict[tuple[str, str], int] = {}
-        self.kept: list[tuple[tuple[str, str], Entry]] = []
+        self.items: list[tuple[tuple[str, str], Entry]] = []
         self.removed: list[tuple[str, str]] = []
-        self.told = False
+        self.counts_losses = False
 
     def add(self, line: bytes) -> None:
-        """One more line."""
+        """Add a line."""
         self.parts.append(line)
         self.size += len(line)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
+from ctxctl.model import vocab
 from ctxctl.record.calls import Calls, guarded
 from ctxctl.record.scopes import Scope, Step, Turn, current
 
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxctl.ingest.build import Block
-    from ctxctl.record.bodies import Sent, Talks
+    from ctxctl.record.bodies import SentRequest, ThreadConversations
     from ctxctl.record.core import Core
     from ctxctl.record.place import Place
+
 
 ROTATE_BYTES = 1 << 30
 _recorders: WeakSet[Recorder] = WeakSet()
@@ -34,14 +36,14 @@ class Recorder(Calls):
 
     Args:
         path: The trace; made with mode 0600, never followed through a symbolic link.
-        session: Id of the session; None: one of its own.
-        thread: The thread where a turn names none.
+        session: The id of the session; None: a new one.
+        thread: The thread of turns that name none.
         source: Who records (`my-agent/1.2`).
-        fsync: Wait until each event is on the disk: it then survives a power loss too.
-        redact: True: secrets are replaced before anything is written.  False: they are not.  A path: that,
-            and the user's own rules in this TOML file.
+        fsync: Wait until each event is on the disk, so that it survives a power loss too.
+        redact: True: secrets are replaced before anything is written.  False: they are not.  A path: they
+            are, also by the user's own rules in this TOML file.
         rotate_bytes: The file is renamed before it grows beyond (`run.jsonl` to `run.1.jsonl`); None: never.
-        strict: Raise what is wrong in a call, and a file that cannot be opened.
+        strict: Raise the errors of a call, and of a file that cannot be opened.
 
     Raises:
         OSError: only if `strict`: the file cannot be written.
@@ -60,14 +62,15 @@ class Recorder(Calls):
         rotate_bytes: int | None = ROTATE_BYTES,
         strict: bool = False,
     ) -> None:
-        # Here and not above: what these import costs a program that records nothing some milliseconds.
+        # Imported here: at the top, these would cost a program that records nothing some milliseconds.
         from ctxctl.record.core import Core
+        from ctxctl.record.redact import redactor_of
         from ctxctl.record.sink import Sink
 
         sink, redactor, wrong = Sink("nowhere"), None, None
         try:
             sink = Sink(os.fsdecode(path), fsync=bool(fsync), rotate_bytes=_size(rotate_bytes))
-            redactor = _redactor(redact)
+            redactor = redactor_of(redact)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
@@ -75,13 +78,13 @@ class Recorder(Calls):
                 raise
             wrong = error
         self._core: Core = Core(sink, _program() if source is None else source, redactor, strict=strict)
-        self._given = self._core.name(session)
-        self._base_thread = self._core.name(thread) or "main"
+        self._given_session = self._core.clean_id(session)
+        self._base_thread = self._core.clean_id(thread) or "main"
         self._open: dict[str, int] = {}
-        """Turns that are open, by thread."""
+        """The turns that are open, by thread."""
         self._turns: dict[str, int] = {}
         self._steps: dict[str, int] = {}
-        self._talks: Talks | None = None
+        self._known_conversations: ThreadConversations | None = None
         self._begin()
         if wrong is not None:
             # Without its rules nothing is written at all.
@@ -91,28 +94,28 @@ class Recorder(Calls):
         _recorders.add(self)
 
     def _begin(self) -> None:
-        """A new writer: at the start, and in a forked child."""
+        """Begin as a new writer: at the start, and in a forked child."""
         import _thread
 
-        from ctxctl.record.left import Left
+        from ctxctl.record.earlier_writers import EarlierWriters
         from ctxctl.record.place import Place
 
         writer = self._core.journal.writer
-        self._session = self._given or f"session-{writer[:12]}"
-        self._own_session = self._given is None
-        self._left = Left(self._core.journal)
+        self._session = self._given_session or f"session-{writer[:12]}"
+        self._own_session = self._given_session is None
+        self._earlier_writers = EarlierWriters(self._core.journal)
         self._thread = self._base_thread
         self._lock = _thread.RLock()
-        self._talking = _thread.RLock()
-        self._in_talk = False
+        self._request_lock = _thread.RLock()
+        self._in_request = False
         self._default = Place(self._session, self._thread)
-        self._talks = None
+        self._known_conversations = None
 
     def _forked(self) -> None:
-        """In a forked child: another writer, and in a session that was given another thread."""
+        """Begin anew in a forked child: as another writer and, in a given session, in another thread."""
         self._core.forked()
         self._open, self._turns, self._steps = {}, {}, {}
-        if self._given is not None:
+        if self._given_session is not None:
             self._base_thread = f"{self._base_thread}~{self._core.journal.writer[:8]}"
         self._begin()
 
@@ -120,10 +123,10 @@ class Recorder(Calls):
 
     @property
     def session(self) -> str:
-        """The session of turns that name none."""
+        """The id of the session of turns that name none."""
         return self._session
 
-    def _where(self) -> Place:
+    def _current_place(self) -> Place:
         scope = current.get()
         while scope is not None:
             if scope.recorder is self and scope.open:
@@ -134,13 +137,13 @@ class Recorder(Calls):
     def turn(
         self, turn_id: str | None = None, *, session: str | None = None, thread: str | None = None
     ) -> Turn:
-        """What one prompt sets off: `with recorder.turn() as turn:`.
+        """Begin a turn, all that one prompt sets off: `with recorder.turn() as turn:`.
 
-        A thread that is busy with another turn is branched: `main` becomes `main~2` for as long.
+        A thread that is busy with another turn is branched: `main` becomes `main~2` for that time.
         """
         from ctxctl.record.place import Place
 
-        name_of = self._core.name
+        name_of = self._core.clean_id
         own = name_of(session) or self._session
         with self._lock:
             wanted = name = name_of(thread) or self._thread
@@ -150,12 +153,12 @@ class Recorder(Calls):
                 name = f"{wanted}~{number}"
             key = Place(own, name).key
             self._open[key] = 1
-            turn = name_of(turn_id) or self._turn_name(Place(own, name))
+            turn = name_of(turn_id) or self._next_turn(Place(own, name))
         return Turn(self, Place(own, name, turn))
 
     def step(self, *, model: str | None = None, step_id: str | None = None) -> Step:
-        """A request outside of a turn, or in the turn that is open here."""
-        return Step(self, self._step_place(self._where(), step_id), model)
+        """Begin a request to a model, in the turn that is open here or outside of any."""
+        return Step(self, self._step_place(self._current_place(), step_id), model)
 
     def request(self, body: Any = None, **fields: Any) -> Step:
         """Record a request (see `Step.request`) in the open step, else in one of its own.
@@ -171,102 +174,102 @@ class Recorder(Calls):
         from ctxctl.record.place import Place
 
         with self._lock:
-            step = self._core.name(step_id) or self._counted(self._steps, place, "step")
+            step = self._core.clean_id(step_id) or self._next_name(self._steps, place, "step")
         return Place(place.session, place.thread, place.turn, step)
 
-    def _turn_name(self, place: Place) -> str:
-        """A name for another turn of a thread."""
-        return self._counted(self._turns, place, "turn")
+    def _next_turn(self, place: Place) -> str:
+        """Return a name for another turn of a thread."""
+        return self._next_name(self._turns, place, "turn")
 
-    def _counted(self, counts: dict[str, int], place: Place, what: str) -> str:
-        """A name that nothing else in the file has: it goes on counting where other writers of it stopped."""
+    def _next_name(self, counts: dict[str, int], place: Place, what: str) -> str:
+        """Return a name that is new in the file: it goes on counting where other writers stopped."""
         key = place.key
         if key not in counts:
-            counts[key] = self._left.number(place, what) if self._is_shared(place) else 0
+            counts[key] = self._earlier_writers.number(place, what) if self._is_shared(place) else 0
         number = counts[key] = counts[key] + 1
         if len(counts) > 100_000:
             counts.pop(next(iter(counts)))
-        return f"{what}-{number}{self._mark(place)}"
+        return f"{what}-{number}{self._name_suffix(place)}"
 
     def _is_shared(self, place: Place) -> bool:
         """Whether other writers may record the same session."""
         return not (self._own_session and place.session == self._session)
 
-    def _earlier(self, place: Place) -> list[tuple[Block, str]] | None:
-        """The window that another writer left in a thread; None where no other may record its session."""
-        return self._left.rows(place) if self._is_shared(place) else None
+    def _earlier_window(self, place: Place) -> list[tuple[Block, str]] | None:
+        """Return the window that another writer left in a thread; None where no other may record there."""
+        return self._earlier_writers.rows(place) if self._is_shared(place) else None
 
-    def _mark(self, place: Place) -> str:
-        """What names of a thread end in, so that no other writer of the file gives them."""
+    def _name_suffix(self, place: Place) -> str:
+        """Return the end of a thread's new names, so that no other writer of the file gives them."""
         return self._core.journal.mark if self._is_shared(place) else ""
 
-    def _leave(self, turn: Scope) -> None:
+    def _end_turn(self, turn: Scope) -> None:
         with self._lock:
             self._open.pop(turn._place.key, None)
 
     # -- requests -------------------------------------------------------------------------------------------
 
-    def _conversations(self) -> Talks:
-        from ctxctl.record.bodies import Talks
+    def _conversations(self) -> ThreadConversations:
+        from ctxctl.record.bodies import ThreadConversations
 
-        if self._talks is None:
-            self._talks = Talks(self._core, self._earlier)
-        return self._talks
+        if self._known_conversations is None:
+            self._known_conversations = ThreadConversations(self._core, self._earlier_window)
+        return self._known_conversations
 
-    def _send(self, sent: Sent, place: Place) -> Place:
+    def _record_request(self, sent: SentRequest, place: Place) -> Place:
         from ctxctl.record.bodies import ends_with_prompt
 
-        with self._alone() as free:
+        with self._exclusively() as free:
             if not free:
                 return place
             if sent.turn is None:
                 if place.key not in self._turns or ends_with_prompt(sent.body, sent.dialect):
-                    self._turn_name(place)
-                sent = sent._replace(turn=f"turn-{self._turns[place.key]}{self._mark(place)}")
+                    self._next_turn(place)
+                sent = sent._replace(turn=f"turn-{self._turns[place.key]}{self._name_suffix(place)}")
             return self._conversations().request(sent, place)
 
-    def _answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:
-        with self._alone() as free:
+    def _record_answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:
+        with self._exclusively() as free:
             if free:
                 self._conversations().respond(response, place, dialect)
 
     @contextmanager
-    def _alone(self) -> Iterator[bool]:
-        """One thread at a time, and none twice; False where that would take too long, which is counted."""
+    def _exclusively(self) -> Iterator[bool]:
+        """Let in one thread at a time, and none twice; yields False, and counts a loss, where it cannot."""
         from ctxctl.record.journal import WAIT
 
-        if not self._talking.acquire(timeout=WAIT):
-            self._core.journal.lose("busy")
+        if not self._request_lock.acquire(timeout=WAIT):
+            self._core.journal.count_lost("busy")
             yield False
             return
         try:
-            if self._in_talk:
-                self._core.journal.lose("re-entered")
+            if self._in_request:
+                self._core.journal.count_lost("re-entered")
                 yield False
                 return
-            self._in_talk = True
+            self._in_request = True
             try:
                 yield True
             finally:
-                self._in_talk = False
+                self._in_request = False
         finally:
-            self._talking.release()
+            self._request_lock.release()
 
-    # -- mirrors of what programs have ----------------------------------------------------------------------
+    # -- wrappers of a program's own objects ----------------------------------------------------------------
 
     def context_provider(self, provider: Any, *, app: str | None = None) -> Any:
-        """The provider again (sanqian's `getCurrent`, `getList`, `getById`), recording what it gives."""
-        from ctxctl.record.wrappers import RecordedProvider, like
+        """Wrap a provider (sanqian's `getCurrent`, `getList`, `getById`) and record what it gives."""
+        from ctxctl.record.wrappers import RecordedProvider, with_methods_of
 
-        return like(RecordedProvider, type(provider))(self, provider, app)
+        return with_methods_of(RecordedProvider, type(provider))(self, provider, app)
 
     def context_manager(self, manager: Any, *, thread: str | None = None) -> Any:
-        """The context manager again (Amplifier's), recording every view that it gives for a request."""
-        from ctxctl.record.wrappers import RecordedManager, like
+        """Wrap a context manager (Amplifier's) and record every view that it gives for a request."""
+        from ctxctl.record.wrappers import RecordedManager, with_methods_of
 
-        return like(RecordedManager, type(manager))(self, manager, thread)
+        return with_methods_of(RecordedManager, type(manager))(self, manager, thread)
 
-    # -- the books ------------------------------------------------------------------------------------------
+    # -- counts and the end ---------------------------------------------------------------------------------
 
     @property
     def written(self) -> int:
@@ -275,7 +278,7 @@ class Recorder(Calls):
 
     @property
     def dropped(self) -> int:
-        """Events of this process that are not."""
+        """Events of this process that are not in the file."""
         return self._core.journal.dropped
 
     @property
@@ -285,14 +288,14 @@ class Recorder(Calls):
 
     @guarded
     def end_session(self, session: str | None = None) -> None:
-        """The session is over: views finish its last turn."""
+        """Record that the session is over: views then show its last turn as finished."""
         from ctxctl.record.place import Place
 
-        self._core.record("ctxctl.session.ended", {}, Place(self._core.name(session) or self._session))
+        self._core.record(vocab.SESSION_ENDED, {}, Place(self._core.clean_id(session) or self._session))
 
     @guarded
     def close(self) -> None:
-        """Close the file and say what was lost, if anything was."""
+        """Close the file, and report on stderr what was lost, if anything was."""
         self._core.journal.close()
         self._core.journal.complain()
 
@@ -307,16 +310,6 @@ class Recorder(Calls):
             self.close()
 
 
-def _redactor(redact: bool | str | os.PathLike[str]) -> Any:
-    if redact is False:
-        return None
-    from ctxctl.record.keys import rules_of, user_key
-    from ctxctl.record.redact import Redactor
-
-    rules, names = ([], []) if redact is True else rules_of(os.fspath(redact))
-    return Redactor(user_key(), rules, names)
-
-
 def _size(value: int | None) -> int | None:
     if value is None or (isinstance(value, int) and value > 0):
         return value
@@ -324,7 +317,7 @@ def _size(value: int | None) -> int | None:
 
 
 def _program() -> str:
-    """The program's name, for the events' `source`."""
+    """Return the program's name, for the events' `source`."""
     name = os.path.basename(sys.argv[0]) if sys.argv and isinstance(sys.argv[0], str) else ""
     name = name.removesuffix(".py").encode("utf-8", "replace").decode()
     return name if name and not name.startswith("-") else "ctxctl"

@@ -1,15 +1,15 @@
-"""Takes secrets out of what is about to be written; what stands in their place keeps kind, length and
-identity.
+"""Replaces secrets in what is about to be written by stubs that keep kind, length and identity.
 
-A stub reads `[redacted github-token, 40 chars, #3f9a1c20d4e5]`.  The digest is keyed (`keys`): one secret has
-one stub, so that differences stay visible, and nobody without the key can try secrets against it.  Costs one
-pass over a text that holds nothing suspicious, and time linear in the text in any case.
+A stub reads `[redacted github-token, 40 chars, #3f9a1c20d4e5]`.  The digest is keyed (`rules.user_key`): one
+secret has one stub, so that differences stay visible, and nobody without the key can try secrets against it.
+A text that holds nothing suspicious takes one pass, and any text time linear in its length.
 """
 
 # ruff: noqa: E501 - patterns stand in one piece
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from hashlib import blake2b
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import re2
 
-from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule
+from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule, rules_of, user_key
 
 _DIGEST: Final = 6
 _MEMORY: Final = 32 << 20
@@ -36,8 +36,8 @@ _STUB: Final = b"[redacted "
 _A_STUB: Final = re2.compile(rb"\[redacted ([a-z0-9-]{1,40}), (\d{1,9}) chars, #[0-9a-f]{12}\]")
 
 
-class Found:
-    """What was taken out of one record."""
+class FoundSecrets:
+    """Counts the secrets that were replaced in one record."""
 
     __slots__ = ("bytes", "count", "counted", "kinds")
 
@@ -45,28 +45,28 @@ class Found:
         self.kinds: dict[str, int] = {}
         self.bytes = 0
         self.count = 0
-        """How many secrets."""
+        """The number of secrets."""
         self.counted = 0
-        """How many of them are in the recorder's own count already."""
+        """How many of them the recorder has counted already."""
 
     def add(self, kind: str, size: int) -> None:
-        """One more secret, of `size` bytes."""
+        """Count a secret of `size` bytes."""
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
         self.bytes += size
         self.count += 1
 
     def record(self) -> dict[str, Any]:
-        """As it stands in `metadata.ctxctl.redacted`."""
+        """Return the counts as they stand in `metadata.ctxctl.redacted`."""
         return {"secrets": self.count, "bytes": self.bytes, "kinds": dict(sorted(self.kinds.items()))}
 
 
-class Redactor:
+class SecretRedactor:
     """Finds secrets by form and by name.
 
     Args:
-        key: Key of the digests.
+        key: The key of the digests.
         more: The user's own rules, tried first.
-        names: Further names whose values are never stored.
+        names: Further names of fields whose values are never stored.
     """
 
     def __init__(self, key: bytes, more: Iterable[Rule] = (), names: Iterable[str] = ()) -> None:
@@ -87,23 +87,23 @@ class Redactor:
         self._json = _finder(re2.compile(names_too.encode(), options))
 
     def suspicious(self, data: bytes) -> bool:
-        """Whether a text may hold a secret; most hold nothing that begins like one."""
+        """Whether a text may hold a secret; most texts hold nothing that begins like one."""
         return self._any(data)
 
     def worth_a_look(self, raw: bytes) -> bool:
-        """The same for JSON, where a name may tell as well."""
+        """Whether JSON may hold a secret, by a text or by a field's name."""
         return self._json(raw)
 
-    def text(self, text: str, found: Found) -> str:
-        """The text with stubs for its secrets; lone surrogates become U+FFFD where there are any secrets."""
+    def text(self, text: str, found: FoundSecrets) -> str:
+        """Return the text with stubs for its secrets; if there are any, lone surrogates become U+FFFD."""
         data = text.encode("utf-8", "replace")
         if not self.suspicious(data):
             return text
         made = self.data(data, found)
         return text if made is data else made.decode("utf-8", "replace")
 
-    def data(self, data: bytes, found: Found) -> bytes:
-        """UTF-8 with stubs for its secrets; the same object if there are none."""
+    def data(self, data: bytes, found: FoundSecrets) -> bytes:
+        """Return UTF-8 with stubs for its secrets; the same object if there are none."""
         lower = data.lower()
         for rule in self._rules:
             if rule.may_be_in(lower):
@@ -112,7 +112,7 @@ class Redactor:
                     data, lower = made, made.lower()
         return data
 
-    def _replaced(self, rule: _Compiled, data: bytes, found: Found) -> bytes:
+    def _replaced(self, rule: _Compiled, data: bytes, found: FoundSecrets) -> bytes:
         pieces: list[bytes] = []
         end = 0
         for match in rule.pattern.finditer(data):
@@ -131,19 +131,22 @@ class Redactor:
         pieces.append(data[end:])
         return b"".join(pieces)
 
-    def stub(self, kind: str, secret: bytes, found: Found) -> str:
-        """What stands in a secret's place."""
+    def stub(self, kind: str, secret: bytes, found: FoundSecrets) -> str:
+        """Return the stub for a secret, and count the secret."""
         found.add(kind, len(secret))
         digest = blake2b(secret, key=self._key, digest_size=_DIGEST).hexdigest()
         return f"[redacted {kind}, {len(secret.decode('utf-8', 'replace'))} chars, #{digest}]"
 
-    def value(self, value: Any, raw: bytes, found: Found) -> Any:
-        """JSON with stubs for its secrets; `raw` is its encoding.  The same object if there are none."""
+    def value(self, value: Any, raw: bytes, found: FoundSecrets) -> Any:
+        """Return a JSON value with stubs for its secrets; the same object if there are none.
+
+        `raw`: the value, encoded.
+        """
         if not self.worth_a_look(raw):
             return value
         return self._walk(value, found, depth=0)
 
-    def _walk(self, value: Any, found: Found, depth: int) -> Any:
+    def _walk(self, value: Any, found: FoundSecrets, depth: int) -> Any:
         if isinstance(value, str):
             return self.text(value, found)
         if depth > 300:
@@ -156,8 +159,8 @@ class Redactor:
             return [self._walk(one, found, depth + 1) for one in value]
         return value
 
-    def _field(self, name: str, value: Any, holder: dict[str, Any], found: Found, depth: int) -> Any:
-        """A field's value: never stored under some names, and a text under others."""
+    def _field(self, name: str, value: Any, holder: dict[str, Any], found: FoundSecrets, depth: int) -> Any:
+        """Return a field's value: replaced under some names, and under others if it is a text."""
         key = folded(name)
         if key in self._never and not _is_schema(value):
             return self._leaves(value, "header", found)
@@ -171,7 +174,7 @@ class Redactor:
         return self._walk(value, found, depth + 1)
 
     def _hides(self, key: str, value: str) -> bool:
-        """Whether a text under this name is a secret, by the name."""
+        """Whether a text is a secret because of the name of its field."""
         if key not in FIELDS and not key.endswith(SUFFIXES):
             return False
         password = "pass" in key or key == "pwd"
@@ -179,7 +182,7 @@ class Redactor:
             return False
         return bool(value) and not _innocent(value.encode("utf-8", "replace"), words=not password)
 
-    def _leaves(self, value: Any, kind: str, found: Found) -> Any:
+    def _leaves(self, value: Any, kind: str, found: FoundSecrets) -> Any:
         if isinstance(value, str):
             data = value.encode("utf-8", "replace")
             return value if not value or data.startswith(_STUB) else self.stub(kind, data, found)
@@ -192,8 +195,20 @@ class Redactor:
         return self.stub(kind, str(value).encode(), found)
 
 
+def redactor_of(redact: bool | str | os.PathLike[str]) -> SecretRedactor | None:
+    """The redactor that a recorder's `redact` asks for, with this user's key; None where it is False.
+
+    Raises:
+        UsageError: `bad-redaction-rules`, where `redact` is a path.
+    """
+    if redact is False:
+        return None
+    rules, names = ([], []) if redact is True else rules_of(os.fspath(redact))
+    return SecretRedactor(user_key(), rules, names)
+
+
 class _Compiled:
-    """A rule whose pattern is compiled when a text first may need it."""
+    """A rule whose pattern is compiled when a text first needs it."""
 
     def __init__(self, rule: Rule, options: Any) -> None:
         self.kind = rule.kind
@@ -204,7 +219,7 @@ class _Compiled:
 
     @cached_property
     def pattern(self) -> Any:
-        """The compiled pattern; raises ValueError for what is none, or has not one group."""
+        """The compiled pattern; raises ValueError if it is invalid or has not exactly one group."""
         try:
             made = re2.compile(self._source.encode(), self._options)
         except re2.error as error:
@@ -221,7 +236,7 @@ _COMMON: Final = frozenset(("gl", "do", "SK", "fig", "pat", "key", "token", "pas
 ".", "=", "-us", "cio",
                             "secret", "credential", "cookie", "basic", "curl", "://", "sk-",
                             "bearer"))  # fmt: skip
-"""Literals that ordinary text is full of: what must stand around them is in `_HINTS`."""
+"""Literals that are common in ordinary text; `_HINTS` has what must stand around them."""
 _HINTS: Final = (
     r"gl[a-z]{2,5}-[a-z0-9_-]{6}", r"do[opr]_v1_", r"sk[0-9a-f]{32}", r"fig[dour]h?_", r"\bpat[a-z0-9]{14}\.",
     r"pat-[a-z]{2}\d", r"ez[at]k[a-z0-9]{8}", r"shp[a-z]{2,3}_", r"\b[mno][a-z0-9_-]{23,27}\.[a-z0-9_-]{6}\.",
@@ -234,10 +249,10 @@ _HINTS: Final = (
 
 
 def _finder(pattern: Any) -> Callable[[bytes], bool]:
-    """Whether a pattern is found in a text.
+    """Return a function that says whether the pattern occurs in a text.
 
-    The package's own `search` makes a generator and a match object, which costs four times the search of 2
-    KB; what it calls is asked directly, where it is there.
+    The package's own `search` makes a generator and a match object, which costs four times the search of
+    2 KB; so the method below it is called directly, where the package has it.
     """
     try:
         match, anchor = pattern._regexp.Match, re2._re2.RE2.Anchor.UNANCHORED
@@ -248,9 +263,9 @@ def _finder(pattern: Any) -> Callable[[bytes], bool]:
     return lambda data: match(anchor, data, 0, len(data))[0] != nothing
 
 
-def stubs_in(data: bytes) -> Found:
-    """What the stubs in a text say; all of it counts as counted."""
-    found = Found()
+def stubs_in(data: bytes) -> FoundSecrets:
+    """Count the stubs in a text, as secrets that are counted already."""
+    found = FoundSecrets()
     if _STUB in data:
         for match in _A_STUB.finditer(data):
             found.add(match.group(1).decode(), int(match.group(2)))
@@ -259,23 +274,23 @@ def stubs_in(data: bytes) -> Found:
 
 
 def folded(name: str) -> str:
-    """A field's or a header's name without case and separators."""
+    """Return the name of a field or header in lower case, without separators."""
     return name.translate(_FOLD).lower()
 
 
 def _name_pattern(names: Iterable[str]) -> str:
-    """Finds a name of `names` as a string in JSON, with any separators in it."""
+    """Return a pattern for any of these names as a string in JSON, with any separators in it."""
     spelled = "|".join("[-_. ]?".join(re2.escape(c) for c in name) for name in sorted(names))
     return f'(?i:"(?:{spelled})")'
 
 
 def _is_schema(value: Any) -> bool:
-    """Whether a field's value describes the field, as in the parameters of a tool."""
+    """Whether a field's value is its schema, as in the parameters of a tool."""
     return isinstance(value, dict) and ("type" in value or "$ref" in value or "anyOf" in value)
 
 
 def _innocent(secret: bytes, *, words: bool) -> bool:
-    """Whether what stands where a secret might is a placeholder or, with `words`, a word or a number."""
+    """Whether a text in a secret's place is a placeholder or, with `words`, a word or a number."""
     if secret.startswith(_STUB) or _PLACEHOLDER.search(secret) is not None:
         return True
     if not words:
@@ -285,7 +300,7 @@ def _innocent(secret: bytes, *, words: bool) -> bool:
 
 
 def _is_left(weak: int, value: bytes) -> bool:
-    """Whether a rule that is as weak as this leaves what stands where a secret might (`Rule.weak`)."""
+    """Whether a rule of this weakness (`Rule.weak`) leaves a text in a secret's place as it is."""
     if weak < 3:
         return _innocent(value, words=weak > 1)
     if value.startswith(_STUB) or _REFERENCE.search(value) is not None:
@@ -302,7 +317,7 @@ _REFERENCE: Final = re2.compile(
     rb"|ctx\.|secrets?\.|vars?\.|vault:|arn:|projects/|op://|ref\+|file:|/run/secrets/)|\$\{|\{\{|\$\(|xxxx|\*\*\*|\(\)"
     rb"|\.\.\.|^(?:your|my|the|some)[-_ ][a-z_-]*(?:password|passwd|secret|token|key)(?:[-_]here)?$|^x+$|[[<>]redacted|^\[redacted"
 )
-"""Values that name where the secret is, or stand for one."""
+"""Values that refer to a secret or stand for one."""
 _TYPE: Final = re2.compile(
     rb"(?:Optional|Union|List|Field|Secret|Annotated|Mapped|Column|Literal|None|Any)\b.*|[a-z]+(?:\.[A-Za-z_]+)+"
 )
@@ -325,7 +340,7 @@ _SAID_OF_VALUES: Final = frozenset(
     and with for from must should will can cannot is are was were has have when where which what how why dummy
     insert replace replace_me replaceme test testing here same see""".split()
 )
-"""What is said of a value, and no value."""
+"""Words that describe a value and are none."""
 _SAID_OF_PASSWORDS: Final = frozenset(
     (b"none", b"null", b"true", b"false", b"required", b"text", b"hidden", b"secret")
 )

@@ -1,29 +1,32 @@
 # ruff: noqa: E501 - patterns and samples stand in one piece
-"""What secrets look like: the formats in which providers issue keys, and the names under which values hide.
+"""Rules for secrets: the forms of providers' keys, names of secret fields, the user's own rules and key.
 
 Patterns are RE2's (linear time in the text, whatever it holds), over UTF-8 bytes.  Each has one group: what is
-replaced.  The literals of a rule are what a text must hold for its pattern to be tried.
+replaced.  A text must hold one of a rule's literals for its pattern to be tried.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Final, NamedTuple
+
+from ctxctl.errors import UsageError
 
 
 class Rule(NamedTuple):
-    """One sort of secret."""
+    """Finds one kind of secret."""
 
     kind: str
-    """What a stub says it was."""
+    """The kind that a stub names."""
     literals: tuple[str, ...]
-    """One of these is in every match, in this or another case."""
+    """Texts of which every match holds one, in any case."""
     pattern: str
-    """Case counts, unless it begins with `(?i)`; one group."""
+    """A pattern with one group; case counts unless it begins with `(?i)`."""
     weak: int = 0
-    """How little the shape says by itself.  1: placeholders are left; 2: words, numbers and names as well.
+    """How little the form alone shows.  1: placeholders are left; 2: words, numbers and names as well.
 
-    Values without quotes, by how they are written.  3: `NAME=value`: references, types and words that say
-    something of a value are left.  4: `password: value`: names in code as well.  5: `password=value`: all
+    For values without quotes.  3: `NAME=value`: references, types and words that describe a value are
+    left.  4: `password: value`: names in code as well.  5: `password=value`: all
     that may be a name in code.
     """
 
@@ -39,7 +42,7 @@ _QUOTE: Final = r"""\\{0,3}["'`]"""
 _NAMES: Final = ("pass", "pwd", "secret", "token", "credential", "key")
 _PASS: Final = ("pass", "pwd")
 _ENV_LEAD: Final = r"(?:^|\\[nrt]|[^A-Za-z0-9_$])"
-"""In front of a variable's name; in JSON that is text, a line's end is `\\n`."""
+"""What stands in front of a variable's name; in a text inside JSON, a line ends with `\\n`."""
 _ENV_PASS: Final = r"(?:[A-Z0-9]{0,20}(?:PASSWORD|PASSWD|PASSPHRASE|PASSCODE)|[A-Z0-9]{1,40}_(?:PASS|PWD))"
 _ENV_NAME: Final = (
     r"(?:SECRET|TOKEN|CREDENTIALS?|(?:API|SECRET|PRIVATE|ACCESS|ACCOUNT|SHARED|AUTH|SERVICE|LICENSE|SIGNING"
@@ -230,7 +233,7 @@ RULES: Final[tuple[Rule, ...]] = (
         weak=5,
     ),
 )
-"""In the order in which they are tried; what one has replaced the next ones do not see."""
+"""The rules in the order in which they are tried; what one has replaced, the next ones do not see."""
 
 HEADERS: Final = frozenset(
     (
@@ -241,7 +244,7 @@ HEADERS: Final = frozenset(
         "xforwardedauthorization", "xmsauthorizationauxiliary", "awssecretaccesskey", "awssessiontoken",
     )
 )  # fmt: skip
-"""Names, less case, `-`, `_` and `.`, whose values are never stored, whatever they look like."""
+"""Names, without case, `-`, `_` and `.`, whose values are never stored."""
 FIELDS: Final = frozenset(
     (
         "password", "passwd", "pwd", "passphrase", "passcode", "secret", "clientsecret", "appsecret", "secretkey",
@@ -253,9 +256,124 @@ FIELDS: Final = frozenset(
         "azureapikey",
     )
 )  # fmt: skip
-"""Names whose values are replaced if they are texts."""
+"""Names, folded likewise, whose values are replaced if they are texts."""
 SUFFIXES: Final = (
     "password", "passwd", "passphrase", "passcode", "dbpass", "clientsecret", "secretkey", "apikey", "accesskey",
     "privatekey", "apitoken", "authtoken",
 )  # fmt: skip
-"""What other names of such values end in: `POSTGRES_PASSWORD`, `smtpPassword`."""
+"""Ends of further names of such values: `POSTGRES_PASSWORD`, `smtpPassword`."""
+
+
+_BYTES: Final = 32
+_RULES: Final = 1000
+
+
+def user_key() -> bytes:
+    """Return this user's key for the digests of stubs, made at first use (`redaction.key`, mode 0600).
+
+    Where it cannot be stored or is not safe (another owner, a symbolic link, open to others), it is a new key
+    for this process only, and the stubs of two runs do not compare.
+    """
+    try:
+        return _stored(os.path.join(_state_directory(), "redaction.key"))
+    except (OSError, ValueError):
+        return os.urandom(_BYTES)
+
+
+def _state_directory() -> str:
+    """Return the state directory, found without a package, as every traced program pays for the import."""
+    given = os.environ.get("CTXCTL_STATE_DIR")
+    if given:
+        return given
+    base = os.environ.get("XDG_STATE_HOME") or ""
+    if not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(base, "ctxctl")
+
+
+def _stored(path: str) -> bytes:
+    try:
+        return _read(path)
+    except FileNotFoundError:
+        pass
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    # Written beside and linked: a second process reads the first one's key whole.
+    beside = f"{path}.{os.urandom(8).hex()}"
+    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(fd, os.urandom(_BYTES))
+        os.link(beside, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.close(fd)
+        os.unlink(beside)
+    return _read(path)
+
+
+def _read(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        found = os.fstat(fd)
+        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise ValueError("not this user's alone")
+        key = os.read(fd, _BYTES + 1)
+    finally:
+        os.close(fd)
+    if len(key) != _BYTES:
+        raise ValueError("not a key")
+    return key
+
+
+def rules_of(path: str) -> tuple[list[Rule], list[str]]:
+    """Return the user's rules, and the names of fields whose values are never stored.
+
+    A TOML file: `[[rule]]` tables with `kind` and `pattern` (RE2 syntax; its one group, or else all of it, is
+    replaced), optionally `literals`; and `names = [...]`.
+
+    Raises:
+        UsageError: `bad-redaction-rules`; nothing is recorded with half of the rules.
+    """
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            table = tomllib.load(file)
+    except OSError as error:
+        raise UsageError("bad-redaction-rules", f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError("bad-redaction-rules", f"{path}: not TOML: {error}") from None
+    entries, names = table.get("rule", []), table.get("names", [])
+    if not isinstance(entries, list) or not _texts(names) or len(entries) > _RULES:
+        raise UsageError(
+            "bad-redaction-rules", f"{path}: `rule` is a list of tables and `names` one of texts"
+        )
+    unknown = sorted(set(table) - {"rule", "names"})
+    if unknown:
+        raise UsageError("bad-redaction-rules", f"{path}: nothing is known of `{unknown[0]}`")
+    return [_rule(entry, f"{path}: rule {at}") for at, entry in enumerate(entries, 1)], list(names)
+
+
+def _rule(entry: object, where: str) -> Rule:
+    import re2
+
+    if not isinstance(entry, dict):
+        raise UsageError("bad-redaction-rules", f"{where} is no table")
+    kind, pattern, literals = entry.get("kind"), entry.get("pattern"), entry.get("literals", [])
+    if not isinstance(kind, str) or not isinstance(pattern, str) or not pattern or not _texts(literals):
+        raise UsageError("bad-redaction-rules", f"{where}: `kind` and `pattern` are texts, `literals` a list")
+    if not kind.replace("-", "").isalnum() or not kind.isascii() or len(kind) > 40:
+        raise UsageError("bad-redaction-rules", f"{where}: `kind` holds more than letters, digits and `-`")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        groups = re2.compile(pattern.encode(), options).groups
+    except re2.error as error:
+        raise UsageError("bad-redaction-rules", f"{where}: no pattern of RE2: {error}") from None
+    if groups > 1:
+        raise UsageError("bad-redaction-rules", f"{where}: {groups} groups; write `(?:…)` for all but one")
+    return Rule(kind, tuple(literals), pattern if groups else f"({pattern})")
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) and one for one in value)

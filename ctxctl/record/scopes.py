@@ -1,4 +1,4 @@
-"""Turns and steps are context managers: what is recorded inside belongs to them."""
+"""Turns and steps of a recorder, as context managers: what is recorded inside belongs to them."""
 
 from __future__ import annotations
 
@@ -7,51 +7,49 @@ from contextvars import ContextVar, Token
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from ctxctl.model import vocab
 from ctxctl.record.calls import Calls, guarded
 from ctxctl.record.place import Place
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Iterable
 
-    from ctxctl.record.bodies import Sent
+    from ctxctl.record.bodies import SentRequest, Stream
     from ctxctl.record.core import Core
-    from ctxctl.record.streaming import Stream
+
 
 current: ContextVar[Scope | None] = ContextVar("ctxctl_scope", default=None)
-"""The innermost turn or step that is open here; each asyncio task and each thread has its own."""
-
-STEP_FAILED = "ctxctl.step.failed"
-"""A request that got no answer: `error` says why."""
+"""The innermost turn or step that is open; each asyncio task and each thread has its own."""
 
 
 class Host(Protocol):
-    """What turns and steps, and what stands in for a program's own objects, need of their recorder."""
+    """What turns, steps and the wrappers of a program's own objects need of their recorder."""
 
     _core: Core
 
-    def _where(self) -> Place:
-        """The place of an event that belongs to no scope."""
+    def _current_place(self) -> Place:
+        """Return the place where an event that is recorded now belongs."""
         ...
 
     def _step_place(self, place: Place, step_id: object) -> Place:
-        """The place of a step in a thread; one without an id gets the next number."""
+        """Return the place of a step; a step without an id gets the thread's next number."""
         ...
 
-    def _leave(self, turn: Scope) -> None:
-        """End a turn: its thread is free for another one."""
+    def _end_turn(self, turn: Scope) -> None:
+        """End a turn, which frees its thread for another one."""
         ...
 
-    def _send(self, sent: Sent, place: Place) -> Place:
-        """Record a request; returns where it stands."""
+    def _record_request(self, sent: SentRequest, place: Place) -> Place:
+        """Record a request; return its place."""
         ...
 
-    def _answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:
+    def _record_answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:
         """Record the answer to a request."""
         ...
 
 
 class Scope(Calls):
-    """What a turn and a step have in common."""
+    """A place that calls record to: the base of `Turn` and `Step`."""
 
     def __init__(self, recorder: Host, place: Place) -> None:
         self.recorder = recorder
@@ -60,19 +58,19 @@ class Scope(Calls):
         self._outer: Scope | None = None
         self._token: Token[Scope | None] | None = None
         self.open = True
-        """Until its `with` is left."""
+        """True until its `with` is left."""
 
     @property
     def session(self) -> str | None:
-        """Its session."""
+        """The id of its session."""
         return self._place.session
 
     @property
     def thread(self) -> str | None:
-        """Its thread; another than was asked for where that one was busy with another turn."""
+        """The name of its thread: not the one asked for, where that was busy with another turn."""
         return self._place.thread
 
-    def _where(self) -> Place:
+    def _current_place(self) -> Place:
         return self._place
 
     def __enter__(self) -> Self:
@@ -104,15 +102,15 @@ class Scope(Calls):
 
 
 class Turn(Scope):
-    """What one prompt sets off."""
+    """All that one prompt sets off."""
 
     @property
     def id(self) -> str | None:
-        """Its turn id."""
+        """The turn's id."""
         return self._place.turn
 
     def step(self, *, model: str | None = None, step_id: str | None = None) -> Step:
-        """One request to a model; to be used in a `with`, or kept."""
+        """Begin a request to a model; use the step in a `with`, or keep it."""
         return Step(self.recorder, self.recorder._step_place(self._place, step_id), model)
 
     def request(self, **body: Any) -> Step:
@@ -120,7 +118,7 @@ class Turn(Scope):
         return self.step().request(**body)
 
     def _close(self, error: BaseException | None) -> None:
-        self.recorder._leave(self)
+        self.recorder._end_turn(self)
 
 
 class Step(Scope):
@@ -133,7 +131,7 @@ class Step(Scope):
 
     @property
     def id(self) -> str | None:
-        """Its step id."""
+        """The step's id."""
         return self._place.step
 
     def request(
@@ -146,13 +144,13 @@ class Step(Scope):
         native_id: str | None = None,
         **fields: Any,
     ) -> Step:
-        """Record what goes to the model: items, the assembly, and that it was injected.
+        """Record what goes to the model: its items, the assembly, and that it was injected.
 
         Args:
             body: The request's JSON, as an object or as text; or give its fields (`messages`, `tools`,
                 `system`, `input`, `instructions` …) as keywords.
-            dialect: `openai-chat`, `openai-responses`, `anthropic` or `gemini`; None: told by the body.
-            url: Where it goes, which tells the dialect as well.
+            dialect: `openai-chat`, `openai-responses`, `anthropic` or `gemini`; None: found from the body.
+            url: The address it goes to, which shows the dialect as well.
             model: The model asked, if the body does not say.
             native_id: The provider's or the program's id of the request.
             fields: Fields of the body.
@@ -170,50 +168,50 @@ class Step(Scope):
         native_id: str | None,
         fields: Any,
     ) -> None:
-        from ctxctl.record.bodies import Sent, body_of, dialect_of
+        from ctxctl.record.bodies import SentRequest, body_of, dialect_of
 
         whole = body_of(fields, body)
         if whole is None:
             raise TypeError("a request's body is a JSON object")
         self._dialect = dialect_of(dialect, whole, url)
-        told = model or self.model or whole.get("model")
-        self.model = told if isinstance(told, str) else None
+        named = model or self.model or whole.get("model")
+        self.model = named if isinstance(named, str) else None
         place = self._place
-        sent = Sent(
-            whole, self._dialect, place.step or "", place.turn, self.model, self._core.name(native_id)
+        sent = SentRequest(
+            whole, self._dialect, place.step or "", place.turn, self.model, self._core.clean_id(native_id)
         )
-        self._place = self.recorder._send(sent, place)
+        self._place = self.recorder._record_request(sent, place)
 
     @guarded
     def response(self, response: Any) -> None:
-        """Record the answer: what it bills, and the items that it adds to the conversation."""
+        """Record the answer: its bill, and the items that it adds to the conversation."""
         from ctxctl.record.bodies import body_of
 
         whole = body_of({}, response)
         if whole is None:
             raise TypeError("a response's body is a JSON object")
         self.usage(whole, model=None if "model" in whole else self.model)
-        self.recorder._answer(whole, self._place, self._dialect)
+        self.recorder._record_answer(whole, self._place, self._dialect)
 
     def stream(self) -> Stream:
-        """Collects a streamed answer; recorded when it is closed, its pieces joined first."""
-        from ctxctl.record.streaming import Stream
+        """Collect a streamed answer; its pieces are joined, and recorded when the stream is closed."""
+        from ctxctl.record.bodies import Stream
 
         return Stream(self._core, self.response, self._dialect)
 
     def watch(self, chunks: Iterable[Any] | AsyncIterable[Any]) -> Any:
-        """The same chunks again, recorded when they end; for `for` and `async for`."""
-        from ctxctl.record.streaming import watched
+        """Hand the same chunks on, for `for` or `async for`, and record the answer when they end."""
+        from ctxctl.record.bodies import watched
 
         return watched(self.stream(), chunks)
 
     @guarded
     def failed(self, error: BaseException | str) -> None:
-        """Record that there was no answer; of an exception only its type, as its text may hold anything."""
-        from ctxctl.record.values import cut, type_name
+        """Record that there was no answer; of an exception only the type, as its text may hold secrets."""
+        from ctxctl.record.values import shortened, type_name
 
-        told = cut(error) if isinstance(error, str) else type_name(error)
-        self._core.record(STEP_FAILED, {"error": told}, self._place)
+        reason = shortened(error) if isinstance(error, str) else type_name(error)
+        self._core.record(vocab.STEP_FAILED, {"error": reason}, self._place)
 
     def _close(self, error: BaseException | None) -> None:
         if error is not None and not isinstance(error, GeneratorExit):

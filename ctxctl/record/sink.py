@@ -11,7 +11,7 @@ from time import monotonic, sleep
 from typing import Final
 
 LOOK: Final = 0.25
-"""Seconds after which it is looked at again whether the file still stands under its name."""
+"""Seconds between two checks whether the file still has its name."""
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _LOOKS: Final = 5
 _MOMENT: Final = 0.0002
@@ -20,16 +20,16 @@ _AGAIN: Final = 60.0
 
 
 class RefusedError(OSError):
-    """The name leads to something that is not written to; `strerror` says why."""
+    """The name leads to something that must not be written to; `strerror` says why."""
 
 
 class Sink:
     """Appends lines to a file, each with one `os.write`.
 
     Args:
-        path: Created 0600, its directory 0700 if it is not there.
+        path: The file, made with mode 0600, and its directory with 0700, where they are missing.
         fsync: Wait until each line is on the disk.
-        rotate_bytes: The file is renamed (`run.jsonl` to `run.1.jsonl`) before it would grow beyond.
+        rotate_bytes: The file is renamed (`run.jsonl` to `run.1.jsonl`) before it grows beyond this size.
     """
 
     def __init__(self, path: str, *, fsync: bool = False, rotate_bytes: int | None = None) -> None:
@@ -38,37 +38,37 @@ class Sink:
         self._limit = rotate_bytes
         self._fd = -1
         self._size = 0
-        self._looked = 0.0
+        self._name_checked_at = 0.0
         self._torn = False
-        self._held_until = 0.0
+        self._no_rotation_before = 0.0
         self._identity = (0, 0)
         self._key: tuple[int, ...] = ()
         self.files = 0
-        """Files begun or found so far; what was written before is in another one as soon as it changes."""
+        """The number of files begun or found so far; when it changes, earlier lines are in another file."""
         self.unsynced = 0
-        """Lines that are in the file, but of which the system could not say that they are on the disk."""
+        """Lines in the file that the system could not confirm to be on the disk."""
         self.sync_error: str | None = None
         self.why: str | None = None
-        """Why the last file came: `opened`, `rotated`, `deleted`, `replaced`."""
+        """Why the present file was opened: `opened`, `rotated`, `deleted`, `replaced` …"""
         self.first = False
-        """Whether this is the file's first writer: it alone made the file, and nothing was rotated away."""
+        """Whether this is the file's first writer: it made the file, and nothing was rotated away."""
 
     def prepare(self, size: int, now: float | None = None) -> int:
         """Make the file ready for `size` bytes more: open it, find it again, or rotate it.
 
-        Returns the number of files so far.  Raises OSError.  `now`: `monotonic()`, if known.
+        Returns the number of files so far.  Raises OSError.  `now`: `monotonic()`, if the caller has it.
         """
         if now is None:
             now = monotonic()
         if self._fd < 0:
             self._open("opened")
-            self._looked = now
+            self._name_checked_at = now
         else:
-            # A descriptor that somebody else closed may be another file's by now: asked each time.
-            # As a tuple, which costs less: inode, device and names are 1 to 3, the size is 6.
+            # Asked each time: a descriptor that somebody else closed may belong to another file by now.
+            # Read as a tuple, which costs less: inode, device and links are 1 to 3, the size is 6.
             found = os.fstat(self._fd)
-            if found[1:4] != self._key or now - self._looked > LOOK:
-                self._look(found, now)
+            if found[1:4] != self._key or now - self._name_checked_at > LOOK:
+                self._check_name(found, now)
             if found[6] != self._size and found[1:4] == self._key:
                 # Somebody else has written, and may have been killed in the middle of a line.
                 self._torn = self._torn or self._is_torn(found[6])
@@ -78,13 +78,13 @@ class Sink:
         return self.files
 
     def append(self, line: bytes) -> None:
-        """Append whole lines.  Raises OSError; then nothing of them counts as written."""
+        """Append whole lines.  Raises OSError; then none of them counts as written."""
         data = b"\n" + line if self._torn else line
         self._torn = True
         done = os.write(self._fd, data)
         self._size += done
         if done != len(data) or self._is_glued(done):
-            # Others may have appended meanwhile: the rest would stand behind theirs.  Once more, whole.
+            # Others may have appended meanwhile, and the rest would stand behind theirs: write it all again.
             data = b"\n" + line
             again = os.write(self._fd, data)
             self._size += again
@@ -105,7 +105,7 @@ class Sink:
             os.close(fd)
 
     def abandon(self) -> None:
-        """Leave the descriptor open: it is no longer ours to close."""
+        """Forget the descriptor without closing it: it is another file's by now."""
         self._fd = -1
 
     def forked(self) -> None:
@@ -138,7 +138,7 @@ class Sink:
             self.first = made and not os.path.lexists(self._numbered(1))
 
     def _opened(self) -> tuple[int, bool]:
-        """The file's descriptor, and whether it was made here: of several writers only one is told so."""
+        """Return the file's descriptor, and whether this call made the file: true for one writer only."""
         try:
             return os.open(self.path, _FLAGS | os.O_EXCL, 0o600), True
         except FileNotFoundError:
@@ -150,14 +150,14 @@ class Sink:
         except FileExistsError:
             return os.open(self.path, _FLAGS, 0o600), False
 
-    def _look(self, own: os.stat_result, now: float) -> None:
+    def _check_name(self, own: os.stat_result, now: float) -> None:
         """Go on with another file if this one has lost its name."""
         if own.st_ino != self._identity[1] or own.st_dev != self._identity[0]:
             # Somebody closed the descriptor, and the number is another file's now: it must not be written to.
             self.abandon()
             self._open("closed")
             return
-        self._looked = now
+        self._name_checked_at = now
         try:
             there = os.stat(self.path, follow_symlinks=False)
         except FileNotFoundError:
@@ -172,7 +172,7 @@ class Sink:
         for _ in range(_LOOKS):
             if not size or os.pread(self._fd, 1, size - 1) == b"\n":
                 return False
-            # A long line that is being written shows from its beginning on.
+            # A long line that is still being written is visible from its beginning on.
             sleep(_MOMENT)
             size = os.fstat(self._fd).st_size
         return True
@@ -180,8 +180,8 @@ class Sink:
     def _is_glued(self, done: int) -> bool:
         """Whether what was just written stands behind half a line.
 
-        Another writer was killed in the middle of it while this one waited for its turn; the expected size is
-        not reached then.
+        Another writer was killed in the middle of that line while this one waited for its turn.  The file's
+        size is not the expected one then.
         """
         end = os.lseek(self._fd, 0, os.SEEK_CUR)
         if end == self._size:
@@ -190,13 +190,13 @@ class Sink:
         return end > done and os.pread(self._fd, 1, end - done - 1) != b"\n"
 
     def _rotate(self, now: float) -> None:
-        if now < self._held_until:
+        if now < self._no_rotation_before:
             return
         try:
             # One process at a time; the others go on with the new file when they look.
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self._held_until = now + LOOK
+            self._no_rotation_before = now + LOOK
             return
         try:
             own, there = os.fstat(self._fd), os.stat(self.path, follow_symlinks=False)
@@ -204,7 +204,7 @@ class Sink:
                 os.rename(self.path, self._free_name())
         except OSError:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
-            self._held_until = now + _AGAIN
+            self._no_rotation_before = now + _AGAIN
             return
         self.close()
         self._open("rotated")
@@ -216,13 +216,13 @@ class Sink:
         return name
 
     def _numbered(self, number: int) -> str:
-        """The name of a file that was rotated away."""
+        """Return the name of a file that was rotated away."""
         stem, dot = os.path.splitext(self.path)
         return f"{stem}.{number}{dot}"
 
 
 def _here() -> str:
-    """The working directory as it is now: a program may change it later."""
+    """Return the working directory as it is now: a program may change it later."""
     try:
         return os.getcwd()
     except OSError:  # deleted

@@ -1,7 +1,7 @@
-"""Any value as JSON: what is none becomes a stub that says its type; never an exception.
+"""Encodes any value as JSON; what has no JSON becomes a stub with its type, never an exception.
 
 No `__repr__`, `__str__`, property or iterator of a foreign object is run, as it may raise, hang or give
-secrets away.  The exception is what gives a value its JSON on purpose: `model_dump` of pydantic's models.
+secrets away.  Only a method that makes JSON on purpose is: `model_dump` of pydantic's models.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 DEPTH: Final = 100
-"""Levels that are kept."""
+"""Levels of nesting that are kept."""
 TEXT: Final = 8 << 20
 """Characters of one text that are kept."""
 VALUES: Final = 500_000
@@ -22,21 +22,21 @@ TOTAL: Final = 24 << 20
 _STUB: Final = "ctxctl.stub"
 _WHOLE: Final = 1 << 63
 _SPELLED: Final = frozenset(("datetime", "uuid", "decimal", "pathlib", "fractions", "ipaddress", "zoneinfo"))
-"""Modules of the standard library whose values have a plain spelling."""
+"""Modules of the standard library whose values are safe to spell as text."""
 
 
 def encoded(value: Any) -> bytes:
-    """The value as JSON; the caller may change it afterwards."""
+    """Return the value as JSON; the caller may change the value afterwards."""
     if is_plain(value):
         try:
             return orjson.dumps(value)
         except (orjson.JSONEncodeError, RecursionError):
             pass  # a lone surrogate, or changed by another thread meanwhile
-    return orjson.dumps(_Taming().value(value, 0))
+    return orjson.dumps(_JsonCopy().value(value, 0))
 
 
-def simple(value: dict[str, Any]) -> bytes:
-    """The same for a table of short texts."""
+def encoded_texts(value: dict[str, Any]) -> bytes:
+    """Return a table of short texts as JSON."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -44,7 +44,7 @@ def simple(value: dict[str, Any]) -> bytes:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value is JSON of a usual size already; costs about a tenth of a microsecond a value."""
+    """Whether a value is plain JSON within the limits; takes about 0.1 µs for each value in it."""
     left, room = VALUES, TOTAL
     stack: list[Any] = [value]
     depth = 0
@@ -87,8 +87,8 @@ def is_plain(value: Any) -> bool:
     return True
 
 
-def cut(text: str) -> str:
-    """A text of a size that is kept, lone surrogates replaced."""
+def shortened(text: str) -> str:
+    """Return a text cut to `TEXT` characters, its lone surrogates replaced."""
     if len(text) > TEXT:
         text = f"{text[:TEXT]}\n[ctxctl: cut here; {len(text)} characters in all]"
     try:
@@ -99,23 +99,23 @@ def cut(text: str) -> str:
 
 
 def stub(kind: str, **facts: Any) -> dict[str, Any]:
-    """What stands for a value that is no JSON."""
+    """Return the JSON that stands for a value without any."""
     return {_STUB: kind, **facts}
 
 
 def type_name(value: Any) -> str:
-    """The name of a value's type, which the type cannot forge into something harmful."""
+    """Return the name of a value's type, bounded and safe against a type that forges its name."""
     kind = type(value)
     try:
         module, name = type.__getattribute__(kind, "__module__"), type.__getattribute__(kind, "__qualname__")
     except Exception:
         return "object"
     known = isinstance(module, str) and isinstance(name, str)
-    return cut(f"{module}.{name}"[:200]) if known else "object"
+    return shortened(f"{module}.{name}"[:200]) if known else "object"
 
 
-class _Taming:
-    """Makes a copy of one value."""
+class _JsonCopy:
+    """Copies one value as JSON, within the limits."""
 
     def __init__(self) -> None:
         self._above: set[int] = set()
@@ -152,7 +152,7 @@ class _Taming:
             self._above.discard(id(value))
 
     def _text(self, value: str) -> str:
-        text = cut(str.__str__(value))
+        text = shortened(str.__str__(value))
         self._room -= len(text)
         return text if self._room >= 0 else "[ctxctl: left out, the record is too large]"
 
@@ -178,7 +178,7 @@ class _Taming:
                 return {self._key(name): one for name, one in zip(names, made, strict=True)}
             return made
         if isinstance(value, set | frozenset):
-            # The order of a set is chance; that of what is written is not.
+            # A set's order is chance; what is written is sorted.
             items = [self.value(one, depth + 1) for one in list(frozenset(value))]
             return stub("set", items=sorted(items, key=orjson.dumps))
         return self._object(value, depth)
@@ -204,7 +204,7 @@ class _Taming:
 
     def _key(self, key: Any) -> str:
         if isinstance(key, str):
-            return cut(str.__str__(key))
+            return shortened(str.__str__(key))
         if key is None or isinstance(key, bool | int | float):
             made = self.value(key, 0)
             return made if isinstance(made, str) else orjson.dumps(made).decode()

@@ -1,4 +1,4 @@
-"""Objects that stand in for a program's own and record what those give: context managers and providers.
+"""Wraps a program's own context managers and providers, and records what they give.
 
 `RecordedManager` is for Amplifier's `ContextManager`, by its methods alone; `RecordedProvider` for sanqian's
 three methods, in either spelling.
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from ctxctl.record.scopes import Host
 
 
-def like(base: type, other: type) -> type:
-    """A subclass of `base` that has the public methods of `other` by name; each asks `base.__getattr__`.
+def with_methods_of(base: type, other: type) -> type:
+    """Make a subclass of `base` that has a method for each public one of `other`.
 
-    A check of an interface looks for methods in the class, where `__getattr__` alone has none.
+    Each asks `base.__getattr__`, which alone would not do: a check of an interface looks for methods in the
+    class.
     """
     names = [name for name in dir(other) if not name.startswith("_") and not hasattr(base, name)]
     methods = {name: _forward(name) for name in names if callable(getattr(other, name, None))}
@@ -41,11 +42,11 @@ _CLEARS = frozenset(("clear", "clear_messages", "reset"))
 
 
 class RecordedManager:
-    """Stands in for a context manager: the same attributes, the same answers, the same exceptions.
+    """Wraps a context manager: the same attributes, results and exceptions.
 
-    Each view of `get_messages_for_request` is an assembly; that it was sent is not recorded, as only the
-    loop knows.  Messages that were in the last view and are not in this one are a compaction, derived by
-    difference, unless the history was cleared or set anew in between.
+    Each view of `get_messages_for_request` is an assembly; whether it was sent is not recorded, as only the
+    loop knows.  Messages that a view lacks and the one before had are recorded as a compaction, unless the
+    history was cleared or set anew in between.
     """
 
     def __init__(self, recorder: Host, manager: Any, thread: str | None) -> None:
@@ -91,13 +92,13 @@ class RecordedManager:
 
     @guarded
     def _view(self, messages: Any) -> None:
-        from ctxctl.record.bodies import Sent, body_of
-        from ctxctl.record.views import Views
+        from ctxctl.record.amplifier_views import ViewDialect
+        from ctxctl.record.bodies import SentRequest, body_of
 
         if not isinstance(messages, list | tuple):
             return
         recorder = self._recorder
-        where = self._where()
+        where = self._current_place()
         if self._thread is not None and self._thread != where.thread:
             where = Place(where.session, self._thread, where.turn)
         place = where if where.step is not None else recorder._step_place(where, None)
@@ -105,9 +106,9 @@ class RecordedManager:
         if body is None:
             return
         cause, self._cause = self._cause, None
-        sent = recorder._send(
-            Sent(
-                body, Views(), place.step or "", place.turn, injected=False, compacts=cause is None,
+        sent = recorder._record_request(
+            SentRequest(
+                body, ViewDialect(), place.step or "", place.turn, injected=False, compacts=cause is None,
                 cause=cause,
                 marks={"layer": "view"}, acted=self._acted(), reader=self._reader(),
             ),
@@ -115,20 +116,20 @@ class RecordedManager:
         )  # fmt: skip
         self._seen(sent)
 
-    def _where(self) -> Place:
-        """Where the next view belongs."""
-        return self._recorder._where()
+    def _current_place(self) -> Place:
+        """Return the place of the next view."""
+        return self._recorder._current_place()
 
     def _acted(self) -> tuple[dict[str, Any], ...]:
-        """What the manager told of its compactions since the last view, as fields of their records."""
+        """Return the compactions reported since the last view, as fields of their records."""
         return ()
 
     def _reader(self) -> Any:
-        """What reads the views' messages; None: nothing but their own spelling."""
+        """Return the reader of the views' messages; None: they are cut as they are spelled."""
         return None
 
     def _seen(self, place: Place) -> None:
-        """A view was recorded there."""
+        """Note the place of a view that was recorded."""
 
 
 _CURRENT = ("getCurrent", "get_current")
@@ -138,10 +139,10 @@ _ITEM_FIELDS = ("summary", "type", "link")
 
 
 class RecordedProvider:
-    """Stands in for a provider: the same attributes, the same answers, the same exceptions.
+    """Wraps a provider: the same attributes, results and exceptions.
 
     An item is named `APP:PROVIDER`, or `APP:PROVIDER/ID` where the data has an id, so that two pieces of one
-    provider are not taken for versions of one.  Without a version of its own, the content's digest is it.
+    provider are not taken for versions of one.  An item without a version has its content's digest as one.
     """
 
     def __init__(self, recorder: Calls, provider: Any, app: str | None) -> None:
@@ -178,7 +179,7 @@ class RecordedProvider:
         item = f"{name}/{own}" if own is not None else name
         content = _field(data, "content")
         if data is None or content is None:
-            # Attached and empty is a fact of its own: the model is told of nothing, and nothing is removed.
+            # Attached and empty is a fact of its own: the model gets nothing, and nothing was removed.
             self._lacking.add(item)
             recorder.missing(f"{item} gave nothing", missing_id=f"missing-{item}", needed_for=name)
             return
@@ -214,7 +215,7 @@ class RecordedProvider:
 
 
 def _after(call: Callable[..., Any], then: Callable[[Any, Any], None]) -> Callable[..., Any]:
-    """The call; `then` hears of its first argument and of what it gave."""
+    """Wrap a call so that `then` gets its first argument and its result."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
         asked = args[0] if args else kwargs.get("id")
@@ -234,7 +235,7 @@ async def _awaited(result: Awaitable[Any], then: Callable[[Any, Any], None], ask
 
 
 def _field(data: Any, name: str) -> Any:
-    """A field of a table or of an object."""
+    """Return a field of a table or an attribute of an object; None where there is none."""
     if isinstance(data, dict):
         return data.get(name)
     return None if data is None or isinstance(data, list | tuple | str) else getattr(data, name, None)

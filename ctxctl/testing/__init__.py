@@ -1,4 +1,4 @@
-"""Assertions on contexts: what is sent still fits, and is what it was (``docs/testing.md``).
+"""Assertions on contexts: what is sent still fits, and is still what it was (``docs/testing.md``).
 
 They raise `AssertionError` with a report, under any test runner; with pytest there is a plugin besides.
 """

@@ -23,24 +23,24 @@ _SHOWN: Final = 5
 
 
 class Fits(NamedTuple):
-    """What `assert_fits` has found out about a recorded session that fits."""
+    """What `assert_fits` found out about a recorded session that fits."""
 
     steps: int
-    """Requests that were looked at."""
+    """The number of requests that were checked."""
     largest: int
-    """Tokens of the largest among them: as billed, else as expected, else as recorded."""
+    """Tokens of the largest request: as billed, else as expected, else as recorded."""
     headroom: int
-    """The least that was free at one of them."""
+    """The fewest tokens that were free at a request."""
     uncounted: int
-    """Placements that add nothing because the trace has neither their text nor their size."""
+    """The number of placements that count as 0, as the trace has neither their text nor their size."""
     unbilled: int = 0
-    """Requests of which only what is recorded is known; what was sent beside it is in none of the figures."""
+    """The number of requests of which only the recorded part is known and counted."""
 
 
-class _Over(NamedTuple):
+class _Overrun(NamedTuple):
     where: str
     size: str
-    """What was sent, and how that is known."""
+    """How much was sent, and how that is known."""
     used: int
     cap: int
     source: LimitSource | None
@@ -61,20 +61,20 @@ def assert_fits(
 ) -> Estimate | Fits:
     """Fail unless a plan (a ``.toml`` file) keeps its limits, or every request of a recorded session fits.
 
-    A request is as large as it was billed, else as expected, else as recorded; its limit
-    is the one given here, else that of the trace, else the model table's.  A plan has all that it needs in
-    itself; what else may be given is for sessions, tokens throughout.
+    A request is as large as it was billed, else as expected, else as recorded; its limit is the one given
+    here, else that of the trace, else the model table's.  A plan holds all that it needs; the other arguments
+    are for sessions, all of them in tokens.
 
     Args:
         subject: A plan; or a trace or foreign capture, with ``@ADDRESS`` a single frame of it.
-        baseline: Of a plan: the committed file that it is held against too.
+        baseline: For a plan, the committed file that it is also compared with.
         model: Limits as ``ctxctl models`` knows them for this model, in place of the recorded ones.
-        provider: Whose limits of the model.
+        provider: The provider whose limits of the model count.
         window: The whole window, in place of what is recorded or known.
-        reserve: Of it, what is kept for the answer.
+        reserve: The part of it that is kept for the answer.
         max_input: The most that a prompt may hold.
         headroom: What must be free besides.
-        uncounted: Let placements pass that have neither text nor size; otherwise one of them fails the test.
+        uncounted: Let placements with neither text nor size pass; otherwise one of them fails the test.
 
     Returns the `Estimate` of a plan or the `Fits` of a session.
 
@@ -109,8 +109,8 @@ def assert_fits(
     return _session_fits(name, limits, reserve, headroom, uncounted=uncounted)
 
 
-def planned(plan: str | PathLike[str]) -> Estimate:
-    """The plan, worked out; raises CtxctlError where that cannot be done."""
+def estimate_plan(plan: str | PathLike[str]) -> Estimate:
+    """Work out a plan; raises CtxctlError where that cannot be done."""
     from ctxctl import config
     from ctxctl.budget.estimate import estimate
     from ctxctl.budget.plan import load
@@ -126,7 +126,7 @@ def _plan_fits(name: str, baseline: Path | None) -> Estimate:
     from ctxctl.budget.check import limits_kept
     from ctxctl.report.budget.text import check_lines
 
-    found = planned(name)
+    found = estimate_plan(name)
     findings = limits_kept(found)
     if baseline is not None:
         findings += kept.compare_with_baseline(found, baseline)
@@ -146,11 +146,11 @@ def _session_fits(name: str, limits: Model | None, reserve: int, headroom: int, 
     __tracebackhide__ = True
     from ctxctl import config
     from ctxctl.budget.base import plan_base
-    from ctxctl.testing.sessions import opened
+    from ctxctl.testing.sessions import open_session
 
     cap = None if limits is None else plan_base(limits, config.load().models).room.cap
-    with opened(name, weighed=True) as (inspector, address):
-        looked = _Looked(inspector, cap, reserve, headroom)
+    with open_session(name, weighed=True) as (inspector, address):
+        looked = _StepCheck(inspector, cap, reserve, headroom)
         if address is not None:
             at = inspector.at(inspector.resolve(address))
             looked.at(at.step, at.placements)
@@ -160,8 +160,8 @@ def _session_fits(name: str, limits: Model | None, reserve: int, headroom: int, 
     return looked.verdict(visible(name), uncounted=uncounted)
 
 
-class _Looked:
-    """Holds every step of a session against its cap; its memory does not grow with their number."""
+class _StepCheck:
+    """Compares every step of a session with its cap, in memory that does not grow with their number."""
 
     def __init__(self, inspector: Inspector, cap: int | None, reserve: int, headroom: int) -> None:
         self._inspector = inspector
@@ -169,12 +169,12 @@ class _Looked:
         self.steps = self.items = self.largest = self.uncounted = self.unknown = self.many = 0
         self.unbilled = 0
         self.free: int | None = None
-        self.over: list[_Over] = []
+        self.over: list[_Overrun] = []
         self.unseen = ""
         """The first step with something uncounted."""
 
     def at(self, step: Step, placements: list[Placement]) -> None:
-        """Hold one step against its cap."""
+        """Compare one step with its cap."""
         window = step.window
         self.steps += 1
         self.items += len(placements)
@@ -194,17 +194,17 @@ class _Looked:
             self.many += 1
             if len(self.over) < _SHOWN:
                 largest = _largest(placements, window)
-                self.over.append(_Over(_where(step), sent_of(window), window.used, cap, source, largest))
+                self.over.append(_Overrun(_where(step), sent_of(window), window.used, cap, source, largest))
 
     def _in_force(self, step: Step) -> int | None:
-        """The cap that the step was held against, with at least `reserve` kept for the answer."""
+        """Return the step's own cap, with at least `reserve` kept for the answer."""
         window = step.window
         if window.cap is None:
             return None
         return window.cap if window.limit is None else min(window.cap, window.limit - self._reserve)
 
     def verdict(self, name: str, *, uncounted: bool) -> Fits:
-        """Raises AssertionError, or UsageError("unknown-window") where no limit is known."""
+        """Return the result; raises AssertionError, or UsageError("unknown-window") without a known limit."""
         __tracebackhide__ = True
         if not self.items:
             raise AssertionError(f"{name} has no request with anything in it: nothing was looked at")
@@ -233,7 +233,7 @@ class _Looked:
         assert self.free is not None
         return Fits(self.steps, self.largest, self.free, self.uncounted, self.unbilled)
 
-    def _bound(self, over: _Over) -> str:
+    def _bound(self, over: _Overrun) -> str:
         cap = limit_words(over.cap, over.source)
         return cap if not self._headroom else f"{cap} less {self._headroom:,} of headroom"
 
@@ -245,7 +245,7 @@ def _where(step: Step) -> str:
 
 
 def _largest(placements: list[Placement], window: Window) -> str:
-    """The three largest parts of a request; what is not recorded of it counts as one part."""
+    """Return the three largest parts of a request; what is not recorded of it counts as one part."""
     from heapq import nlargest
 
     parts = [(p.tokens, visible((p.title or p.item)[:60])) for p in placements]

@@ -1,4 +1,4 @@
-"""Holds a context against a committed one: what entered, left, changed or moved since it was agreed on."""
+"""Compares a context with a committed one: what was added, removed, changed or moved since then."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class GoldenItem(msgspec.Struct, frozen=True, omit_defaults=True):
     role: str | None = None
     stale: bool = False
     text: str | None = None
-    """Kept only where the test asks for it, and never of a redacted item."""
+    """Kept only where the test asks for texts, and never of a redacted item."""
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -51,12 +51,12 @@ class Context(msgspec.Struct, frozen=True):
 
     encoding: str
     used: int
-    """Tokens of its items; what was sent beside them is no part of it."""
+    """Tokens of its items, without what was sent beside them."""
     items: tuple[GoldenItem, ...]
 
 
-def taken(inspector: Inspector, ordinal: int, *, texts: bool) -> Context:
-    """The context of a step, by its ordinal."""
+def context_of_step(inspector: Inspector, ordinal: int, *, texts: bool) -> Context:
+    """Return the context of a step, by its ordinal."""
     from ctxctl.session.assembly import text_of
 
     frame = inspector.frame(ordinal)
@@ -64,11 +64,11 @@ def taken(inspector: Inspector, ordinal: int, *, texts: bool) -> Context:
     kept = []
     for p in frame.placements:
         hidden = not texts or p.content is None or p.item in withheld or p.redaction is not None
-        kept.append(_kept(p, None if hidden else text_of(inspector.text, p)))
+        kept.append(_golden_item(p, None if hidden else text_of(inspector.text, p)))
     return Context(inspector.params.encoding, frame.step.window.recorded, tuple(kept))
 
 
-def _kept(p: Placement, text: str | None) -> GoldenItem:
+def _golden_item(p: Placement, text: str | None) -> GoldenItem:
     return GoldenItem(
         segment=p.segment, kind=p.kind, item=p.item, tokens=p.tokens, method=p.method,
         digest=_short(p.digest), title=p.title, source=p.source, role=p.role, stale=p.stale, text=text,
@@ -76,12 +76,12 @@ def _kept(p: Placement, text: str | None) -> GoldenItem:
 
 
 def _short(digest: str | None) -> str | None:
-    """A digest without the name of its algorithm, as reports show it."""
+    """Return a shortened digest without the name of its algorithm, as reports show it."""
     return None if digest is None else digest.rpartition(":")[2][:_DIGITS]
 
 
 def read(path: Path) -> Context | None:
-    """The committed context; None where there is none yet.  Raises UnreadableError("bad-golden")."""
+    """Read the committed context; None where there is none yet.  Raises UnreadableError("bad-golden")."""
     shown = visible(str(path))
     try:
         with path.open("rb") as file:
@@ -125,14 +125,14 @@ _ROUNDS: Final[tuple[Callable[[GoldenItem], Hashable | None], ...]] = (
     lambda k: (k.kind, k.item, k.stale),
     lambda k: (k.kind, k.segment, k.source, k.title) if k.title else None,
 )
-"""What two copies have in common to be one item, the surest first; None: nothing to go by."""
+"""Keys that two copies of one item have in common, the surest first; None: the copy has no such key."""
 
 
-def matched(before: Sequence[GoldenItem], after: Sequence[GoldenItem]) -> dict[int, int]:
-    """Places in `before` by places in `after`, one to one.
+def match_items(before: Sequence[GoldenItem], after: Sequence[GoldenItem]) -> dict[int, int]:
+    """Pair the items: return places in `before` by places in `after`, one to one.
 
-    The same text wins over the same id, because runtimes that number their items give a number to another
-    item in each run; what is left over pairs by kind between the same neighbours.
+    The same text goes before the same id, because runtimes that number their items number them anew in each
+    run; the rest is paired by kind between the same neighbours.
     """
     pairs: dict[int, int] = {}
     for key in _ROUNDS:
@@ -146,18 +146,18 @@ def matched(before: Sequence[GoldenItem], after: Sequence[GoldenItem]) -> dict[i
             found = key(kept) if place not in pairs else None
             if found is not None and waiting.get(found):
                 pairs[place] = waiting[found].pop()
-    return _between(before, after, pairs)
+    return _match_by_neighbours(before, after, pairs)
 
 
-def _between(
+def _match_by_neighbours(
     before: Sequence[GoldenItem], after: Sequence[GoldenItem], pairs: dict[int, int]
 ) -> dict[int, int]:
-    """Pairs of unmatched items that have the same kind and role and follow the same item."""
+    """Add pairs of unmatched items that have the same kind and role and follow the same item."""
     anchors = sorted(pairs.values())
     taken = set(anchors)
 
     def follows(place: int) -> int:
-        """The nearest matched place of `before` in front of a place of it."""
+        """Return the nearest matched place in `before` in front of this one."""
         at = bisect_right(anchors, place)
         return anchors[at - 1] if at else -1
 
@@ -174,17 +174,17 @@ def _between(
     return made
 
 
-def moved(pairs: dict[int, int]) -> set[int]:
-    """Places in `after` that are not in the order of `before`: outside the longest run that is."""
+def moved_places(pairs: dict[int, int]) -> set[int]:
+    """Return the places in `after` outside the longest run that keeps the order of `before`."""
     places = sorted(pairs)
     kept = longest_increasing([pairs[place] for place in places])
     return {place for at, place in enumerate(places) if at not in kept}
 
 
-Asked = Callable[[GoldenItem], bool]
-"""A query, asked of one kept item."""
+ItemTest = Callable[[GoldenItem], bool]
+"""A query as a test of one item."""
 UPDATE: Final = "CTXCTL_UPDATE"
-"""The environment variable that accepts what is there now; the pytest option sets it for a run."""
+"""The environment variable that accepts the present contexts; the pytest option sets it for a run."""
 _SHOWN: Final = 30
 _LINES: Final = 40
 _LONGEST: Final = 200
@@ -193,7 +193,7 @@ What = Literal["added", "removed", "updated", "resized", "moved"]
 
 
 class Difference(NamedTuple):
-    """One item that is not as it was."""
+    """An item that differs from the committed context."""
 
     what: What
     before: GoldenItem | None
@@ -201,7 +201,7 @@ class Difference(NamedTuple):
 
     @property
     def kept(self) -> GoldenItem:
-        """The item that gives the difference its name: as it is now, or as it was."""
+        """The item as it is now, or as it was if it is gone."""
         found = self.now or self.before
         assert found is not None
         return found
@@ -222,12 +222,12 @@ def assert_context_diff(
 
     Args:
         actual: A trace or capture with ``@ADDRESS`` of the frame; without one, its last frame.
-        golden: The committed file; JSON, one item a line, made by this function.
+        golden: The committed file: JSON, one item a line, written by this function.
         ignore: A query (docs/search.md) of items that may come and go, for example ``kind:reasoning``.
-        volatile: A query of items that have to be there, with whatever text: ``item:clock``.
-        tolerance: By what share the tokens of a volatile item may differ from the committed ones; 0 is any.
-        texts: Keep texts too, so that a failure shows their lines.  What is kept is committed: leave it off
-            where contexts hold what nobody should read.
+        volatile: A query of items that have to be there, with any text: ``item:clock``.
+        tolerance: The share by which the tokens of a volatile item may differ; 0: any.
+        texts: Keep texts too, so that a failure shows their lines.  They are committed: leave
+            it off where contexts hold what nobody should read.
 
     Raises:
         AssertionError: It differs, or there is no committed file yet.
@@ -237,8 +237,8 @@ def assert_context_diff(
     if not 0 <= tolerance <= 1:
         raise UsageError("bad-tolerance", f"a tolerance of {tolerance} is no share between 0 and 1")
     path, name = Path(golden), fspath(actual)
-    now, step = _now(name, texts=texts)
-    left_out, loose = _asked(ignore, step), _asked(volatile, step)
+    now, step = _actual_context(name, texts=texts)
+    left_out, loose = _query_test(ignore, step), _query_test(volatile, step)
     shown = visible(str(golden))
     if os.environ.get(UPDATE):
         write(path, now)
@@ -256,8 +256,8 @@ def assert_context_diff(
         raise AssertionError("\n".join(_report(visible(name), shown, found)))
 
 
-def _asked(query: str | None, step: Step) -> Asked:
-    """Turn a query into a question to items; what it says of steps is asked of the step in question."""
+def _query_test(query: str | None, step: Step) -> ItemTest:
+    """Turn a query into a test of items; its predicates about steps are tested on this step."""
     if query is None:
         return _never
     from ctxctl.engine.query import QueryError, contained_text, parse_query
@@ -283,22 +283,22 @@ def _never(_kept: GoldenItem) -> bool:
     return False
 
 
-def _now(name: str, *, texts: bool) -> tuple[Context, Step]:
-    from ctxctl.testing.sessions import opened
+def _actual_context(name: str, *, texts: bool) -> tuple[Context, Step]:
+    from ctxctl.testing.sessions import open_session
 
-    with opened(name) as (inspector, address):
+    with open_session(name) as (inspector, address):
         ordinal = inspector.resolve(address or "-1")
-        return taken(inspector, ordinal, texts=texts), inspector.step(ordinal)
+        return context_of_step(inspector, ordinal, texts=texts), inspector.step(ordinal)
 
 
 def differences(
-    was: Context, now: Context, ignore: Asked = _never, volatile: Asked = _never, tolerance: float = 0.0
+    was: Context, now: Context, ignore: ItemTest = _never, volatile: ItemTest = _never, tolerance: float = 0.0
 ) -> Iterator[Difference]:
-    """The differences in the order of the window now, then removed items in the order of the old one."""
+    """Yield the differences in the order of the present window, then removed items in their old order."""
     before = [kept for kept in was.items if not ignore(kept)]
     after = [kept for kept in now.items if not ignore(kept)]
-    pairs = matched(before, after)
-    out_of_order = moved(pairs)
+    pairs = match_items(before, after)
+    out_of_order = moved_places(pairs)
     for place, kept in enumerate(after):
         if place not in pairs:
             yield Difference("added", None, kept)
@@ -358,7 +358,7 @@ def _line(difference: Difference) -> str:
 
 
 def _texts(difference: Difference) -> Iterator[str]:
-    """The lines of an updated item that changed, where both texts are kept."""
+    """Yield the changed lines of an updated item, where both texts are kept."""
     before, now = difference.before, difference.now
     if (
         difference.what != "updated"

@@ -1,4 +1,4 @@
-"""The pytest plugin: an option that accepts contexts as they are now, and fixtures."""
+"""The pytest plugin: the option `--ctxctl-update` and the fixture `context_budget`."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(_PLAN, "plan of the context_budget fixture, relative to this file", default="budget.toml")
 
 
-class Planned(Protocol):
-    """A function that works out a plan, as the `context_budget` fixture gives it."""
+class PlanEstimator(Protocol):
+    """The function that the `context_budget` fixture gives: it works out a plan."""
 
     def __call__(self, plan: str | os.PathLike[str] | None = None) -> Estimate:
-        """The plan, worked out but not judged; without an argument, the one that `ctxctl_plan` names."""
+        """Work out a plan without judging it; without an argument, the one that `ctxctl_plan` names."""
 
 
 @pytest.fixture(scope="session")
-def context_budget(pytestconfig: pytest.Config) -> Planned:
-    """A function that works out plans (docs/budget.md), each once in a run; paths start at pytest's root."""
+def context_budget(pytestconfig: pytest.Config) -> PlanEstimator:
+    """Give a function that works out plans (docs/budget.md), each once; paths start at pytest's root."""
     made: dict[Path, Estimate] = {}
 
     def worked_out(plan: str | os.PathLike[str] | None = None) -> Estimate:
-        from ctxctl.testing.fits import planned
+        from ctxctl.testing.fits import estimate_plan
 
         path = (pytestconfig.rootpath / (plan or pytestconfig.getini(_PLAN))).resolve()
         if path not in made:
-            made[path] = planned(path)
+            made[path] = estimate_plan(path)
         return made[path]
 
     return worked_out
@@ -50,7 +50,7 @@ def context_budget(pytestconfig: pytest.Config) -> Planned:
 
 @pytest.fixture(autouse=True, scope="session")
 def _ctxctl_update(pytestconfig: pytest.Config) -> Iterator[None]:
-    """The option as the environment variable that the assertion looks at, for as long as the run takes."""
+    """Set the environment variable that the assertions read, for the run, if the option is given."""
     if not pytestconfig.getoption("--ctxctl-update"):
         yield
         return

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ctxctl.session import Inspector
 
 
-class Named(NamedTuple):
+class NamedSession(NamedTuple):
     """An open session and the frame that the test named in it."""
 
     inspector: Inspector
@@ -18,11 +18,11 @@ class Named(NamedTuple):
 
 
 @contextmanager
-def opened(name: str, *, weighed: bool = False) -> Iterator[Named]:
+def open_session(name: str, *, weighed: bool = False) -> Iterator[NamedSession]:
     """Open ``TRACE[@ADDRESS]`` under the settings in force; raises what `Inspector.open` raises.
 
-    With `weighed`, sizes are those of the calibration in force, so that requests without a bill have the size
-    that is expected of them; else texts have their counts, which no later calibration changes.
+    With `weighed`, sizes are by the calibration in force, so that requests without a bill have their expected
+    size; else texts have their token counts, which no later calibration changes.
     """
     from ctxctl import config
     from ctxctl.session import Inspector
@@ -39,4 +39,4 @@ def opened(name: str, *, weighed: bool = False) -> Iterator[Named]:
         format=now.format,
         calibration=now.calibration if weighed else NONE,
     ) as inspector:
-        yield Named(inspector, address)
+        yield NamedSession(inspector, address)

@@ -14,7 +14,7 @@ import pytest
 from ctxctl.record.options import Options
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import parsed
-from ctxctl.record.proxy.writer_client import Scribe
+from ctxctl.record.proxy.writer_client import WriterClient
 from tests.acceptance.wire_scenarios import SCENARIOS
 from tests.acceptance.wires import Scenario, Upstream
 
@@ -36,7 +36,7 @@ class Stand:
     state: str
     upstream: Upstream
     proxy: Proxy
-    scribe: Scribe
+    scribe: WriterClient
     trace: Path
     asked: int = 0
     """Requests to a model that went through it."""
@@ -54,7 +54,7 @@ def stand(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     before = os.environ.get("CTXCTL_STATE_DIR")
     os.environ["CTXCTL_STATE_DIR"] = str(folder)
     try:
-        scribe = Scribe(Options(trace), {"disk full": _FULL, "read-only": _READ_ONLY}.get(state, ""))
+        scribe = WriterClient(Options(trace), {"disk full": _FULL, "read-only": _READ_ONLY}.get(state, ""))
         scribe.ready()
     finally:
         if before is None:

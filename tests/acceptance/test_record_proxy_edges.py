@@ -17,11 +17,11 @@ import pytest
 
 from ctxctl.errors import UsageError
 from ctxctl.record.options import Options
-from ctxctl.record.proxy import copies, server
+from ctxctl.record.proxy import server, writer_client
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import Upstream as Address
 from ctxctl.record.proxy.upstreams import parsed
-from ctxctl.record.proxy.writer_client import Scribe, Totals
+from ctxctl.record.proxy.writer_client import Totals, WriterClient
 from tests.acceptance.wire_scenarios import ANSWER, END, JSON, body, post, reply
 from tests.acceptance.wires import (
     Scenario,
@@ -281,7 +281,7 @@ def test_the_networks_proxy_tunnels(
 ) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", f"{certificate}.crt")
     monkeypatch.setattr(
-        server, "via_of", lambda _: server.Via(Address("http", "127.0.0.1", upstream.port), None)
+        server, "via_of", lambda _: server.NetworkProxy(Address("http", "127.0.0.1", upstream.port), None)
     )
     proxy = make("https://localhost:8443")
     tunnel = [
@@ -313,7 +313,7 @@ def test_a_server_without_tls_is_asked_of_the_networks_proxy_by_its_whole_addres
 # -- how much is copied -------------------------------------------------------------------------------------
 
 
-def recorded(proxy: Proxy, scribe: Scribe) -> Totals:
+def recorded(proxy: Proxy, scribe: WriterClient) -> Totals:
     proxy.stop()
     totals = scribe.finish(60.0)
     assert totals is not None
@@ -325,12 +325,12 @@ def test_what_is_too_large_is_passed_on_whole_and_recorded_as_that(
 ) -> None:
     monkeypatch.setenv("CTXCTL_STATE_DIR", str(tmp_path))
     limit = 200_000
-    monkeypatch.setattr(copies, "MAX_BODY", limit)
+    monkeypatch.setattr(writer_client, "MAX_BODY", limit)
     code = f"import sys; sys.path[:] = {sys.path!r}\n"
-    code += "import ctxctl.record.proxy.copies as c, ctxctl.record.exchange as e\n"
+    code += "import ctxctl.record.proxy.writer_client as c, ctxctl.record.exchange as e\n"
     code += f"c.MAX_BODY = e.MAX_BODY = {limit}\n"
     trace = tmp_path / "run.jsonl"
-    scribe = Scribe(Options(trace), code)
+    scribe = WriterClient(Options(trace), code)
     proxy = make(upstream.url, copies=scribe.connection)
     asked, answer = post(body("a" * 3 * limit)), reply(b" " * 3 * limit + ANSWER, JSON)
     for request, reaction in ((asked, reply(ANSWER, JSON)), (post(body()), answer)):
@@ -352,8 +352,8 @@ def test_what_the_recorder_does_not_take_is_counted_and_nothing_waits(
     make: Make, upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CTXCTL_STATE_DIR", str(tmp_path))
-    monkeypatch.setattr(copies, "BACKLOG", 300_000)
-    scribe = Scribe(Options(tmp_path / "run.jsonl"))
+    monkeypatch.setattr(writer_client, "BACKLOG", 300_000)
+    scribe = WriterClient(Options(tmp_path / "run.jsonl"))
     proxy = make(upstream.url, copies=scribe.connection)
     os.kill(scribe.pid, signal.SIGSTOP)
     try:

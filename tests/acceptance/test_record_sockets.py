@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 from ctxctl.record.options import Options
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import parsed
-from ctxctl.record.proxy.writer_client import Scribe, Totals
+from ctxctl.record.proxy.writer_client import Totals, WriterClient
 from ctxctl.session import Inspector
 from tests.acceptance.responses_socket import SYSTEM, USAGE, Stand, answer, create, running, user
 from tests.unit.providers.wire_rebuild import check
@@ -28,7 +28,7 @@ class Line:
 
     def __init__(self, trace: Path, port: int) -> None:
         self.trace = trace
-        self.scribe = Scribe(Options(trace))
+        self.scribe = WriterClient(Options(trace))
         self.scribe.ready()
         server = parsed(f"http://127.0.0.1:{port}")
         assert server is not None

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from ctxctl.record import folder
-from ctxctl.record.append_target import Outlet
-from ctxctl.record.capture import Mirror
+from ctxctl.record import watch
+from ctxctl.record.append_target import AppendTarget
+from ctxctl.record.capture_mirror import CaptureMirror
 from ctxctl.record.options import Options
 from ctxctl.session.live import LiveSession
 
@@ -64,15 +64,15 @@ class Tool:
         self.directory = tmp_path / "tool"
         self.directory.mkdir()
         self.trace = tmp_path / "t.jsonl"
-        self.outlet: Outlet | None = None
+        self.outlet: AppendTarget | None = None
         self.begin()
 
     def begin(self) -> None:
         if self.outlet is not None:
             self.outlet.close()
         options = Options(self.trace, say=lambda line: None)
-        self.outlet = Outlet(options)
-        self.watching = folder.Watching(self.directory, self.outlet, options, None)
+        self.outlet = AppendTarget(options)
+        self.watching = watch.Watching(self.directory, self.outlet, options, None)
 
     def look(self) -> None:
         for found in self.watching._captures.values():
@@ -138,7 +138,7 @@ def test_a_line_that_a_kill_left_unfinished_is_written_again(tmp_path: Path) -> 
 def test_a_capture_written_anew_leaves_what_was_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "_SETTLED", 0.0)
+    monkeypatch.setattr(watch, "_SETTLED", 0.0)
     tool = Tool(tmp_path)
     target = tool.directory / "session.jsonl"
     shutil.copy(GROWING[0], target)
@@ -164,16 +164,16 @@ def test_a_capture_written_anew_leaves_what_was_recorded(
 def test_what_turns_out_otherwise_is_taken_back(tmp_path: Path) -> None:
     """And another writer of the same file does not feel it."""
     trace = tmp_path / "t.jsonl"
-    outlet = Outlet(Options(trace))
+    outlet = AppendTarget(Options(trace))
 
     def event(number: int, text: str) -> dict[str, Any]:
         item = {"item_id": f"i{number}", "content": text, "visibility": ["model"]}
         return {"event_type": "context.item.added", "event_id": f"e{number}", "time": "2026-01-01T00:00:00Z",
                 "source": "x", "data": item}  # fmt: skip
 
-    from ctxctl.record.capture import Known
+    from ctxctl.record.capture_mirror import RecordedCaptures
 
-    mirror = Mirror(outlet, Known(outlet), b"one", "s", lambda problem: None)
+    mirror = CaptureMirror(outlet, RecordedCaptures(outlet), b"one", "s", lambda problem: None)
     long = "a text that is long enough to be referred to where it comes again, and it does come again"
     assert mirror.update([event(1, "a"), event(2, long), event(3, "half")], sure=False) == "done"
     with trace.open("ab") as other:

@@ -58,7 +58,7 @@ def main() -> None:
     from ctxctl.record.options import Options
     from ctxctl.record.proxy.server import Proxy
     from ctxctl.record.proxy.upstreams import Upstream
-    from ctxctl.record.proxy.writer_client import Scribe
+    from ctxctl.record.proxy.writer_client import WriterClient
 
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     for event in _EVENTS:
@@ -70,7 +70,7 @@ def main() -> None:
     there = int(server.stdout.readline())
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CTXCTL_STATE_DIR"] = folder
-        scribe = Scribe(Options(Path(folder) / "run.jsonl"))
+        scribe = WriterClient(Options(Path(folder) / "run.jsonl"))
         proxy = Proxy([Upstream("http", "127.0.0.1", there)], copies=scribe.connection)
         by = next(iter(proxy.listeners.values())).port
         found = [_first_bytes(there, by, size) for size in SIZES]

@@ -33,7 +33,7 @@ from ctxctl.tokens.calibrate.points import Gatherer, Lane, rows_of
 from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.models import resolve_encoding
 from ctxctl.tokens.overhead import Item, chat_size
-from tests.corpus.withheld import Capture, Follower
+from tests.corpus.hidden_bills import Capture, Follower
 
 ENCODING = "o200k_base"
 EXACT = (*ONES, *EXACT_ITEMS)

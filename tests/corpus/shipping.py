@@ -23,7 +23,15 @@ from ctxctl.tokens.calibrate.points import BlindRequest, Lane, Row, rows_of
 from ctxctl.tokens.calibrate.relatives import nearest_fit
 from ctxctl.tokens.calibrate.spread import SHARE, Common, ErrorSpread, SizeError, spread_of
 from ctxctl.tokens.models import resolve_encoding
-from tests.corpus.withheld import ENCODING, LEAST_BILL, Capture, Told, foretold_and_shown, unrepeated, weigher
+from tests.corpus.hidden_bills import (
+    ENCODING,
+    LEAST_BILL,
+    Capture,
+    Told,
+    foretold_and_shown,
+    unrepeated,
+    weigher,
+)
 
 ITEM = 8.0
 """Tokens that an item of a model that nobody fitted is taken to cost: between OpenAI's and Anthropic's."""

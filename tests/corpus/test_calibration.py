@@ -15,10 +15,10 @@ from ctxctl.tokens.calibrate.calibration import Fit
 from ctxctl.tokens.calibrate.errors import quantile
 from ctxctl.tokens.calibrate.features import BOUNDS
 from ctxctl.tokens.calibrate.shipped import shipped_calibration
-from tests.corpus import calibrating, shipping, withheld_tables
+from tests.corpus import calibrating, hidden_bill_tables, shipping
 from tests.corpus.calibrating import METHODS, PROTOTYPE, Gathered, Line, exact, lines, messages, whole
-from tests.corpus.withheld import calibrations, folds
-from tests.corpus.withheld_tables import HIDDEN, Withheld, line, withheld
+from tests.corpus.hidden_bill_tables import HIDDEN, Withheld, line, withheld
+from tests.corpus.hidden_bills import calibrations, folds
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "calibration.md"
 
@@ -65,7 +65,7 @@ def test_hidden_bills_are_foretold_and_nine_of_ten_within_the_error(hidden: With
     told = hidden.hidden[k]
     assert len(told) > 1500
     assert 0.88 <= line("all", told).within <= 0.94
-    by_model = withheld_tables.named(told, hidden.hidden[2])
+    by_model = hidden_bill_tables.named(told, hidden.hidden[2])
     fitted = [fit.model for fit in shipped_calibration().fits]
     for name in {*fitted, "gpt-5.5"}:
         found = line(name, by_model[name])
@@ -81,7 +81,7 @@ def test_hidden_bills_are_foretold_and_nine_of_ten_within_the_error(hidden: With
 def test_models_off_by_more_have_their_bills_within_the_error(hidden: Withheld) -> None:
     """Few bills each: all k together; of fewer than these nothing can be said."""
     told = [one for k in HIDDEN for one in hidden.hidden[k]]
-    for name, own in withheld_tables.named(told, told).items():
+    for name, own in hidden_bill_tables.named(told, told).items():
         found = line(name, own)
         if found.bills >= 40 and (found.p50 > 0.01 or found.p95 > 0.05):
             assert found.within >= 0.75, name
@@ -150,8 +150,8 @@ def test_the_page_has_these_tables(
     text = PAGE.read_text(encoding="utf-8")
     tables = calibrating.tables(gathered, made, transcripts) | {
         "shipped": "\n".join(shipping.table(shipped_calibration())),
-        "withheld": "\n".join(withheld_tables.table(hidden)),
-        "others": "\n".join(withheld_tables.others_table(hidden)),
+        "withheld": "\n".join(hidden_bill_tables.table(hidden)),
+        "others": "\n".join(hidden_bill_tables.others_table(hidden)),
     }
     if os.environ.get("CTXCTL_UPDATE_GOLDENS"):
         PAGE.write_text(calibrating.written(text, tables), encoding="utf-8")

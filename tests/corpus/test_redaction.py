@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.record.redact import Found, Redactor
+from ctxctl.record.redact import FoundSecrets, SecretRedactor
 
 BYTES = 12_000_000
 FOLDERS = ("claude-code", "codex", "pi", "amplifier")
@@ -50,8 +50,8 @@ def ordinary() -> list[str]:
 
 @pytest.mark.corpus
 def test_hardly_any_ordinary_text_is_changed(ordinary: list[str]) -> None:
-    redactor = Redactor(b"k" * 32)
-    changed = [text for text in ordinary if redactor.text(text, Found()) != text]
+    redactor = SecretRedactor(b"k" * 32)
+    changed = [text for text in ordinary if redactor.text(text, FoundSecrets()) != text]
     assert len(ordinary) > 5000
     assert len(changed) / len(ordinary) < 0.001
 
@@ -59,7 +59,7 @@ def test_hardly_any_ordinary_text_is_changed(ordinary: list[str]) -> None:
 @pytest.mark.corpus
 def test_every_secret_that_is_planted_in_it_is_found(ordinary: list[str]) -> None:
     chance = random.Random(3)
-    redactor = Redactor(b"k" * 32)
+    redactor = SecretRedactor(b"k" * 32)
     kept = [text for text in ordinary if len(text) < 20_000]
     missed = []
     for number in range(2000):
@@ -67,7 +67,7 @@ def test_every_secret_that_is_planted_in_it_is_found(ordinary: list[str]) -> Non
         secret = ("ghp_", "sk-ant-api03-", "npm_", "hf_", "gsk_")[number % 5] + body
         text = chance.choice(kept)
         at = chance.randrange(len(text))
-        made = redactor.text(f"{text[:at]} {secret} {text[at:]}", Found())
+        made = redactor.text(f"{text[:at]} {secret} {text[at:]}", FoundSecrets())
         if body in made:
             missed.append(made[max(0, made.find(body) - 60) : made.find(body) + 60])
     assert missed == []

@@ -16,6 +16,8 @@ from ctxctl.ingest.parts import Part, call_title, string
 from ctxctl.providers.dialects.slots import CALL, JSON, PARTS, Slots, compact_json, plain, structured
 from ctxctl.providers.usage import miss_cause, usage_record
 
+_FRONT: Final = ("system", "developer")
+"""Roles of messages that may stand before the conversation."""
 _SEARCHES: Final = "web_search"
 """How the types of Anthropic's and OpenAI's own search tools begin."""
 _SERVER: Final = re.compile(r"mcp__(.+?)__.+", re.DOTALL)
@@ -116,6 +118,16 @@ class Dialect(ABC):
     def usage(self, response: Json, model: str | None = None) -> Json | None:
         """The record of what a response bills; None where it bills nothing.  `model`: that was asked for."""
         return usage_record_of(self.name, response, model)
+
+
+def message_units(messages: Iterable[Any]) -> list[Unit]:
+    """The units of a body's `messages`; system prompts at the beginning stand before the conversation."""
+    found: list[Unit] = []
+    front = True
+    for at, value in enumerate(messages):
+        front = front and isinstance(value, dict) and value.get("role") in _FRONT
+        found.append(Unit("messages", value, at, front))
+    return found
 
 
 def tool_part(slots: Slots, definition: Any, name: Any, role: str = "system") -> None:

@@ -15,6 +15,7 @@ from ctxctl.providers.dialects.base import (
     Unit,
     call_part,
     extra_part,
+    message_units,
     other_fields,
     sealed_part,
     tool_part,
@@ -22,7 +23,6 @@ from ctxctl.providers.dialects.base import (
 )
 from ctxctl.providers.dialects.slots import CALL, INPUT, TEXT, Slots, is_data_url, plain
 
-_FRONT: Final = ("system", "developer")
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 _KINDS: Final = {"system": "system_prompt", "developer": "developer_instruction", "user": "user_message"}
 _REASONING: Final = ("reasoning_content", "reasoning")
@@ -77,11 +77,7 @@ class OpenAIChat(Dialect):
         # Hugging Face's servers have the schema under `value`.
         if isinstance(shape, dict) and ("json_schema" in shape or isinstance(shape.get("value"), dict)):
             found.append(Unit("response_format", shape, 0, True))
-        front = True
-        for at, value in enumerate(listed(body.get("messages"))):
-            front = front and isinstance(value, dict) and value.get("role") in _FRONT
-            found.append(Unit("messages", value, at, front))
-        return found
+        return found + message_units(listed(body.get("messages")))
 
     def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of one piece."""

@@ -17,7 +17,7 @@ from ctxctl.ingest.parts import Part, listed, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 from ctxctl.providers.dialects.anthropic import Anthropic
-from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
+from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit, message_units
 from ctxctl.providers.dialects.exchanges import Exchange, Exchanges
 from ctxctl.providers.dialects.gemini import Gemini
 from ctxctl.providers.dialects.openai_chat import OpenAIChat
@@ -30,7 +30,6 @@ _ANTHROPIC: Final = Anthropic()
 _CHAT: Final = OpenAIChat()
 _RESPONSES: Final = OpenAIResponses()
 _GEMINI: Final = Gemini()
-_FRONT: Final = ("system", "developer")
 _BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document")
 _ITEMS: Final = ("input_text", "output_text", "input_image", "input_file")
 
@@ -54,11 +53,7 @@ class CollectedDialect(Dialect):
         """Tools, system prompt, messages."""
         found = [Unit("tools", value, at, True) for at, value in enumerate(listed(body.get("tools")))]
         found += [Unit("system", value, at, True) for at, value in enumerate(listed(body.get("system")))]
-        front = True
-        for at, value in enumerate(listed(body.get("messages"))):
-            front = front and isinstance(value, dict) and value.get("role") in _FRONT
-            found.append(Unit("messages", value, at, front))
-        return found
+        return found + message_units(listed(body.get("messages")))
 
     def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of one piece."""

@@ -1,13 +1,12 @@
-"""Programs that `ctxctl record` knows: by what it recognises them, and how each is led to the relay.
+"""Programs that `ctxctl record` knows: how it recognises them, and how it redirects each to the relay.
 
 Most programs read a variable that names the provider's address.  Some spell it in a way of their own, some
-read a setting or a flag instead, and one takes a variable for another way to sign in.  `table` has what each
-reads, docs/recording.md with which version that was tried; a program's own files are never changed.
+read a setting or a flag instead, and one takes the variable for another way to sign in.  `known_programs` has
+what each reads, docs/recording.md the version that was tried; a program's own files are never changed.
 """
 
-from ctxctl.record.clients.recognising import Found, recognised
+from ctxctl.record.clients.known_programs import CLIENTS, Client, RecognisedProgram, recognised
+from ctxctl.record.clients.redirects import set_up
 from ctxctl.record.clients.setup import Setup, Start
-from ctxctl.record.clients.table import CLIENTS, Client
-from ctxctl.record.clients.ways import set_up
 
-__all__ = ["CLIENTS", "Client", "Found", "Setup", "Start", "recognised", "set_up"]
+__all__ = ["CLIENTS", "Client", "RecognisedProgram", "Setup", "Start", "recognised", "set_up"]

@@ -1,4 +1,4 @@
-"""Reading the settings of other programs: never more than a bounded part, never a fault, never a change."""
+"""Reads the settings of other programs: within bounds, without an error, and without changing them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 def text_of(path: Path | str) -> str:
-    """A file's text; empty where there is none, or where it is too large or no text."""
+    """Return a file's text; empty where there is no such file, or it is too large or no text."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(_LIMIT + 1)
@@ -32,9 +32,9 @@ def text_of(path: Path | str) -> str:
 
 
 def json_of(source: Path | str) -> Json:
-    """An object in a file, or in a text that begins with a brace; comments and last commas are passed over.
+    """Return the JSON object in a file, or in a text that begins with a brace; empty where there is none.
 
-    Empty where there is none.
+    Comments and trailing commas are passed over.
     """
     text = source if isinstance(source, str) and source.lstrip().startswith("{") else text_of(source)
     try:
@@ -46,7 +46,7 @@ def json_of(source: Path | str) -> Json:
 
 
 def toml_of(source: Path | str) -> Json:
-    """A table in a file; empty where there is none."""
+    """Return the TOML table in a file; empty where there is none."""
     try:
         return tomllib.loads(text_of(source))
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -54,12 +54,12 @@ def toml_of(source: Path | str) -> Json:
 
 
 def variables_of(folder: Path, home: Path, own: str) -> dict[str, str]:
-    """Variables of the `.env` file that a program would find: from the folder upwards, then in the home.
+    """Return the variables of the `.env` file that a program finds: from its folder upwards, then at home.
 
     Args:
-        folder: Where it is started.
-        home: The user's.
-        own: Its own directory, which goes before.
+        folder: Where the program is started.
+        home: The user's home.
+        own: The name of the program's own directory, which is searched first.
     """
     for place in (*(up for up in (folder, *folder.parents)), home):
         for path in (place / own / ".env", place / ".env"):
@@ -70,7 +70,7 @@ def variables_of(folder: Path, home: Path, own: str) -> dict[str, str]:
 
 
 def write_over(path: Path, data: bytes) -> None:
-    """Write what a program itself has changed to its own file, at once and with the same rights."""
+    """Replace a program's file by what the program itself has written, atomically, with the same mode."""
     mode = path.stat().st_mode & 0o777
     real = path.resolve()
     handle, name = tempfile.mkstemp(dir=real.parent, prefix=".ctxctl-")
@@ -80,8 +80,8 @@ def write_over(path: Path, data: bytes) -> None:
     os.replace(name, real)
 
 
-def at(value: Any, *keys: Any) -> Any:
-    """What stands there, None if nothing does."""
+def value_at(value: Any, *keys: Any) -> Any:
+    """Return the value under these keys; None if there is none."""
     for key in keys:
         if isinstance(value, dict):
             value = value.get(key)
@@ -92,8 +92,8 @@ def at(value: Any, *keys: Any) -> Any:
     return value
 
 
-def put(value: Any, keys: Sequence[Any], new: str) -> None:
-    """Put a text there; objects on the way are made where something else stands."""
+def put_at(value: Any, keys: Sequence[Any], new: str) -> None:
+    """Put a text under these keys; what is no object on the way is replaced by one."""
     for key in keys[:-1]:
         if isinstance(value, dict) and not isinstance(value.get(key), dict | list):
             value[key] = {}
@@ -102,7 +102,7 @@ def put(value: Any, keys: Sequence[Any], new: str) -> None:
 
 
 def merged_with(below: Json, above: Json) -> Json:
-    """Two settings, the second one stronger; objects are merged, all else is replaced."""
+    """Merge two settings, the second one the stronger: objects are merged, all else is replaced."""
     made = dict(below)
     for key, value in above.items():
         mine = made.get(key)

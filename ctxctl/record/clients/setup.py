@@ -1,7 +1,7 @@
-"""What a program is given before it starts, so that its calls come to the relay: variables, arguments, files.
+"""Prepares a program's variables, arguments and files so that its calls come to the relay.
 
-It happens in two steps, as the relay's ports are only known when it listens: `Setup` finds out which
-addresses the program goes to, `Start` gives it those that lead to the relay instead.
+This takes two steps, as the relay's ports are known only when it listens: `Setup` finds the addresses that
+the program goes to, `Start` gives it those of the relay instead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from ctxctl.record.clients.recognising import Found, recognised
+from ctxctl.record.clients.known_programs import RecognisedProgram, recognised
 from ctxctl.record.proxy.upstreams import (
     FAMILIES,
     Route,
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 Ready = Callable[["Start"], None]
-"""Gives a program what it needs, once the ports are known."""
+"""Gives a program its redirected addresses, once the ports are known."""
 _VERSIONED: Final = {"anthropic": "/v1", "openai": "/v1", "gemini": "/v1beta"}
 
 
 class Setup:
-    """What a command needs.
+    """The addresses that a command's programs go to, and what redirects them.
 
     Args:
         command: The program and its arguments.
         environment: The user's.
         given: `NAME=URL` of `--upstream`.
-        home: The user's home; that of the process by default.
+        home: The user's home; the process's own by default.
         folder: Where the program is started; the working directory by default.
 
     Attributes:
@@ -62,13 +62,13 @@ class Setup:
         self.folder = folder or _here()
         asked = list(given)
         self.given = given_addresses(asked)
-        self.found: list[Found] = recognised(command, self.home)
+        self.found: list[RecognisedProgram] = recognised(command, self.home)
         ways, self.notes = routes(environment, asked)
         self._ways = {way.variable: way for way in ways}
-        self._ready: list[tuple[Found, Ready]] = []
+        self._ready: list[tuple[RecognisedProgram, Ready]] = []
 
     def prepare(self, ways: Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]) -> None:
-        """Find out for each recognised program how it is led; `ways`: by the program's name."""
+        """Prepare each recognised program by its function in `ways`, a table by the programs' names."""
         for found in self.found:
             way = ways.get(found.client.name)
             ready = way(self, found.arguments) if way is not None else None
@@ -77,18 +77,18 @@ class Setup:
 
     @property
     def ways(self) -> list[Route]:
-        """All that is led to the relay."""
+        """All addresses that are redirected to the relay."""
         return list(self._ways.values())
 
     def path(self, variable: str, *usual: str) -> Path:
-        """The directory that a variable of the user's names, else one below the home."""
+        """Return the directory that a variable names, else the usual one below the home."""
         named = self.environment.get(variable, "").strip()
         return Path(os.path.expanduser(named)) if named else self.home.joinpath(*usual)
 
     # -- addresses ----------------------------------------------------------------------------------------
 
     def chosen(self, family: str) -> str | None:
-        """Where a provider's calls go by the user's word: `--upstream`, or a variable that is set."""
+        """Return where the user sends a provider's calls, by `--upstream` or a variable; None: not said."""
         if family in self.given:
             return self.given[family]
         for variable in FAMILIES[family][1]:
@@ -98,11 +98,11 @@ class Setup:
         return None
 
     def address(self, family: str) -> str:
-        """Where a provider's calls go: by the user's word, else to the provider itself."""
+        """Return where a provider's calls go: where the user sends them, else to the provider itself."""
         return self.chosen(family) or FAMILIES[family][0]
 
-    def lead(self, setting: str, url: str) -> Route | None:
-        """Lead the address in a setting of the program's to the relay; None: it is no address that can be."""
+    def redirect(self, setting: str, url: str) -> Route | None:
+        """Redirect the address in a program's setting to the relay; None: it cannot be redirected."""
         upstream = parsed(url)
         if upstream is None:
             self.notes.append(
@@ -112,7 +112,7 @@ class Setup:
         return self._ways.setdefault(setting, Route(setting, url, upstream, exported=False))
 
     def export(self, variable: str, url: str) -> None:
-        """Lead a variable of the program's to the relay; one that the user has set keeps its own address."""
+        """Redirect a program's variable to the relay, and that to the user's address, else to this one."""
         url = self.given.get(variable) or self.environment.get(variable, "").strip() or url
         upstream = parsed(url)
         if upstream is not None:
@@ -125,7 +125,7 @@ class Setup:
             del self._ways[variable]
 
     def versioned(self, family: str) -> None:
-        """Have a provider's variables end with the version of its API, for programs that append none."""
+        """Make a provider's variables end with its API's version, for programs that append none."""
         for variable, way in list(self._ways.items()):
             if way.exported and family_of(variable) == family:
                 self._ways[variable] = way._replace(url=with_version(way.url, family))
@@ -133,24 +133,24 @@ class Setup:
     # -- the start ----------------------------------------------------------------------------------------
 
     def start(self, ports: Mapping[Route, int]) -> Start:
-        """The command and its environment, now that the ports are known; to be left when it has ended."""
+        """Return the command and its environment for these ports; leave its `with` after the command."""
         start = Start(self, ports)
         for found, ready in self._ready:
             try:
                 start.give(found, ready)
             except OSError as error:
-                # A full disk, say: it runs as it would without us.
+                # A full disk, say: the program runs without being recorded.
                 why = error.strerror or type(error).__name__
                 self.notes.append(f"{found.client.name} is not led to the recorder: {why}")
         return start
 
 
 class Start:
-    """What is run.
+    """A command as it is run, redirected to the relay.
 
     Attributes:
-        command: With the arguments that lead it to the relay.
-        environment: With the variables that do.
+        command: The command, with the arguments that redirect it.
+        environment: Its environment, with the variables that redirect it.
     """
 
     def __init__(self, setup: Setup, ports: Mapping[Route, int]) -> None:
@@ -169,8 +169,8 @@ class Start:
     ) -> None:
         self.close()
 
-    def give(self, found: Found, ready: Ready) -> None:
-        """Prepare one program."""
+    def give(self, found: RecognisedProgram, ready: Ready) -> None:
+        """Redirect one program of the command."""
         self._arguments = []
         ready(self)
         if not self._arguments:
@@ -183,19 +183,19 @@ class Start:
             self.command[found.at : found.at] = [*runner, *self._arguments]
 
     def address(self, route: Route) -> str:
-        """Where a setting leads now."""
+        """Return the relay's address for a route."""
         return route.pointed(self._ports[route])
 
     def argue(self, *arguments: str) -> None:
-        """Put arguments before the program's own."""
+        """Add arguments in front of the program's own."""
         self._arguments += arguments
 
     def replace(self, before: str, after: str) -> None:
-        """Put another argument in the place of one of the program's own."""
+        """Replace one of the program's own arguments."""
         self.command = [after if word == before else word for word in self.command]
 
     def file(self, name: str, data: bytes) -> Path:
-        """A file of ours for the program, gone when it has ended; nobody else can read it."""
+        """Write a temporary file for the program, which nobody else can read; return its path."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="ctxctl-record-"))
         path = self._folder / name
@@ -205,11 +205,11 @@ class Start:
         return path
 
     def at_end(self, call: Callable[[], None]) -> None:
-        """Have something done when the program has ended, before its files are removed."""
+        """Call this when the program has ended, before its temporary files are removed."""
         self._endings.append(call)
 
     def close(self) -> None:
-        """The program has ended: remove what was made for it."""
+        """Remove what was made for the program, which has ended."""
         for call in self._endings:
             with suppress(OSError, ValueError):
                 call()
@@ -218,8 +218,8 @@ class Start:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def _stand_in(self, found: Found) -> None:
-        """A shell starts the program: a script of its name, before it in PATH, adds the arguments."""
+    def _stand_in(self, found: RecognisedProgram) -> None:
+        """Put a script of the program's name before it in PATH, for a shell: it adds the arguments."""
         name = found.client.commands[0]
         real = shutil.which(name, path=self.environment.get("PATH"))
         if real is None:
@@ -231,7 +231,7 @@ class Start:
 
 
 def _here() -> Path:
-    """The working directory, unless somebody has removed it."""
+    """Return the working directory; `/` if somebody has removed it."""
     try:
         return Path.cwd()
     except OSError:
@@ -239,7 +239,7 @@ def _here() -> Path:
 
 
 def with_version(url: str, family: str) -> str:
-    """An address that ends with the version of the provider's API; one that has a version stays as it is."""
+    """Return an address with the version of the provider's API at its end, unless it has a version."""
     import re
 
     parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""A server as a child process, its standard input and output passed on byte for byte."""
+"""Runs a server as a child process, and passes its standard input and output on byte for byte."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Side = Literal["client", "server"]
-"""Who spoke."""
+"""The side that spoke."""
 _CHUNK: Final = 1 << 16
 _PASSED_ON: Final = frozenset(
     (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -29,13 +29,13 @@ class Server:
     """A running server.
 
     Args:
-        command: What to run; raises OSError if that cannot be done.
-        heard: Gets what is passed on; must do nothing but note it, must not wait and must not raise.
+        command: The server and its arguments; raises OSError if it cannot be run.
+        heard: Takes what is passed on; must not wait and must not raise.
     """
 
     def __init__(self, command: list[str], heard: Callable[[Side, bytes], None]) -> None:
         self._heard = heard
-        # The group, the terminal and every descriptor that this process was given are the server's, too.
+        # The server shares this process's group, its terminal and every descriptor that it was given.
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, close_fds=False
         )
@@ -48,7 +48,7 @@ class Server:
         self._gone = threading.Event()
 
     def run(self) -> int:
-        """Pass everything on until the server is gone; its exit code, negative for a signal's number."""
+        """Pass everything on until the server has ended; return its exit code, or minus a signal."""
         signals = _PASSED_ON if hasattr(signal, "sigwaitinfo") else frozenset()
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         if signals:
@@ -75,7 +75,7 @@ class Server:
         _let_go(1)
 
     def _pass(self, side: Side, source: int, target: int) -> None:
-        """Copy until either end is closed."""
+        """Pass bytes on until either end is closed."""
         try:
             while self._is_there(source) and (data := os.read(source, _CHUNK)):
                 self._heard(side, data)  # noted first: an answer must not be noted before its question
@@ -86,7 +86,7 @@ class Server:
             pass  # the other end went away: what is closed then tells this end
 
     def _is_there(self, source: int) -> bool:
-        """Wait for bytes or the end; False where only a stranger holds the pipe of a server that is gone."""
+        """Wait for bytes or the end; False where the server is gone and only others hold its pipe."""
         if source == 0:
             return True
         poll = select.poll()
@@ -105,7 +105,7 @@ class Server:
 
 
 def _written(target: int, data: memoryview) -> int:
-    """Write what goes; a pipe that does not block is waited for."""
+    """Write what the pipe takes, and wait for a pipe that does not block; return the number of bytes."""
     while True:
         try:
             return os.write(target, data)
@@ -114,7 +114,7 @@ def _written(target: int, data: memoryview) -> int:
 
 
 def _let_go(fd: int) -> None:
-    """Close a standard descriptor, and keep its number from being given to a file."""
+    """Close a standard descriptor; its number then leads to the null device."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         os.dup2(nowhere, fd, inheritable=False)
@@ -122,7 +122,7 @@ def _let_go(fd: int) -> None:
 
 
 def end_as(code: int) -> int:
-    """The exit code to return; for a server that was killed, this process dies of the same."""
+    """Return the exit code; if a signal killed the server, kill this process by the same signal."""
     if code >= 0:
         return code
     import resource

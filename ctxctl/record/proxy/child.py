@@ -1,8 +1,8 @@
-"""Runs the program in the same terminal and passes on to it what is meant for it.
+"""Runs the program in the same terminal and passes on the signals that are meant for it.
 
-The program is in our process group, as behind `env` or `time`, so that the terminal's signals and job
-control reach it as they would without us.  Signals are taken one by one by the main thread instead of by
-handlers: only so is it known who sent them.
+The program is in this process's group, as behind `env` or `time`, so that the terminal's signals and job
+control reach it as if it ran alone.  The main thread takes signals one by one instead of by handlers: only so
+is the sender known.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PASSED_ON: Final = frozenset(
 _OF_TERMINALS: Final = frozenset(
     (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH, signal.SIGTTIN, signal.SIGTTOU)
 )
-"""What a terminal sends to the whole process group."""
+"""Signals that a terminal sends to the whole process group."""
 _TAKEN: Final = _PASSED_ON | {signal.SIGCHLD, signal.SIGTTIN, signal.SIGTTOU}
 _BY_PROCESS: Final = 0
 """`si_code` of a signal that was sent with `kill` (SI_USER)."""
@@ -33,27 +33,27 @@ _TICK: Final = 0.02
 
 
 class Signals:
-    """Holds back the signals of this process, for as long as it is entered, so that they can be taken.
+    """Blocks the signals of this process while its `with` runs, so that they can be taken one by one.
 
-    To be entered before any thread is started: threads begin with the same mask.
+    Enter it before any thread is started: threads begin with the same mask.
     """
 
     def __init__(self) -> None:
         self.before: set[signal.Signals] = set()
-        """The mask as it was; a program that is started gets it."""
+        """The mask as it was before; the program is started with it."""
 
     def __enter__(self) -> Signals:
         self.before = set(signal.pthread_sigmask(signal.SIG_BLOCK, _TAKEN))  # type: ignore[arg-type]
         return self
 
     def __exit__(self, *_: object) -> None:
-        # What nobody has taken by now was meant for a program that has ended.
+        # Signals that are still waiting were meant for a program that has ended.
         while self.take(0.0) is not None:
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, self.before)
 
     def take(self, seconds: float) -> tuple[int, int, int] | None:
-        """The next signal: number, `si_code`, sender; None: none came in that time."""
+        """Return the next signal as number, `si_code` and sender; None: none came in that time."""
         if hasattr(signal, "sigtimedwait"):
             info = signal.sigtimedwait(_TAKEN, seconds)
             return (info.si_signo, info.si_code, info.si_pid) if info is not None else None
@@ -68,10 +68,10 @@ class Signals:
 
 
 class Child:
-    """The program.
+    """The running program.
 
     Raises:
-        OSError: it could not be started; `failed` has the exit code for that.
+        OSError: it cannot be started; `start_failure_code` gives the exit code.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], signals: Signals) -> None:
@@ -93,10 +93,10 @@ class Child:
         """Signals that came from the terminal, for the whole process group."""
 
     def wait(self, beside: Callable[[], None] | None = None) -> int:
-        """Its end: the exit code, or minus the number of a signal.  Stops and goes on with it.
+        """Wait for its end, and stop and go on with it; return the exit code, or minus a signal's number.
 
         Args:
-            beside: Called about once a second meanwhile.
+            beside: Called about once a second while waiting.
         """
         while True:
             if beside is not None:
@@ -112,7 +112,7 @@ class Child:
                 self._pass_on(*taken)
 
     def _look(self, options: int) -> int | None:
-        """What has become of it, if that is news."""
+        """Return its wait status if it has changed, else None."""
         if self._seen is not None:
             return self._seen
         pid, status = os.waitpid(self.pid, os.WNOHANG | options)
@@ -123,32 +123,32 @@ class Child:
         return status
 
     def _note(self, number: int, code: int, sender: int) -> bool:
-        """Whether the terminal sent it, and so to the program as well."""
+        """Note a signal of the terminal, which the program got as well; False for any other signal."""
         if code != _BY_PROCESS and number in _OF_TERMINALS:
             self.by_terminal.add(number)
             return True
         return False
 
     def _pass_on(self, number: int, code: int, sender: int) -> None:
-        # Not what the system sent to all of us (a terminal that is gone), nor the program itself (to its
-        # group).  Who else sends it to the whole group cannot be told from who sends it to us.
+        # Not what the system sent to the whole group (the terminal is gone), nor what the program sent to its
+        # group.  A signal to the group from elsewhere cannot be told from one to this process.
         if code <= 0 and number in _PASSED_ON and sender != self.pid:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def _stop(self, number: int) -> None:
-        """It has stopped: stop as well, so that the shell notices; when that is over, so is its stop."""
+        """Stop as the program has, so that the shell notices; make it go on when this process does."""
         if number not in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
-            return  # SIGSTOP, for it alone: it will need its connections as soon as it goes on
+            return  # SIGSTOP to it alone: the proxy must be there as soon as it goes on
         while self._signals.take(0.0) is not None:
-            pass  # a second one would stop us again
+            pass  # a second one would stop this process again
         before = signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
         # Here this process stands still until SIGCONT.
         signal.pthread_sigmask(signal.SIG_BLOCK, {number})
         signal.signal(number, before)
-        # A shell wakes the whole group; somebody else perhaps only us.
+        # A shell wakes the whole group; another sender perhaps only this process.
         for _ in range(10):
             if self._look(os.WCONTINUED) is not None:
                 return
@@ -157,18 +157,18 @@ class Child:
             os.kill(self.pid, signal.SIGCONT)
 
 
-def failed(error: OSError) -> int:
-    """The exit code for a program that could not be started, as shells have it."""
+def start_failure_code(error: OSError) -> int:
+    """Return the exit code that shells give where a program cannot be started."""
     return NOT_FOUND if isinstance(error, FileNotFoundError | NotADirectoryError) else NOT_EXECUTABLE
 
 
 def exit_code(status: int) -> int:
-    """What a shell calls this end."""
+    """Return a shell's exit code for this end."""
     return status if status >= 0 else 128 - status
 
 
-def until(signals: Signals, done: Callable[[], bool], stop: frozenset[int]) -> int | None:
-    """Wait until something is done, or until one of these signals comes, which is returned."""
+def wait_until(signals: Signals, done: Callable[[], bool], stop: frozenset[int]) -> int | None:
+    """Wait until `done()`, or until one of these signals comes; return that signal."""
     while not done():
         taken: Any = signals.take(0.05)
         if taken is not None and taken[0] in stop:

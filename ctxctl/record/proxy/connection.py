@@ -1,9 +1,9 @@
-"""Passes bytes on between a program and a server, and looks at copies of them afterwards.
+"""Passes bytes on between a program and a server, and finds the messages in copies of them.
 
-A connection of the program has one connection to the server, begun with its first request and ended with
-it, so that keeping alive, closing, resetting and waiting mean the same on both.  What is changed on the way
-is one line of each request's head, `Host`, and in its first line the path, where the provider spells it
-otherwise.
+Each connection of the program has one connection to the server, begun with its first request and ended with
+it, so that keeping alive, closing, resetting and waiting mean the same on both.  Only two things are changed
+on the way: the line `Host` of each request's head, and the path in its first line where the provider spells
+it otherwise.
 """
 
 from __future__ import annotations
@@ -17,28 +17,35 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from ctxctl.record.proxy import messages
-from ctxctl.record.proxy.messages import Answer, Body, MalformedError, Request
-from ctxctl.record.proxy.rewriting import MisdirectedError, checked, own_answer, respelled, rewritten
+from ctxctl.record.proxy.messages import (
+    Answer,
+    Body,
+    MalformedError,
+    MisdirectedError,
+    Request,
+    addressed_to,
+    check_request,
+    error_answer,
+    with_provider_path,
+)
 
 if TYPE_CHECKING:
-    from ctxctl.record.proxy.copies import Copies, Copy
-    from ctxctl.record.proxy.messages import Request
-    from ctxctl.record.proxy.rewriting import Bases
-    from ctxctl.record.proxy.upstream_pool import Via
-    from ctxctl.record.proxy.upstreams import Upstream
+    from ctxctl.record.proxy.messages import Bases
+    from ctxctl.record.proxy.upstreams import NetworkProxy, Upstream
+    from ctxctl.record.proxy.writer_client import Copies, Copy
 
 
 _AHEAD: Final = 1 << 20
-"""Bytes that are taken from the program while there is no connection to the server."""
+"""Bytes that are read from the program before there is a connection to the server."""
 _LINGERING: Final = 2.0
-"""Seconds in which the program may read an answer of ours while it is still sending."""
+"""Seconds for the program to read the proxy's own answer while it is still sending."""
 
 
 class Listener(Protocol):
-    """What a connection needs of the port that it came to."""
+    """What a connection needs of the listening port that it came to."""
 
     upstream: Upstream
-    via: Via | None
+    network_proxy: NetworkProxy | None
     bases: Bases
     hosts: frozenset[str]
     connections: set[Connection]
@@ -48,11 +55,11 @@ class Listener(Protocol):
 
     @property
     def copies(self) -> Copies:
-        """Where copies go."""
+        """The copies that are sent to the writer process."""
         ...
 
     def url(self, request: Request) -> str:
-        """Where a request goes, for the recorder."""
+        """Return the address that a request goes to, for the recorder."""
         ...
 
     async def connect(self, protocol: Callable[[], asyncio.Protocol]) -> None:
@@ -64,62 +71,103 @@ class Listener(Protocol):
         ...
 
     def spawn(self, task: Coroutine[Any, Any, None]) -> None:
-        """Run something beside."""
+        """Run a task in the proxy's loop."""
         ...
 
-    def failed(self, error: BaseException) -> None:
-        """Note that no connection to the server could be made."""
+    def connect_failed(self, error: BaseException) -> None:
+        """Note that no connection to the server could be made, and why."""
         ...
 
-    def told(self, error: BaseException) -> str:
-        """Why there is no connection to the server, as one line."""
+    def failure_text(self, error: BaseException) -> str:
+        """Return why there is no connection to the server, as one line."""
         ...
 
-    def refused(self, status: int) -> None:
+    def count_refusal(self, status: int) -> None:
         """Count a request that was not passed on."""
         ...
 
 
-class Connection(asyncio.Protocol):
+class _End(asyncio.Protocol):
+    """One end of a relayed connection: the program's or the server's."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport | None = None
+        self._head = bytearray()
+        """The bytes so far of a head that has not come whole."""
+
+    def stop_reading(self) -> None:
+        """Read no more here for now: the other end does not take it as fast."""
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.pause_reading()
+
+    def read_on(self) -> None:
+        """Read again."""
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def _cut_head(self, data: bytes, *, blank_lines: bool = False) -> tuple[bytes, bytes] | None:
+        """The head that is whole with this data, and what came behind it; None if it is not whole yet.
+
+        Args:
+            data: The next bytes.
+            blank_lines: Pass over empty lines in front of the head.
+
+        Raises:
+            MalformedError: The head is too long.
+        """
+        start = len(self._head)
+        self._head += data
+        if blank_lines and not start:
+            self._head = self._head.lstrip(b"\r\n")
+        end = messages.head_end(self._head, start)
+        if end < 0:
+            if len(self._head) > messages.MAX_HEAD:
+                raise MalformedError("a head that is too long")
+            return None
+        head, rest = bytes(self._head[:end]), bytes(self._head[end:])
+        self._head = bytearray()
+        return head, rest
+
+
+class Connection(_End):
     """The program's side of a relayed connection."""
 
     def __init__(self, listener: Listener) -> None:
+        super().__init__()
         self.listener = listener
-        self.transport: asyncio.Transport | None = None
         self.waiting: deque[Exchange] = deque()
         """Requests whose answers are not whole, in order."""
         self.answered = False
-        """Whether any byte went to the program since its last request was whole."""
+        """Whether any byte has gone to the program since it last began a request while none waited."""
         self.tunnel = False
-        """Both sides go on with another protocol, or with something that is not understood."""
+        """Whether both sides have gone on with another protocol."""
         self.socket: Copy | None = None
         """Takes copies of both sides, where the other protocol is a WebSocket with requests to a model."""
-        self._head = bytearray()
         self._exchange: Exchange | None = None
         """The request that is being sent."""
         self._server: Server | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._pending: list[bytes] = []
         self._ended = False
-        """The program sends nothing more."""
+        """Whether the program has ended its side."""
         self._over = False
-        """Nothing is passed on any more."""
+        """Whether nothing is passed on any more."""
 
     # -- what the program does ----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is there."""
-        self.transport = cast(asyncio.Transport, transport)
+        """Take the new connection."""
+        self.transport = cast("asyncio.Transport", transport)
         self.listener.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came."""
+        """Pass bytes on, and find the messages in them."""
         if self._over:
             return
         if self.tunnel:
             self._send(data)
             if self.socket is not None:
-                self.socket.said(data)
+                self.socket.from_program(data)
             return
         try:
             self._take(data)
@@ -138,7 +186,7 @@ class Connection(asyncio.Protocol):
         return self._server.end()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone; `exc`: not in good order."""
+        """End the other side as well; with `exc`, by a reset."""
         self.transport = None
         self.listener.connections.discard(self)
         self._conclude("client_gone")
@@ -149,19 +197,19 @@ class Connection(asyncio.Protocol):
             self._server.leave(abrupt=exc is not None)
 
     def pause_writing(self) -> None:
-        """More has been written than is taken."""
+        """Stop reading at the other end: this one does not take it as fast."""
         if self._server is not None:
-            self._server.hold()
+            self._server.stop_reading()
 
     def resume_writing(self) -> None:
-        """It has been taken."""
+        """Read on at the other end."""
         if self._server is not None:
-            self._server.go_on()
+            self._server.read_on()
 
     # -- requests -----------------------------------------------------------------------------------------
 
     def _take(self, data: bytes) -> None:
-        """Cut requests; each piece goes on as soon as it is known to be one."""
+        """Cut the program's bytes into requests; each piece is passed on as soon as it is checked."""
         at = 0
         while at < len(data) and not self._over:
             if self._exchange is None:
@@ -179,32 +227,25 @@ class Connection(asyncio.Protocol):
                 at = end
             if exchange is not None and exchange.request.body.done:
                 exchange.sent, self._exchange = True, None
-                exchange.copy.sent()
+                exchange.copy.request_sent()
 
     def _begin(self, data: bytes) -> bytes | None:
-        """Take a head; returns what came behind it, None if there is none yet."""
-        start = len(self._head)
-        self._head += data
-        if not start:
-            # Empty lines before a request mean nothing (RFC 9112, 2.2).
-            self._head = self._head.lstrip(b"\r\n")
-        end = messages.head_end(self._head, start)
-        if end < 0:
-            if len(self._head) > messages.MAX_HEAD:
-                raise MalformedError("a head that is too long")
+        """Take a request's head; return what came behind it, or None if it is not whole yet."""
+        # Empty lines before a request mean nothing (RFC 9112, 2.2).
+        cut = self._cut_head(data, blank_lines=True)
+        if cut is None:
             return None
-        head, rest = bytes(self._head[:end]), bytes(self._head[end:])
-        self._head = bytearray()
-        request = messages.request(head)
-        checked(request, self.listener.hosts)
+        head, rest = cut
+        request = messages.parse_request(head)
+        check_request(request, self.listener.hosts)
         asked = request.target
-        head, request = respelled(head, request, self.listener.bases)
+        head, request = with_provider_path(head, request, self.listener.bases)
         self.listener.respelled += request.target != asked
         exchange = Exchange(request, self.listener.copies.begin())
         if not self.waiting:
             self.answered = False
         self._exchange = exchange
-        self._send(rewritten(head, request, self.listener.upstream, self.listener.via))
+        self._send(addressed_to(head, request, self.listener.upstream, self.listener.network_proxy))
         exchange.copy.request(request.method, self.listener.url(request), request.fields)
         if self._server is not None and self._server.blind:
             exchange.copy.end("malformed")
@@ -212,7 +253,7 @@ class Connection(asyncio.Protocol):
             self.waiting.append(exchange)
         if request.body.done:
             exchange.sent, self._exchange = True, None
-            exchange.copy.sent()
+            exchange.copy.request_sent()
         return rest
 
     def _send(self, data: bytes) -> None:
@@ -221,7 +262,7 @@ class Connection(asyncio.Protocol):
             return
         self._pending.append(data)
         if self.transport is not None and sum(map(len, self._pending)) > _AHEAD:
-            # Not before: who does not read does not learn that the program has given up.
+            # Not before: a proxy that does not read does not notice that the program has given up.
             self.transport.pause_reading()
         if self._connecting is None:
             self._connecting = asyncio.ensure_future(self._connect())
@@ -231,11 +272,13 @@ class Connection(asyncio.Protocol):
             await self.listener.connect(lambda: Server(self))
         except (OSError, ValueError) as error:
             self._connecting = None
-            self.listener.failed(error)
-            self._refuse(502, f"cannot reach {self.listener.upstream.origin}: {self.listener.told(error)}")
+            self.listener.connect_failed(error)
+            self._refuse(
+                502, f"cannot reach {self.listener.upstream.origin}: {self.listener.failure_text(error)}"
+            )
 
-    def reached(self, server: Server) -> None:
-        """There is a connection to the server."""
+    def server_connected(self, server: Server) -> None:
+        """Send the server what waits for it, as it is connected now."""
         self._connecting = None
         if self.transport is None or self._over:
             server.leave(abrupt=True)
@@ -247,15 +290,15 @@ class Connection(asyncio.Protocol):
         if self._ended and not server.end():
             self.transport.close()
 
-    def looped(self) -> None:
-        """The connection that was made leads back here."""
+    def server_is_proxy(self) -> None:
+        """Refuse the request: the connection to the server leads back to this proxy."""
         self._connecting = None
         self._refuse(508, f"{self.listener.upstream.origin} leads back to this proxy")
 
     # -- the end ------------------------------------------------------------------------------------------
 
     def finish(self, *, abrupt: bool) -> None:
-        """The server has ended the connection: so does this side, in the same way."""
+        """End this side in the way in which the server has ended its own."""
         self._over = True
         if self.transport is None:
             return
@@ -265,8 +308,8 @@ class Connection(asyncio.Protocol):
             self.listener.spawn(reset_when_flushed(self.transport))
 
     def _refuse(self, status: int, why: str) -> None:
-        """Answer in the server's place, if no answer has begun; then end both sides."""
-        # Behind, or in the middle of, another answer there is no place for this one.
+        """Answer in the server's place if no answer has begun, and end both sides."""
+        # There is no place for it behind another answer, or within one.
         others = self.waiting if self._server is not None else ()
         late = self.answered or any(exchange is not self._exchange for exchange in others)
         self._conclude("malformed" if status == 400 else "upstream_reset")
@@ -278,12 +321,12 @@ class Connection(asyncio.Protocol):
         transport = self.transport
         if transport is None:
             return
-        self.listener.refused(status)
+        self.listener.count_refusal(status)
         if late:
             reset(transport)
             return
         transport.resume_reading()
-        transport.write(own_answer(status, why))
+        transport.write(error_answer(status, why))
         if transport.can_write_eof():
             transport.write_eof()
         asyncio.get_running_loop().call_later(_LINGERING, transport.close)
@@ -293,18 +336,8 @@ class Connection(asyncio.Protocol):
             exchange.copy.end(how)
         self.waiting.clear()
 
-    def hold(self) -> None:
-        """The server does not take more for the moment."""
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.pause_reading()
-
-    def go_on(self) -> None:
-        """It does again."""
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.resume_reading()
-
     def conclude(self, *, abrupt: bool) -> None:
-        """Say how what was not whole ended, as the server's side has ended."""
+        """End the exchanges that are not whole, by how the server's side has ended."""
         if self.waiting and not abrupt:
             first = self.waiting[0]
             if first.answering is not None and first.answering.until_close:
@@ -313,9 +346,9 @@ class Connection(asyncio.Protocol):
 
 
 _LINGER: Final = struct.pack("ii", 1, 0)
-"""Closing sends a reset, and does not wait."""
+"""The value of SO_LINGER with which closing sends a reset and does not wait."""
 _FLUSH: Final = 5.0
-"""Seconds that what came before a reset has to be delivered."""
+"""Seconds to deliver what was sent before a reset."""
 
 
 def reset(transport: asyncio.Transport) -> None:
@@ -328,7 +361,7 @@ def reset(transport: asyncio.Transport) -> None:
 
 
 async def reset_when_flushed(transport: asyncio.Transport) -> None:
-    """A reset throws away what was not delivered: wait for that, and not forever."""
+    """Reset a connection once what was sent is delivered, as a reset would drop it; wait `_FLUSH` at most."""
     loop = asyncio.get_running_loop()
     until = loop.time() + _FLUSH
     opened: Any = transport.get_extra_info("socket")
@@ -342,7 +375,7 @@ async def reset_when_flushed(transport: asyncio.Transport) -> None:
 
 
 def _undelivered(opened: Any) -> int:
-    """Bytes that the other side's system has not got; 0 where that cannot be told."""
+    """Return the bytes that the other side has not acknowledged; 0 where that is unknown."""
     import fcntl
     import termios
 
@@ -354,7 +387,7 @@ def _undelivered(opened: Any) -> int:
 
 
 class Exchange:
-    """A request on its way, until its answer is whole."""
+    """A request that is being relayed, until its answer is whole."""
 
     __slots__ = ("answering", "copy", "request", "sent")
 
@@ -366,91 +399,80 @@ class Exchange:
         """The body of its answer, once the head has come."""
 
 
-class Server(asyncio.Protocol):
+class Server(_End):
     """The server's side of a relayed connection: passes its bytes on, and finds the answers in them."""
 
     def __init__(self, connection: Connection) -> None:
+        super().__init__()
         self._connection = connection
-        self._transport: asyncio.Transport | None = None
-        self._head = bytearray()
         self.blind = False
-        """What comes is passed on and no longer looked at."""
+        """Whether bytes are passed on without looking for answers in them."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is there."""
-        self._transport = cast(asyncio.Transport, transport)
+        """Take the new connection."""
+        self.transport = cast("asyncio.Transport", transport)
         if self._connection.listener.is_own(transport.get_extra_info("peername")):
-            self._connection.looped()
-            reset(self._transport)
+            self._connection.server_is_proxy()
+            reset(self.transport)
             return
-        self._connection.reached(self)
+        self._connection.server_connected(self)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came."""
+        """Pass bytes on, and find the messages in them."""
         connection = self._connection
         if connection.transport is not None and not connection.transport.is_closing():
             connection.transport.write(data)
             connection.answered = True
         if self.blind:
             if connection.socket is not None:
-                connection.socket.told(data)
+                connection.socket.from_server(data)
             return
         try:
             self._look(data)
         except MalformedError:
             self._give_up("malformed")
         except Exception:
-            # Whatever goes wrong here is ours; the bytes are where they belong.
+            # The fault is in this code, and the bytes were passed on already.
             connection.listener.faults += 1
             self._give_up("malformed")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone; `exc`: not in good order."""
-        self._transport = None
+        """End the other side as well; with `exc`, by a reset."""
+        self.transport = None
         self._connection.conclude(abrupt=exc is not None)
         self._connection.finish(abrupt=exc is not None)
 
     def pause_writing(self) -> None:
-        """More has been written than is taken."""
-        self._connection.hold()
+        """Stop reading at the other end: this one does not take it as fast."""
+        self._connection.stop_reading()
 
     def resume_writing(self) -> None:
-        """It has been taken."""
-        self._connection.go_on()
+        """Read on at the other end."""
+        self._connection.read_on()
 
     def send(self, data: bytes) -> None:
         """Pass on what the program sends."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.write(data)
 
     def end(self) -> bool:
-        """The program sends nothing more; False: nor does it wait for anything.
+        """End the direction to the server, as the program sends no more; False: it cannot be ended alone.
 
-        TLS knows no such thing as one direction alone: a client that closes is gone.
+        TLS cannot end one direction alone: a client that closes is gone.
         """
-        if self._transport is not None and self._transport.can_write_eof():
-            self._transport.write_eof()
+        if self.transport is not None and self.transport.can_write_eof():
+            self.transport.write_eof()
             return True
         return False
 
     def leave(self, *, abrupt: bool) -> None:
-        """The program is gone."""
-        if self._transport is None:
+        """Close the connection to the server, as the program is gone."""
+        if self.transport is None:
             return
         if abrupt:
-            reset(self._transport)
+            reset(self.transport)
         else:
-            self._transport.close()
-
-    def hold(self) -> None:
-        """The program does not take more for the moment."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.pause_reading()
-
-    def go_on(self) -> None:
-        """It does again."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
+            self.transport.close()
 
     # -- looking --------------------------------------------------------------------------------------------
 
@@ -460,7 +482,7 @@ class Server(asyncio.Protocol):
             exchange.copy.end(how)
 
     def _look(self, data: bytes) -> None:
-        """Find the answers in what came."""
+        """Find the answers in the bytes that came."""
         waiting, at = self._connection.waiting, 0
         while at < len(data):
             if not waiting:
@@ -483,17 +505,12 @@ class Server(asyncio.Protocol):
                 exchange.copy.end("complete")
 
     def _begin(self, data: bytes, exchange: Exchange) -> bytes | None:
-        """Take the head of an answer; returns what came behind it, None if there is none yet."""
-        start = len(self._head)
-        self._head += data
-        end = messages.head_end(self._head, start)
-        if end < 0:
-            if len(self._head) > messages.MAX_HEAD:
-                raise MalformedError("a head that is too long")
+        """Take an answer's head; return what came behind it, or None if it is not whole yet."""
+        cut = self._cut_head(data)
+        if cut is None:
             return None
-        head, rest = bytes(self._head[:end]), bytes(self._head[end:])
-        self._head = bytearray()
-        answer = messages.answer(head, exchange.request.method)
+        head, rest = cut
+        answer = messages.parse_answer(head, exchange.request.method)
         if answer.interim:
             return rest
         exchange.answering = answer.body
@@ -504,7 +521,7 @@ class Server(asyncio.Protocol):
         return rest
 
     def _switch(self, exchange: Exchange, answer: Answer, rest: bytes) -> None:
-        """Both sides go on with another protocol; `rest` came behind the head."""
+        """Let both sides go on with another protocol; `rest` came behind the head."""
         connection = self._connection
         connection.tunnel = self.blind = True
         if not exchange.request.asks_over_socket:
@@ -514,4 +531,4 @@ class Server(asyncio.Protocol):
         connection.socket = exchange.copy
         exchange.copy.switched(answer.fields)
         if rest:
-            exchange.copy.told(rest)
+            exchange.copy.from_server(rest)

@@ -1,4 +1,4 @@
-"""`ctxctl record -- COMMAND` and `ctxctl record --proxy`: what they say, and in which order things end."""
+"""`ctxctl record -- COMMAND` and `ctxctl record --proxy`: runs the proxy, and says what came of it."""
 
 from __future__ import annotations
 
@@ -14,31 +14,30 @@ from ctxctl.record.proxy import child
 from ctxctl.record.proxy.child import Child, Signals
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import Route, bases, routes
-from ctxctl.record.proxy.writer_client import Scribe, Totals
+from ctxctl.record.proxy.writer_client import Totals, WriterClient
 
 if TYPE_CHECKING:
-    from ctxctl.record.clients import Setup
     from ctxctl.record.options import Options
 
 
 _SILENCE: Final = 10.0
-"""Seconds without any request after which it is said that nothing came by."""
+"""Seconds without any request after which the user is told so."""
 _PAGE: Final = "docs/recording.md"
 
 
 def _leading(setup: Setup) -> str:
-    """What leads to the recorder, in words: the programs that are known, and the names."""
+    """Return in words what is redirected: the known programs, and the names of variables and settings."""
     names = ", ".join(way.variable for way in setup.ways)
     known = " and ".join(found.client.name for found in setup.found)
     return f"{known}: {names}" if known else names
 
 
 def _nothing_came(setup: Setup | None, *, so_far: bool = False) -> list[str]:
-    """What to say where no request came: what was set, and what to do for this program.
+    """Return what to say where no request came: what was set, and what to do for this program.
 
     Args:
-        setup: Of the program; None: programs were started elsewhere.
-        so_far: It is still running.
+        setup: The program's setup; None: programs were started elsewhere.
+        so_far: Whether the program is still running.
     """
     when = f" in {_SILENCE:.0f} seconds" if so_far else ""
     if setup is None:
@@ -57,7 +56,7 @@ def _nothing_came(setup: Setup | None, *, so_far: bool = False) -> list[str]:
 
 
 def _on_terminal() -> bool:
-    """Whether the program draws where we would write."""
+    """Whether the program uses the terminal that stderr goes to."""
     try:
         return os.isatty(2) and (os.isatty(1) or os.isatty(0))
     except OSError:
@@ -67,15 +66,15 @@ def _on_terminal() -> bool:
 _ENDS: Final = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 _TICK: Final = 0.05
 _QUEUED: Final = 2.0
-"""Seconds after which it is said that the recorder is still writing."""
+"""Seconds after which the user is told that the recorder is still writing."""
 
 
 def run_command(command: list[str], options: Options, upstreams: Iterable[str] = ()) -> int:
-    """Run a program with its API addresses leading to the proxy; returns its exit code.
+    """Run a program with its API addresses redirected to the proxy; return its exit code.
 
     Args:
         command: The program and its arguments.
-        options: What all modes share.
+        options: The options that all modes share.
         upstreams: `NAME=URL` for programs that read other variables, or go elsewhere.
 
     Raises:
@@ -91,12 +90,12 @@ def run_command(command: list[str], options: Options, upstreams: Iterable[str] =
                 program = Child(start.command, start.environment, signals)
                 status = child.exit_code(code := program.wait(recording.silence(time.monotonic())))
             except OSError as error:
-                code = status = child.failed(error)
+                code = status = child.start_failure_code(error)
                 options.say(f"ctxctl: error: {command[0]}: {error.strerror}")
         recording.end(signals, over=True)
         died_of_key = code == -signal.SIGINT and program is not None and signal.SIGINT in program.by_terminal
     if died_of_key:
-        # A shell ends its loop only if what it ran has died of Ctrl-C too.
+        # A shell ends its loop only if the command that it ran has died of Ctrl-C too.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     return status
@@ -106,8 +105,8 @@ def serve(options: Options, port: int, upstreams: Iterable[str] = ()) -> int:
     """Run the proxy until SIGINT, SIGTERM or SIGHUP.
 
     Args:
-        options: What all modes share.
-        port: Of the first API, the others follow; 0: any.
+        options: The options that all modes share.
+        port: The port for the first API, the others follow; 0: any.
         upstreams: `NAME=URL`, as for `run_command`.
 
     Raises:
@@ -118,15 +117,15 @@ def serve(options: Options, port: int, upstreams: Iterable[str] = ()) -> int:
         recording = _Recording(options, ways, signals, port)
         lines = [f"{way.variable}={way.pointed(to)}" for way, to in recording.ports.items()]
         options.begin(*notes, "set, for the programs that are to be recorded (Ctrl-C ends):", *lines)
-        # Who was started with a signal ignored (`nohup`) goes on.
+        # A signal that was ignored at the start (`nohup`) stays ignored.
         ends = frozenset(n for n in _ENDS if signal.getsignal(n) is not signal.SIG_IGN)
-        child.until(signals, lambda: False, ends)
+        child.wait_until(signals, lambda: False, ends)
         recording.end(signals)
     return 0
 
 
 class _Recording:
-    """A proxy and its recorder."""
+    """A running proxy and its writer process."""
 
     def __init__(
         self, options: Options, ways: Sequence[Route], signals: Signals, port: int = 0, *,
@@ -134,17 +133,17 @@ class _Recording:
     ) -> None:  # fmt: skip
         self._options = options
         self._setup = setup
-        self._scribe = Scribe(options)
+        self._writer = WriterClient(options)
         try:
             upstreams = list(dict.fromkeys(way.upstream for way in ways))
-            self._proxy = Proxy(upstreams, port, self._scribe.connection, bases(ways))
+            self._proxy = Proxy(upstreams, port, self._writer.connection, bases(ways))
         except BaseException:
-            self._scribe.connection.close()
-            self._scribe.leave()
+            self._writer.connection.close()
+            self._writer.abandon()
             raise
         try:
-            while not self._scribe.ready(_TICK):
-                # It may hang, on a disk that does, and signals are held back.
+            while not self._writer.ready(_TICK):
+                # It may hang with a disk that hangs, and signals are blocked.
                 taken = signals.take(0.0)
                 if taken is not None and taken[0] in _ENDS:
                     raise KeyboardInterrupt
@@ -154,10 +153,10 @@ class _Recording:
         self.ports: Mapping[Route, int] = {way: self._proxy.listeners[way.upstream].port for way in ways}
 
     def silence(self, began: float) -> Callable[[], None] | None:
-        """What says, once, that nothing has come by for some seconds; None where that would disturb.
+        """Return a function that says, once, that no request has come so far; None: it is said at the end.
 
         A program that draws on the terminal, or waits there for its user, has nothing to send yet, and a line
-        of ours would stand in its picture: there it is said at the end.
+        in between would disturb it.
         """
         if self._options.quiet or self._setup is None or _on_terminal():
             return None
@@ -173,16 +172,16 @@ class _Recording:
         return look
 
     def end(self, signals: Signals, *, over: bool = False) -> None:
-        """Let what is in flight end, then the recorder; says what came of it."""
+        """Wait for unfinished answers, end the proxy and the writer process, and say the summary."""
         if self._proxy.busy:
             self._say(f"waiting for {self._proxy.busy} answers that are still coming (Ctrl-C ends)")
-            child.until(signals, lambda: not self._proxy.busy, _ENDS)
+            child.wait_until(signals, lambda: not self._proxy.busy, _ENDS)
         self._proxy.stop(over=over)
-        totals = self._scribe.finish(_QUEUED)
+        totals = self._writer.finish(_QUEUED)
         if totals is None:
             self._options.say("ctxctl: still writing (Ctrl-C: do not wait for it)")
-            if child.until(signals, self._finished, _ENDS) is not None:
-                self._scribe.leave()
+            if child.wait_until(signals, self._finished, _ENDS) is not None:
+                self._writer.abandon()
                 return
             totals = self._totals
         self._conclude(totals)
@@ -190,7 +189,7 @@ class _Recording:
     _totals = Totals(kept=False)
 
     def _finished(self) -> bool:
-        totals = self._scribe.finish(0.0)
+        totals = self._writer.finish(0.0)
         if totals is not None:
             self._totals = totals
         return totals is not None

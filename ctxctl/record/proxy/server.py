@@ -1,4 +1,4 @@
-"""The proxy: one loopback port for each server that requests are passed on to, in a thread of its own."""
+"""The relaying proxy: a loopback port for each server that requests go to, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -12,90 +12,97 @@ from typing import TYPE_CHECKING, Any, Final
 from ctxctl.errors import UsageError
 from ctxctl.record.guard import loopback, own_hosts
 from ctxctl.record.proxy.connection import Connection
-from ctxctl.record.proxy.copies import Copies
-from ctxctl.record.proxy.upstream_pool import Via, connect, trust, via_of
+from ctxctl.record.proxy.upstreams import NetworkProxy, connect, network_proxy_of, trusted_context
+from ctxctl.record.proxy.writer_client import Copies
 
 if TYPE_CHECKING:
-    from ctxctl.record.proxy.messages import Request
-    from ctxctl.record.proxy.rewriting import Bases
+    from ctxctl.record.proxy.messages import Bases, Request
     from ctxctl.record.proxy.upstreams import Upstream
+
 
 _ADDRESSES: Final = ("127.0.0.1", "::1")
 
 
 class Listener:
-    """One port, and the server behind it."""
+    """One listening port, and the server that its requests go to."""
 
     def __init__(
-        self, proxy: Proxy, upstream: Upstream, via: Via | None, port: int, bases: Bases | None = None
+        self,
+        proxy: Proxy,
+        upstream: Upstream,
+        network_proxy: NetworkProxy | None,
+        port: int,
+        bases: Bases | None = None,
     ) -> None:
         self._proxy = proxy
         self.upstream = upstream
         self.bases: Bases = bases or {}
-        self.via = via
+        self.network_proxy = network_proxy
         self.sockets: list[socket.socket] = loopback(port)
         self.port: int = self.sockets[0].getsockname()[1]
         self.hosts = own_hosts(self.port)
         self.connections: set[Connection] = set()
         self.tunnels = 0
-        """Connections that went on with another protocol, and were not copied."""
+        """The number of connections that went on with another protocol, and were not copied."""
         self.respelled = 0
-        """Requests whose path the provider has in another spelling."""
+        """The number of requests whose path was put into the provider's spelling."""
         self.faults = 0
-        """Answers that we could not follow by a fault of our own; they were passed on."""
+        """The number of answers that a fault in ctxctl left unread; they were passed on."""
 
     @property
     def copies(self) -> Copies:
-        """Where copies go."""
+        """The copies that are sent to the writer process."""
         return self._proxy.copies
 
     def url(self, request: Request) -> str:
-        """Where a request goes, for the recorder."""
+        """Return the address that a request goes to, for the recorder."""
         return self.upstream.origin + request.target.decode("latin-1")
 
     async def connect(self, protocol: Callable[[], asyncio.Protocol]) -> None:
         """Connect to the server.  Raises OSError."""
-        await connect(self.upstream, self.via, self._proxy.trust, protocol)
+        await connect(self.upstream, self.network_proxy, self._proxy.trust, protocol)
 
     def is_own(self, peer: object) -> bool:
         """Whether an address is one of the proxy's own ports."""
         return isinstance(peer, tuple) and peer[0] in _ADDRESSES and peer[1] in self._proxy.ports
 
     def spawn(self, task: Coroutine[Any, Any, None]) -> None:
-        """Run something beside."""
+        """Run a task in the proxy's loop."""
         self._proxy.spawn(task)
 
-    def failed(self, error: BaseException) -> None:
-        """A connection to the server could not be made."""
-        self._proxy.unreachable[self.upstream.origin] = self.told(error)
+    def connect_failed(self, error: BaseException) -> None:
+        """Note that no connection to the server could be made, and why."""
+        self._proxy.unreachable[self.upstream.origin] = self.failure_text(error)
 
-    def told(self, error: BaseException) -> str:
-        """Why not, as one line."""
+    def failure_text(self, error: BaseException) -> str:
+        """Return why there is no connection to the server, as one line."""
         if isinstance(error, ssl.SSLCertVerificationError):
             return f"its certificate is not trusted ({error.verify_message})"
         if isinstance(error, socket.gaierror):
-            return f"no address for {(self.via.server if self.via else self.upstream).host}"
+            return (
+                f"no address for {(self.network_proxy.server if self.network_proxy else self.upstream).host}"
+            )
         return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
-    def refused(self, status: int) -> None:
-        """A request was not passed on."""
+    def count_refusal(self, status: int) -> None:
+        """Count a request that was not passed on."""
         if status in (403, 421, 405):
             self._proxy.refusals += 1
 
     @property
     def busy(self) -> int:
-        """Connections on which an answer is still to come."""
+        """The number of connections that wait for an answer."""
         return sum(bool(connection.waiting) for connection in list(self.connections))
 
 
 class Proxy:
-    """Relays from when it is made until `stop`.
+    """Relays requests from its creation until `stop`.
 
     Args:
-        upstreams: The servers.
-        port: Of the first one, the others follow; 0: any.
-        copies: The socket that leads to the recorder; None: nothing is copied.
-        bases: Of a server, the paths of the providers' addresses there; paths are put right by them.
+        upstreams: The servers that requests go to.
+        port: The port for the first server, the others follow; 0: any.
+        copies: The socket to the writer process; None: nothing is copied.
+        bases: By server, the paths of the providers' addresses there, by which paths are put right.
 
     Raises:
         UsageError: `port-taken`, `proxy-loop`, `bad-network-proxy`.
@@ -105,18 +112,22 @@ class Proxy:
         self, upstreams: list[Upstream], port: int = 0, copies: socket.socket | None = None,
         bases: Mapping[Upstream, Bases] | None = None,
     ) -> None:  # fmt: skip
-        self.trust = trust()
+        self.trust = trusted_context()
         self.refusals = 0
-        """Requests that came from a browser, or were meant for another server."""
+        """The number of requests from browsers, or for other servers."""
         self.unreachable: dict[str, str] = {}
-        """Servers that could not be reached, and why."""
+        """The servers that could not be reached, each with the reason."""
         self.listeners: dict[Upstream, Listener] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        vias = {upstream: via_of(upstream) for upstream in upstreams}
+        network_proxies = {upstream: network_proxy_of(upstream) for upstream in upstreams}
         try:
-            for number, upstream in enumerate(vias):
+            for number, upstream in enumerate(network_proxies):
                 self.listeners[upstream] = Listener(
-                    self, upstream, vias[upstream], port and port + number, (bases or {}).get(upstream)
+                    self,
+                    upstream,
+                    network_proxies[upstream],
+                    port and port + number,
+                    (bases or {}).get(upstream),
                 )
         except (OSError, OverflowError):
             self._close()
@@ -161,36 +172,36 @@ class Proxy:
                 await loop.create_server(lambda listener=listener: Connection(listener), sock=one)  # type: ignore[misc]
 
     def spawn(self, task: Coroutine[Any, Any, None]) -> None:
-        """Run something beside, in the proxy's loop."""
+        """Run a task in the proxy's loop."""
         made = asyncio.ensure_future(task)
         self._tasks.add(made)
         made.add_done_callback(self._tasks.discard)
 
     @property
     def busy(self) -> int:
-        """Answers that are still to come, by connections."""
+        """The number of connections that wait for an answer."""
         return sum(listener.busy for listener in list(self.listeners.values()))
 
     @property
     def tunnels(self) -> int:
-        """Connections that were passed on without a record: WebSocket."""
+        """The number of connections relayed without a record, as WebSockets."""
         return sum(listener.tunnels for listener in self.listeners.values())
 
     @property
     def requests(self) -> int:
-        """Requests that came, whatever they asked for."""
+        """The number of requests that came, of any kind."""
         return self.copies.begun
 
     @property
     def respelled(self) -> int:
-        """Requests whose path was put right."""
+        """The number of requests whose path was put right."""
         return sum(listener.respelled for listener in self.listeners.values())
 
     def stop(self, *, over: bool = False) -> None:
-        """End all connections and the ports; what was copied is on its way to the recorder.
+        """End all connections and ports, and send the copies to the writer process.
 
         Args:
-            over: The program has ended, and its sessions with it.
+            over: Whether the program has ended, and its sessions with it.
         """
         if not self._thread.is_alive():
             return
@@ -211,4 +222,4 @@ class Proxy:
 
 
 _COPIED: Final = 10.0
-"""Seconds that the recorder has to take what was copied."""
+"""Seconds for the writer process to take the copies."""

@@ -1,6 +1,6 @@
-"""The recorder's process: takes copies from the relay, writes the trace, and says at its end what came of it.
+"""The writer process: takes copies from the relay, writes the trace, and gives its counts at the end.
 
-It outlives a proxy that is killed, and writes what it was given until then.
+It outlives a proxy that is killed, and writes what it was sent until then.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from ctxctl.record.proxy.copies import FRAME, MAX_BODY
+from ctxctl.record.proxy.writer_client import FRAME, MAX_BODY
 
 if TYPE_CHECKING:
     from ctxctl.record.exchange import Exchange, Exchanges
-    from ctxctl.record.proxy.sockets import Histories, Socket
+    from ctxctl.record.proxy.websocket import Histories, ResponsesSocket
 
 _ALL: Final = 256 << 20
-"""Bytes of requests that are not whole."""
+"""Bytes of unfinished requests that are held at most."""
 _SESSIONS: Final = 10_000
 _STUBS: Final = {"/messages": "messages", "/chat/completions": "messages", "/responses": "input"}
 
 
 def main(connection: int) -> None:
-    """Take frames from this descriptor until it is closed; one line on stdout at the start and at the end."""
+    """Take frames from this descriptor until it is closed; write a line to stdout at start and end."""
     from ctxctl.errors import CtxctlError
     from ctxctl.record.options import Options
 
-    # What is relayed comes first where there are not enough processors for both.
+    # The relay goes first where there are not enough processors for both.
     os.nice(5)
     taken = socket.socket(fileno=connection)
     taken.setblocking(True)
@@ -48,24 +48,24 @@ def main(connection: int) -> None:
         return
     from ctxctl.record.exchange import Exchanges
 
-    desk = Desk(Exchanges(recorder))
+    receiver = FrameReceiver(Exchanges(recorder))
     _say({"ready": os.getpid()})
-    _warm()
+    _import_early()
     while len(head := stream.read(FRAME.size)) == FRAME.size:
         kind, number, size = FRAME.unpack(head)
         payload = stream.read(size)
         if len(payload) < size:
             break
         try:
-            desk.take(kind, number, payload)
+            receiver.take(kind, number, payload)
         except Exception as error:
-            recorder._core.journal.lose(f"{type(error).__name__} in a copy")
-    desk.close()
-    for session in desk.over:
+            recorder._core.journal.count_lost(f"{type(error).__name__} in a copy")
+    receiver.close()
+    for session in receiver.over:
         recorder.end_session(session)
     recorder.close()
     counts = {"written": recorder.written, "dropped": recorder.dropped, "redacted": recorder.redacted}
-    _say({**counts, "recorded": desk.recorded, "passed": desk.passed, "unread": desk.unread})
+    _say({**counts, "recorded": receiver.recorded, "passed": receiver.passed, "unread": receiver.unread})
 
 
 def _say(value: dict[str, Any]) -> None:
@@ -73,61 +73,63 @@ def _say(value: dict[str, Any]) -> None:
         sys.stdout.buffer.write(orjson.dumps(value) + b"\n")
         sys.stdout.flush()
     except OSError:
-        pass  # whoever wanted to know is gone
+        pass  # the proxy that reads it is gone
 
 
-def _warm() -> None:
-    """Import what the first request needs, so that nobody waits for its record."""
+def _import_early() -> None:
+    """Import what the first request needs, so that its record waits for no import."""
+    import ctxctl.record.conversations
+    import ctxctl.record.http  # noqa: F401
 
 
-class _Coming:
-    """An exchange, from its first frame to its last."""
+class _IncomingExchange:
+    """An exchange whose frames are coming in."""
 
     __slots__ = ("body", "exchange", "head", "size", "socket", "stuck")
 
     def __init__(self, head: dict[str, Any]) -> None:
         self.head = head
         self.body: list[bytes] | None = []
-        """Until the request is whole."""
+        """The pieces of the request's body; None once the request is whole."""
         self.size = 0
         self.stuck = False
-        """Too much of it came."""
+        """Whether the body is too large to be recorded."""
         self.exchange: Exchange | None = None
-        self.socket: Socket | None = None
-        """What it went on as."""
+        self.socket: ResponsesSocket | None = None
+        """The WebSocket that it went on as."""
 
     @property
     def upgrades(self) -> bool:
-        """Whether it asks to go on with another protocol: the answer tells what it was."""
+        """Whether it asks for another protocol; the answer shows whether it was granted."""
         return any(name.lower() == "upgrade" for name, _ in self.head["headers"])
 
 
-class Desk:
-    """Turns frames into exchanges."""
+class FrameReceiver:
+    """Turns frames into recorded exchanges."""
 
     def __init__(self, exchanges: Exchanges) -> None:
         self._exchanges = exchanges
-        self._open: dict[int, _Coming] = {}
+        self._open: dict[int, _IncomingExchange] = {}
         self._held = 0
         self._sessions: dict[str, None] = {}
         self.over: list[str] = []
-        """Sessions that have ended, as the program has."""
+        """The sessions that ended with the program."""
         self.recorded = 0
-        """Requests to a model."""
+        """The number of requests to a model."""
         self.passed = 0
-        """Others."""
+        """The number of other requests."""
         self.unread: dict[str, int] = {}
-        """WebSockets that could not be read, or not to their end, by why."""
+        """WebSockets that could not be read to their end, by reason."""
         self._histories: Histories | None = None
-        """Of all WebSockets; made with the first one, as reading them has much to import."""
+        """The histories of all WebSockets; made with the first one, as reading them imports much."""
 
     def take(self, kind: bytes, number: int, payload: bytes) -> None:
-        """One frame."""
+        """Take one frame."""
         if kind == b"Q":
             self.over = list(self._sessions)
             return
         if kind == b"R":
-            self._open[number] = _Coming(orjson.loads(payload))
+            self._open[number] = _IncomingExchange(orjson.loads(payload))
             return
         coming = self._open.get(number)
         if coming is None:
@@ -140,18 +142,18 @@ class Desk:
             self._socket(coming, kind, payload)
         elif kind == b"H":
             self._begin(coming, coming.size)
-            told = orjson.loads(payload)
-            if coming.upgrades and told["status"] != 101:
+            answer = orjson.loads(payload)
+            if coming.upgrades and answer["status"] != 101:
                 self.passed += 1
             if coming.exchange is not None:
-                coming.exchange.head(told["status"], [(name, value) for name, value in told["headers"]])
+                coming.exchange.head(answer["status"], [(name, value) for name, value in answer["headers"]])
         elif kind == b"D":
             if coming.exchange is not None:
                 coming.exchange.data(payload)
         elif kind in (b"E", b"X"):
             self._end(number, coming, payload.decode() if kind == b"E" else "timeout")
 
-    def _body(self, coming: _Coming, piece: bytes) -> None:
+    def _body(self, coming: _IncomingExchange, piece: bytes) -> None:
         if coming.body is None or coming.stuck:
             return
         coming.size += len(piece)
@@ -162,11 +164,11 @@ class Desk:
         self._held += len(piece)
         coming.body.append(piece)
 
-    def _let_go(self, coming: _Coming) -> None:
+    def _let_go(self, coming: _IncomingExchange) -> None:
         self._held -= sum(map(len, coming.body or ()))
         coming.body = []
 
-    def _begin(self, coming: _Coming, size: int) -> None:
+    def _begin(self, coming: _IncomingExchange, size: int) -> None:
         if coming.body is None:
             return
         head, body = coming.head, b"".join(coming.body)
@@ -189,16 +191,16 @@ class Desk:
 
     # -- WebSockets -----------------------------------------------------------------------------------------
 
-    def _socket(self, coming: _Coming, kind: bytes, payload: bytes) -> None:
-        """What a connection that was upgraded says: a head, then bytes of both sides."""
-        from ctxctl.record.proxy.sockets import Histories, Socket, UnreadableError
+    def _socket(self, coming: _IncomingExchange, kind: bytes, payload: bytes) -> None:
+        """Take a frame of an upgraded connection: its head, or bytes of one side."""
+        from ctxctl.record.proxy.websocket import Histories, ResponsesSocket, UnreadableError
 
         try:
             if kind == b"W":
                 answer = orjson.loads(payload)["headers"]
                 head = coming.head
                 self._histories = self._histories or Histories()
-                coming.socket = Socket(
+                coming.socket = ResponsesSocket(
                     self._exchanges, head["url"], head["headers"], answer, self._histories, self._begun
                 )
             elif coming.socket is not None:
@@ -208,28 +210,28 @@ class Desk:
         except UnreadableError as error:
             self._leave(coming, str(error))
 
-    def _feed(self, socket: Socket, kind: bytes, payload: bytes) -> None:
-        from ctxctl.record.proxy.sockets import UnreadableError
+    def _feed(self, socket: ResponsesSocket, kind: bytes, payload: bytes) -> None:
+        from ctxctl.record.proxy.websocket import UnreadableError
 
         before = socket.pending
         if before + len(payload) + self._held > _ALL:
             raise UnreadableError("messages that are too large")
         try:
-            (socket.said if kind == b"S" else socket.told)(payload)
+            (socket.from_program if kind == b"S" else socket.from_server)(payload)
         finally:
             self._held += socket.pending - before
 
-    def _leave(self, coming: _Coming, why: str) -> None:
+    def _leave(self, coming: _IncomingExchange, why: str) -> None:
         self.unread[why] = self.unread.get(why, 0) + 1
         self._close_socket(coming, "malformed")
 
-    def _close_socket(self, coming: _Coming, how: str) -> None:
+    def _close_socket(self, coming: _IncomingExchange, how: str) -> None:
         socket, coming.socket = coming.socket, None
         if socket is not None:
             self._held -= socket.pending
             socket.end(how)
 
-    def _end(self, number: int, coming: _Coming, how: str) -> None:
+    def _end(self, number: int, coming: _IncomingExchange, how: str) -> None:
         del self._open[number]
         self._let_go(coming)
         self._close_socket(coming, how)
@@ -237,13 +239,13 @@ class Desk:
             coming.exchange.end(how)
 
     def close(self) -> None:
-        """Nothing more comes: what is not whole was cut by the program's end, or the proxy's."""
+        """End the exchanges that are not whole, as no frame will follow."""
         for number, coming in list(self._open.items()):
             self._end(number, coming, "client_gone")
 
 
 def stub(url: str, size: int) -> bytes:
-    """A request in the place of one that is too large to be recorded: it says so, and how large it was."""
+    """Return a request that stands for one too large to be recorded, and states its size."""
     text = f"[ctxctl: a request of {size:,} bytes, more than the {MAX_BODY:,} that are recorded]"
     path = url.partition("?")[0]
     for end, name in _STUBS.items():

@@ -1,4 +1,4 @@
-"""`ctxctl record --events` and `--otlp`: receivers on a loopback port."""
+"""`ctxctl record --events` and `--otlp`: receives events and OTLP on a loopback port."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ctxctl.record.options import Options
-    from ctxctl.record.receive.server import Door, Route
-    from ctxctl.record.receive.spans import Spans
+    from ctxctl.record.receive.otlp import SpanBuffer
+    from ctxctl.record.receive.server import ReceiverServer, Route
     from ctxctl.record.recorder import Recorder
 
+
 _LOOK: Final = 0.25
-"""Seconds between two looks at what has waited long enough."""
+"""Seconds between two checks for spans that have waited long enough."""
 _METRICS: Final = "metrics were sent as well; they are taken and not recorded"
 
 
@@ -27,17 +28,17 @@ def serve(options: Options, port: int, *, otlp: bool, events: bool) -> int:
     """Receive until a signal asks for the end; returns the exit code.
 
     Args:
-        options: Where to, and how.
-        port: On 127.0.0.1 and ::1; 0 for any free one.
-        otlp: Take OTLP: `/v1/traces`, `/v1/logs`, `/v1/metrics`.
-        events: Take `/v1/events`.
+        options: Where to record, and how.
+        port: The port on 127.0.0.1 and ::1; 0: any free one.
+        otlp: Whether to take OTLP: `/v1/traces`, `/v1/logs`, `/v1/metrics`.
+        events: Whether to take `/v1/events`.
 
     Raises:
         UsageError: `port-taken`; as `Options.recorder`.
         UnreadableError: As `Options.recorder`.
         UnavailableError: `needs-serve`, `needs-otlp`.
     """
-    from ctxctl.record.ending import Ending
+    from ctxctl.record.end_signals import EndSignals
 
     _available(otlp=otlp)
     sockets = listening(port)
@@ -48,12 +49,12 @@ def serve(options: Options, port: int, *, otlp: bool, events: bool) -> int:
             one.close()
         raise
 
-    async def until(ending: Ending) -> None:
+    async def until(ending: EndSignals) -> None:
         asked = asyncio.Event()
         asyncio.get_running_loop().add_reader(ending.fd, asked.set)
         await asked.wait()
 
-    with Ending() as ending:
+    with EndSignals() as ending:
         asyncio.run(
             receive(options, recorder, sockets, otlp=otlp, events=events, until=lambda: until(ending))
         )
@@ -61,7 +62,7 @@ def serve(options: Options, port: int, *, otlp: bool, events: bool) -> int:
 
 
 def listening(port: int) -> list[socket.socket]:
-    """Sockets that listen on a loopback port; raises UsageError (`port-taken`)."""
+    """Return sockets that listen on a loopback port; raises UsageError (`port-taken`)."""
     from ctxctl.record.guard import loopback
 
     try:
@@ -78,24 +79,24 @@ async def receive(
     options: Options, recorder: Recorder, sockets: list[socket.socket], *, otlp: bool, events: bool,
     until: Callable[[], Awaitable[None]], ready: Callable[[int], None] | None = None,
 ) -> None:  # fmt: skip
-    """As `serve`, until `until()` is over; `ready` is told the port."""
-    from ctxctl.record.receive.server import Door
+    """Receive as `serve` does, until `until()` is over; `ready` gets the port."""
+    from ctxctl.record.receive.server import ReceiverServer
 
     def report(line: str) -> None:
         options.say(f"ctxctl: {line}")
 
-    spans: Spans | None = None
+    spans: SpanBuffer | None = None
     routes: dict[str, Route] = {}
     if events:
         routes.update(_events(recorder))
-    door = Door(routes, report)
+    server = ReceiverServer(routes, report)
     if otlp:
-        spans = _otlp(recorder, routes, door)
-    await door.open(sockets)
-    options.begin(*_where(door.port, otlp=otlp, events=events))
+        spans = _otlp(recorder, routes, server)
+    await server.open(sockets)
+    options.begin(*_where(server.port, otlp=otlp, events=events))
     if ready is not None:
-        ready(door.port)
-    looking = asyncio.ensure_future(_look(door, spans)) if spans is not None else None
+        ready(server.port)
+    looking = asyncio.ensure_future(_hand_on_due(server, spans)) if spans is not None else None
     try:
         await until()
     finally:
@@ -103,10 +104,10 @@ async def receive(
             looking.cancel()
             with suppress(asyncio.CancelledError):
                 await looking
-        await door.close()
+        await server.close()
         if spans is not None:
             spans.due(everything=True)
-        options.finish(recorder, *_told(spans))
+        options.finish(recorder, *_summary(spans))
 
 
 def _available(*, otlp: bool) -> None:
@@ -123,63 +124,64 @@ def _available(*, otlp: bool) -> None:
 
 
 def _events(recorder: Recorder) -> dict[str, Route]:
-    from ctxctl.record.receive.events import MEDIA, Events
+    from ctxctl.record.receive.events import MEDIA, EventsEndpoint
     from ctxctl.record.receive.server import Route
 
-    taken = Events(recorder)
+    taken = EventsEndpoint(recorder)
     return {"/v1/events": Route(taken.take, MEDIA, wait=taken.wait)}
 
 
-def _otlp(recorder: Recorder, routes: dict[str, Route], door: Door) -> Spans:
+def _otlp(recorder: Recorder, routes: dict[str, Route], server: ReceiverServer) -> SpanBuffer:
     from ctxctl.record.receive import otlp
-    from ctxctl.record.receive.replies import Reply, seconds
+    from ctxctl.record.receive.otlp import SpanBuffer
+    from ctxctl.record.receive.replies import Reply, WriteGuard, whole_seconds
     from ctxctl.record.receive.server import Route
-    from ctxctl.record.receive.spans import Spans
-    from ctxctl.record.receive.write_guard import WriteGuard
 
-    spans, guard = Spans(recorder), WriteGuard(recorder._core.journal)
+    spans, guard = SpanBuffer(recorder), WriteGuard(recorder._core.journal)
 
     def metrics(body: bytes, media: str) -> Reply:
-        door.once(_METRICS)
+        server.report_once(_METRICS)
         return otlp.ignored(body, media)
 
     def wait() -> int | None:
-        # What is held can wait for the disk; more is taken as soon as that went.
-        return seconds(guard.wait()) if guard.wait() and spans.is_full() else None
+        # Spans that are held can wait for the disk; more are taken once they are written.
+        return whole_seconds(guard.wait()) if guard.wait() and spans.is_full() else None
 
     for signal in ("traces", "logs"):
-        routes[f"/v1/{signal}"] = Route(otlp.Exports(signal, spans).take, otlp.MEDIA, otlp.refuse, wait)
+        routes[f"/v1/{signal}"] = Route(
+            otlp.ExportEndpoint(signal, spans).take, otlp.MEDIA, otlp.refuse, wait
+        )
     routes["/v1/metrics"] = Route(metrics, otlp.MEDIA, otlp.refuse)
     return spans
 
 
-async def _look(door: Door, spans: Spans) -> None:
+async def _hand_on_due(server: ReceiverServer, spans: SpanBuffer) -> None:
     while True:
         await asyncio.sleep(_LOOK)
         try:
-            await door.run(spans.due)
-        except Exception as error:  # what comes later must still be written
-            door.once(f"a fault of ctxctl: {type(error).__name__}")
+            await server.run_in_worker(spans.due)
+        except Exception as error:  # later spans must still be written
+            server.report_once(f"a fault of ctxctl: {type(error).__name__}")
 
 
 def _where(port: int, *, otlp: bool, events: bool) -> list[str]:
     address = f"http://127.0.0.1:{port}"
-    told = []
+    lines = []
     if otlp:
-        told.append(
+        lines.append(
             f"OTLP/HTTP on {address}: OTEL_EXPORTER_OTLP_ENDPOINT={address} "
             "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"
         )
     if events:
-        told.append(f"events on {address}/v1/events (POST, NDJSON)")
-    return told
+        lines.append(f"events on {address}/v1/events (POST, NDJSON)")
+    return lines
 
 
-def _told(spans: Spans | None) -> list[str]:
+def _summary(spans: SpanBuffer | None) -> list[str]:
     if spans is None:
         return []
     calls = plural(spans.calls, "model call")
-    told = [f"{calls}; spans and log records of other things, not recorded: {spans.others:,}"]
+    lines = [f"{calls}; spans and log records of other things, not recorded: {spans.others:,}"]
     if spans.late:
-        told.append(f"spans and log records left out, as they came too late or twice: {spans.late:,}")
-    return told
+        lines.append(f"spans and log records left out, as they came too late or twice: {spans.late:,}")
+    return lines

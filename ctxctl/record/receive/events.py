@@ -1,4 +1,4 @@
-"""`POST /v1/events`: native events and calls of the recorder, one JSON object a line."""
+"""`POST /v1/events`: takes native events and calls of the recorder, one JSON object a line."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from typing import IO, TYPE_CHECKING, Any, Final, cast
 import orjson
 
 from ctxctl.errors import CtxctlError
-from ctxctl.record.cleaning import Cleaner, LineBuffer
+from ctxctl.record.event_cleaner import EventCleaner, LineBuffer
 from ctxctl.record.place import Place
 from ctxctl.record.queue import Entry
-from ctxctl.record.receive.replies import JSON, Reply, seconds, told
-from ctxctl.record.receive.write_guard import NotWrittenError, WriteGuard
+from ctxctl.record.receive.replies import JSON, NotWrittenError, Reply, WriteGuard, error_reply, whole_seconds
 from ctxctl.record.scopes import Scope, Step
 from ctxctl.trace.depth import deeper_than
 from ctxctl.trace.writer import TraceWriter
@@ -33,26 +32,26 @@ _SHOWN: Final = 300
 
 
 class BadEventError(ValueError):
-    """An event that is not written, whatever is done; the text says why, without anything of its content."""
+    """An event can never be written; the text says why, without any of its content."""
 
 
-class Inbox:
-    """Appends whole events with the recorder's writer; not for several threads at once.
+class EventWriter:
+    """Appends whole events with the recorder's journal; not safe for several threads at once.
 
-    What is missing in an event's envelope is filled in: `schema_version`, `event_id`, `time` (now), `source`,
+    Missing fields of an event's envelope are filled in: `schema_version`, `event_id`, `time` (now), `source`,
     `session_id` (the recorder's), and in its record what the event's type implies (`TraceWriter`).
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._core = recorder._core
-        self._cleaner = Cleaner(self._core.redactor, self._core.redacted)
+        self._cleaner = EventCleaner(self._core.redactor, self._core.redacted)
         self._made = LineBuffer()
         self._generation = -1
         self._writer = self._afresh()
 
     def write(self, event: Json) -> None:
-        """Append one event; it is in the file on return, or counted as dropped.
+        """Append one event; on return it is in the file, or counted as dropped.
 
         Raises:
             BadEventError: it is not valid, or could not be looked through for secrets.
@@ -60,7 +59,7 @@ class Inbox:
         complete = self._complete(event)
         try:
             clean = self._cleaner.clean(complete)
-        except Exception as error:  # then nothing of it may be written
+        except Exception as error:  # it may hold secrets: nothing of it may be written
             raise BadEventError(f"{type(error).__name__} while looking for secrets") from None
         journal = self._core.journal
         for _ in range(_TRIES):
@@ -71,7 +70,7 @@ class Inbox:
                 return
 
     def _afresh(self) -> TraceWriter:
-        """Another file: what it is referred to must be told in it."""
+        """Begin anew for another file, which must hold all that its events refer to."""
         journal = self._core.journal
         self._generation = journal.generation
         self._writer = TraceWriter(
@@ -106,29 +105,29 @@ _RECORDS: Final = (
 _OF_STEP: Final = ("request", "response", "failed")
 NAMES: Final = (*_RECORDS, *_OF_STEP, "end_session")
 _AFTER: Final = frozenset(("response", "failed", "usage"))
-"""What belongs to the thread's last request where it names no step."""
+"""Calls that belong to the thread's last request where they name no step."""
 _PLACE: Final = ("session", "thread", "turn", "step")
 _OWN: Final = frozenset(("call", "id", *_PLACE))
 _PAIRS: Final = {"selection": ("omitted",), "budget": ("dropped", "truncated"), "assembly": ("blocks",)}
-"""Lists whose elements may be pairs; JSON has no tuples."""
+"""By call, the fields whose lists may hold pairs; JSON has no tuples."""
 _OPEN: Final = 4096
 
 
-class Caller:
-    """Makes the recorder's calls that lines ask for (`{"call": "item", …}`), for clients that keep no books.
+class RecorderCalls:
+    """Makes the recorder's calls that lines ask for (`{"call": "item", …}`), for clients without a recorder.
 
-    Remembers the steps that are open, those used last.  Not for several threads at once.
+    It remembers the open steps that were used last.  Not safe for several threads at once.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._name = recorder._core.name
+        self._name = recorder._core.clean_id
         self._scopes: OrderedDict[tuple[str | None, ...], Scope] = OrderedDict()
         self._last: OrderedDict[str, Step] = OrderedDict()
-        """By thread: the step of its last request."""
+        """By thread, the step of its last request."""
 
     def make(self, line: Json) -> None:
-        """One call; what it records is in the file on return, or counted as dropped.
+        """Make one call; on return what it records is in the file, or counted as dropped.
 
         Raises:
             BadEventError: there is no such call, or its fields do not fit.
@@ -147,7 +146,7 @@ class Caller:
             fields["response"] = fields.pop("body")
         place = self._place(line)
         journal = self._recorder._core.journal
-        before, journal.strict = journal.strict, True  # what is wrong is the sender's to know
+        before, journal.strict = journal.strict, True  # the sender must learn what is wrong
         try:
             self._make(name, place, fields)
         finally:
@@ -176,7 +175,7 @@ class Caller:
             _keep(self._scopes, (place.session, place.thread, place.step), step)
 
     def _scope(self, name: str, place: Place) -> Scope:
-        """Where a call belongs; the same object each time, as a step that was sent remembers it."""
+        """Return the scope of a call; the same object each time, as a step remembers what it has sent."""
         if place.step is None and name in (*_AFTER, *_OF_STEP):
             last = self._last.get(place.key)
             if last is not None and place.turn in (None, last._place.turn):
@@ -208,7 +207,7 @@ def _call(name: str, call: Callable[..., Any], fields: Json) -> None:
     try:
         call(**fields)
     except (TypeError, ValueError, AttributeError, KeyError) as error:
-        # Not its text: that may quote what was passed.
+        # Without its text, which may quote what was passed.
         raise BadEventError(
             f"{name}: a field has a value of the wrong type ({type(error).__name__})"
         ) from None
@@ -224,38 +223,38 @@ MEDIA: Final = frozenset(
     )
 )
 MAX_LINE: Final = 8 << 20
-"""Bytes of one line."""
+"""Bytes of one line at most."""
 MAX_LINES: Final = 100_000
-"""Lines of one request."""
+"""Lines of one request at most."""
 _DEPTH: Final = 100
-"""Levels of one event, as in what a recorder is passed."""
+"""Levels of nesting of one event, as in `values`."""
 _TOLD: Final = 100
 _SEEN: Final = 200_000
-"""Ids that are remembered, so that what is sent twice is written once."""
+"""Ids that are remembered, so that an event sent twice is written once."""
 
 
-class Events:
-    """Writes what is posted, in its order; not for several threads at once."""
+class EventsEndpoint:
+    """Writes posted lines in their order; not safe for several threads at once."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._guard = WriteGuard(recorder._core.journal)
-        self._inbox = Inbox(recorder)
-        self._caller = Caller(recorder)
+        self._inbox = EventWriter(recorder)
+        self._caller = RecorderCalls(recorder)
         self._default = recorder.session
         self._seen: OrderedDict[bytes, None] = OrderedDict()
 
     def take(self, body: bytes, media: str) -> Reply:
-        """Write the lines of a body; what is acknowledged is in the file.
+        """Write the lines of a body; acknowledged lines are in the file.
 
         200: all of them are.  422: those that `errors` lists are not and never will be, the others are.
-        503: the trace cannot be written to; from line `next` on nothing is.
+        503: the trace cannot be written to; no line from `next` on is.
         """
         written = failed = repeated = 0
         errors: list[dict[str, Any]] = []
         try:
             lines = _lines(body, media)
         except BadEventError as error:
-            return told(400, str(error))
+            return error_reply(400, str(error))
         for number, line in lines:
             try:
                 if number > MAX_LINES:
@@ -271,19 +270,19 @@ class Events:
             except NotWrittenError as error:
                 counts = {"written": written, "repeated": repeated, "failed": failed, "errors": errors}
                 why = f"the trace cannot be written to: {error}"
-                return told(503, why, wait=self._guard.wait(), next=number, **counts)
+                return error_reply(503, why, wait=self._guard.wait(), next=number, **counts)
         made: dict[str, Any] = {"written": written, "repeated": repeated, "failed": failed}
         if failed:
             made["errors"] = errors
         return Reply(422 if failed else 200, orjson.dumps(made), JSON)
 
     def wait(self) -> int | None:
-        """Seconds until the trace may be written to again; None: it is."""
+        """Return the seconds until the trace may be writable again; None: it is writable."""
         wait = self._guard.wait()
-        return seconds(wait) if wait else None
+        return whole_seconds(wait) if wait else None
 
     def _write(self, raw: bytes) -> bool:
-        """Write one line; False if it was written before."""
+        """Write one line; return False if it was written before."""
         line = _parsed(raw)
         if not isinstance(line, dict):
             raise BadEventError("not a JSON object")
@@ -304,7 +303,7 @@ class Events:
         return True
 
     def _key(self, line: dict[str, Any]) -> bytes | None:
-        """What a line is known by if it comes again; None if it has no id."""
+        """Return the key by which a repeated line is recognised; None if it has no id."""
         event = "event_type" in line
         name = line.get("event_id" if event else "id")
         if not isinstance(name, str) or not name:
@@ -314,12 +313,12 @@ class Events:
 
 
 def _lines(body: bytes, media: str) -> Iterator[tuple[int, bytes]]:
-    """The lines and their numbers, from 1 on; of a JSON array its elements."""
+    """Return the numbered lines, from 1 on; of a JSON array, its elements."""
     if media == "application/json":
         if body[:64].lstrip().startswith(b"["):
             held = _parsed(body, len(body))
             return ((number, orjson.dumps(one)) for number, one in enumerate(held, 1))
-        with suppress(BadEventError):  # NDJSON by another name
+        with suppress(BadEventError):  # it may be NDJSON, sent as JSON
             _parsed(body)
             return iter([(1, body)])
     return _split(body)

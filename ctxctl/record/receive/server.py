@@ -1,7 +1,7 @@
-"""The HTTP server of the receivers: who may come in, how much at a time, and one request after the other.
+"""The HTTP server of the receivers: checks requests, bounds their bodies, and handles one after the other.
 
-Everything is refused before it is read that does not come from a program of this machine (`record.guard`);
-nothing can be read over it but the fate of what was sent.
+A request that does not come from a program of this machine is refused unread (`record.guard`).  A sender can
+learn nothing but the fate of what it sent.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from ctxctl.record import guard
-from ctxctl.record.receive.replies import Reply, told
+from ctxctl.record.receive.replies import Reply, error_reply
 
 HEAD_SECONDS: Final = 10.0
-"""For the head of a connection's first request."""
+"""Seconds for the head of a connection's first request."""
 BODY_SECONDS: Final = 60.0
 _IDLE_SECONDS: Final = 75.0
 MAX_HELD: Final = 2 * guard.MAX_BODY
-"""Bytes of bodies, of all requests that are being read or wait for the disk."""
+"""Bytes of the bodies of all requests that are being read or wait for the disk."""
 MAX_CONNECTIONS: Final = 256
 _BUSY_SECONDS: Final = 1.0
 
@@ -34,23 +34,23 @@ _logger.propagate = False
 
 
 class Route(NamedTuple):
-    """What is done with the requests to one path."""
+    """Handles the requests to one path."""
 
     take: Callable[[bytes, str], Reply]
-    """Called with the decoded body and the content type, never twice at a time, in a thread of its own."""
+    """Takes the decoded body and the content type; called in a worker thread, never twice at a time."""
     media: frozenset[str]
     refuse: Callable[[int, str, str], Reply] | None = None
-    """Makes an answer from status, why and content type, in the protocol's own shape."""
+    """Makes an answer of status, reason and content type, in the protocol's own shape."""
     wait: Callable[[], int | None] = lambda: None
-    """Seconds until it makes sense to read a body; None: now."""
+    """Gives the seconds until a body is worth reading; None: now."""
 
 
-class Door:
+class ReceiverServer:
     """Listens on a loopback port.
 
     Args:
-        routes: By path; all of them take POST.
-        report: Takes what a user should know, each thing once.
+        routes: The handlers by path; all of them take POST.
+        report: Takes a line for the user, each line once.
     """
 
     def __init__(self, routes: dict[str, Route], report: Callable[[str], None]) -> None:
@@ -65,16 +65,16 @@ class Door:
         self.port = 0
 
     async def open(self, sockets: list[socket.socket]) -> None:
-        """Listen on these (`guard.loopback`)."""
+        """Listen on these sockets (`guard.loopback`)."""
         loop = asyncio.get_running_loop()
         self.port = sockets[0].getsockname()[1]
         self._hosts = guard.own_hosts(self.port)
-        self._factory = _Factory(self._answer, self.once, loop)
+        self._factory = _Factory(self._answer, self.report_once, loop)
         for one in sockets:
             self._servers.append(await loop.create_server(self._factory, sock=one))
 
     async def close(self) -> None:
-        """Take nothing more; what was read is still written."""
+        """Take no more requests; bodies that were read are still written."""
         for server in self._servers:
             server.close()
         if self._factory is not None:
@@ -82,12 +82,12 @@ class Door:
             await self._factory.shutdown(5.0)
         await asyncio.get_running_loop().run_in_executor(None, self._worker.shutdown)
 
-    async def run(self, work: Callable[[], Any]) -> Any:
-        """Do something between two requests, in their thread."""
+    async def run_in_worker(self, work: Callable[[], Any]) -> Any:
+        """Do work in the worker thread, between two requests."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
-    def once(self, line: str) -> None:
-        """Tell the user something, unless it was told before."""
+    def report_once(self, line: str) -> None:
+        """Report a line to the user, unless it was reported before."""
         if line not in self._reported and len(self._reported) < 100:
             self._reported.add(line)
             self._report(line)
@@ -103,25 +103,25 @@ class Door:
             body=reply.body, status=reply.status, content_type=reply.media, headers=headers
         )
         if not request.content.at_eof():
-            response.force_close()  # nobody is going to read the rest
+            response.force_close()  # the rest of the body is not read
         return response
 
     async def _reply(self, request: web.BaseRequest) -> Reply:
         why = guard.refused(request.headers, self._hosts)
         if why is not None:
-            self.once(f"refused a request: {why}")
+            self.report_once(f"refused a request: {why}")
             status = 421 if "Host" in why else 403
-            return told(status, why)
+            return error_reply(status, why)
         route = self._routes.get(request.path)
         if route is None:
             paths = ", ".join(sorted(self._routes))
-            return told(404, f"nothing is here; there is POST {paths}")
+            return error_reply(404, f"nothing is here; there is POST {paths}")
         if request.method != "POST":
-            return told(405, "only POST; a trace is not read over HTTP")
+            return error_reply(405, "only POST; a trace is not read over HTTP")
         media = guard.media_type(request.headers)
         if media not in route.media:
-            return told(415, f"the Content-Type must be one of {', '.join(sorted(route.media))}")
-        refuse = route.refuse or (lambda status, why, media: told(status, why))
+            return error_reply(415, f"the Content-Type must be one of {', '.join(sorted(route.media))}")
+        refuse = route.refuse or (lambda status, why, media: error_reply(status, why))
         wait = route.wait()
         if wait is not None:
             return refuse(503, "the trace cannot be written to", media)._replace(retry_after=wait)
@@ -130,7 +130,7 @@ class Door:
     async def _read(
         self, request: web.BaseRequest, route: Route, media: str, refuse: Callable[[int, str, str], Reply]
     ) -> Reply:
-        """Read the body, at no time more than fits, and hand it on."""
+        """Read the body within the limits, and hand it on."""
         if (request.content_length or 0) > guard.MAX_BODY:
             return refuse(413, f"more than {guard.MAX_BODY >> 20} MiB", media)
         held, parts = 0, []
@@ -150,7 +150,9 @@ class Door:
                     parts.append(part)
             body = b"".join(parts)
             parts.clear()
-            reply: Reply = await self.run(lambda: _handed(body, request.headers, route, media, refuse))
+            reply: Reply = await self.run_in_worker(
+                lambda: _handed(body, request.headers, route, media, refuse)
+            )
             return reply
         except TimeoutError:
             return refuse(408, "the body did not come in time", media)
@@ -161,7 +163,7 @@ class Door:
 def _handed(
     body: bytes, headers: Any, route: Route, media: str, refuse: Callable[[int, str, str], Reply]
 ) -> Reply:
-    """In the worker's thread, as decoding takes time."""
+    """Decode a body and handle it; in the worker thread, as decoding takes time."""
     try:
         body = guard.inflate(body, headers.get("Content-Encoding"))
     except guard.UnsupportedError as error:
@@ -172,7 +174,7 @@ def _handed(
         return refuse(413, str(error), media)
     try:
         return route.take(body, media)
-    except Exception as error:  # one request must not take the receiver with it
+    except Exception as error:  # one request must not end the receiver
         return refuse(500, f"a fault of ctxctl: {type(error).__name__}", media)
 
 
@@ -180,11 +182,11 @@ class _Factory(web.Server):
     """Makes the protocol of each connection."""
 
     def __init__(
-        self, handler: Callable[[web.BaseRequest], Any], once: Callable[[str], None],
+        self, handler: Callable[[web.BaseRequest], Any], report_once: Callable[[str], None],
         loop: asyncio.AbstractEventLoop,
     ) -> None:  # fmt: skip
         super().__init__(handler, loop=loop)
-        self.once = once
+        self.report_once = report_once
         self._settings: dict[str, Any] = {
             "access_log": None, "logger": _logger, "auto_decompress": False,
             "keepalive_timeout": _IDLE_SECONDS, "lingering_time": 1.0, "max_line_size": 8190,
@@ -197,7 +199,7 @@ class _Factory(web.Server):
 
 
 class _Connection(RequestHandler):
-    """A connection that is given up if no request comes over it; speaks of no errors but by their status."""
+    """A connection that is closed if no request comes; of an error it sends only the status."""
 
     __slots__ = ("_patience", "_server")
 
@@ -207,16 +209,18 @@ class _Connection(RequestHandler):
         self._patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client."""
+        """Take a new connection, unless there are too many."""
         super().connection_made(transport)
         if len(self._server.connections) > MAX_CONNECTIONS:
-            self._server.once(f"more than {MAX_CONNECTIONS} connections at a time; the others are closed")
+            self._server.report_once(
+                f"more than {MAX_CONNECTIONS} connections at a time; the others are closed"
+            )
             transport.abort()  # type: ignore[attr-defined]
             return
         self._patience = asyncio.get_running_loop().call_later(HEAD_SECONDS, self._give_up)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """The client is gone."""
+        """Stop the timer of the connection, which is closed."""
         if self._patience is not None:
             self._patience.cancel()
         super().connection_lost(exc)
@@ -228,9 +232,9 @@ class _Connection(RequestHandler):
     def handle_error(
         self, request: Any, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """What is no HTTP, or a fault of ours: nothing of it is repeated."""
+        """Answer what is no HTTP, or an internal error, with the status alone."""
         if message and "PRI" in message:
-            self._server.once(
+            self._server.report_once(
                 "a gRPC client tried to connect; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf (or http/json)"
             )
         response = web.Response(status=status, text=f"{status}\n", headers={"Server": "ctxctl"})

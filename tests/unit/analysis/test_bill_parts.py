@@ -14,7 +14,7 @@ from ctxctl.cli.main import run
 from ctxctl.model.billed import fields_of
 from ctxctl.model.money import Rates, Tokens, without_separate_parts
 from ctxctl.model.terms import PLAIN, Further, Terms, terms_of
-from ctxctl.record.bills import bill
+from ctxctl.record.bills import bill_of
 from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 from tests.oracle.build import assembly, at, event, inject, item, lines
@@ -92,7 +92,7 @@ def test_samplings_that_the_totals_leave_out_are_told_and_others_are_not() -> No
 
 def test_a_recorder_keeps_them_too() -> None:
     usage = {"input_tokens": 5, "output_tokens": 1, "server_tool_use": {"web_search_requests": 2}}
-    found = bill({"model": "claude-x", "usage": usage | {"service_tier": "batch"}})
+    found = bill_of({"model": "claude-x", "usage": usage | {"service_tier": "batch"}})
     assert (found["service_tier"], found["units"]) == ("batch", {"web_search": 2})
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.errors import UnreadableError
-from ctxctl.record.mcp import listing
-from ctxctl.record.mcp.listing import tools_of
+from ctxctl.record.mcp import tool_list
+from ctxctl.record.mcp.tool_list import tools_of
 
 SERVER = """
 import json, os, subprocess, sys, time
@@ -70,7 +70,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "server.py").write_text(SERVER)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    monkeypatch.setattr(listing, "_GRACE", 0.3)
+    monkeypatch.setattr(tool_list, "_GRACE", 0.3)
     return tmp_path
 
 
@@ -190,7 +190,7 @@ def test_a_server_that_tells_nothing(
 def test_a_server_that_says_nothing_or_too_much(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnreadableError, match="in time"):
         asked(here, "silent", patience=2.0)
-    monkeypatch.setattr(listing, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(tool_list, "MOST_BYTES", 1 << 20)
     with pytest.raises(UnreadableError, match="more than 1 MiB"):
         asked(here, "floods")
 

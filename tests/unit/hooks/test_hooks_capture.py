@@ -16,7 +16,7 @@ import pytest
 
 import ctxctl
 from ctxctl.hooks import capture as hooks
-from ctxctl.hooks.capture import how
+from ctxctl.hooks.capture import end_reason
 
 ROOT = Path(__file__).resolve().parents[3]
 URL = "http://api.example/v1/chat/completions"
@@ -116,7 +116,7 @@ async def test_an_asynchronous_stream_is_the_same_piece_by_piece(path: Path) -> 
     ],
 )
 def test_what_a_transport_raises_goes_on_as_it_is(path: Path, error: BaseException, told: str) -> None:
-    assert how(error) == told
+    assert end_reason(error) == told
     for breaking in (Transport(refuses=error), Transport(breaks=error)):
         with ctxctl.capture(path), httpx2.Client(transport=breaking) as client:
             with pytest.raises(type(error)) as caught, client.stream("POST", URL, json=BODY) as response:

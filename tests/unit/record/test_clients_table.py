@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ctxctl.record.clients import CLIENTS, Setup, Start, recognised, set_up
+from ctxctl.record.clients.redirects import REDIRECTS
 from ctxctl.record.clients.settings import json_of, variables_of
-from ctxctl.record.clients.ways import WAYS
 
 PORT = 9
 RELAY = f"http://127.0.0.1:{PORT}"
@@ -112,7 +112,7 @@ def test_a_program_from_its_sources_is_known_by_its_package(tmp_path: Path) -> N
 
 
 def test_every_client_has_a_way_and_advice() -> None:
-    assert {client.name for client in CLIENTS} >= WAYS.keys()
+    assert {client.name for client in CLIENTS} >= REDIRECTS.keys()
     assert len({name for client in CLIENTS for name in client.commands}) == sum(
         len(c.commands) for c in CLIENTS
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.record.proxy.messages import Body, MalformedError, answer, head_end, request
+from ctxctl.record.proxy.messages import Body, MalformedError, head_end, parse_answer, parse_request
 
 HEAD = b"POST /v1/x?y=%%20 HTTP/1.1\r\nHost: a\r\n%b\r\n"
 
@@ -90,19 +90,19 @@ def test_chunks_that_servers_cut_differently_are_none(raw: bytes) -> None:
 )
 def test_requests_that_could_be_understood_in_two_ways_are_none(head: bytes) -> None:
     with pytest.raises(MalformedError):
-        request(head)
+        parse_request(head)
 
 
 def test_a_request_is_read() -> None:
-    found = request(
+    found = parse_request(
         HEAD % b"x-A:  b \r\nTransfer-Encoding: Chunked\r\nConnection: a, Upgrade\r\nUpgrade: b\r\n"
     )
     assert (found.method, found.target) == (b"POST", b"/v1/x?y=%20")
     assert (b"x-A", b"b") in found.fields
     assert found.body.chunked
     assert found.upgrades
-    assert request(HEAD % b"Content-Length: 0\r\n").body.done
-    assert not request(HEAD % b"Content-Length: 1\r\n").body.done
+    assert parse_request(HEAD % b"Content-Length: 0\r\n").body.done
+    assert not parse_request(HEAD % b"Content-Length: 1\r\n").body.done
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_request_is_read() -> None:
     ],
 )
 def test_where_an_answer_ends(head: bytes, method: bytes, done: bool, until_close: bool) -> None:
-    found = answer(head, method)
+    found = parse_answer(head, method)
     assert (found.body.done, found.body.until_close) == (done, until_close)
 
 
@@ -130,7 +130,7 @@ def test_where_an_answer_ends(head: bytes, method: bytes, done: bool, until_clos
 )
 def test_what_is_no_answer(head: bytes) -> None:
     with pytest.raises(MalformedError):
-        answer(head, b"GET")
+        parse_answer(head, b"GET")
 
 
 @given(st.integers(0, 40), st.integers(0, 40))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxctl.record.proxy.rewriting import spelled
+from ctxctl.record.proxy.messages import provider_path
 from ctxctl.record.proxy.upstreams import bases, routes
 
 ALL = {"openai": b"/v1", "anthropic": b"", "gemini": b""}
@@ -34,19 +34,23 @@ ALL = {"openai": b"/v1", "anthropic": b"", "gemini": b""}
     ],
 )
 def test_both_spellings_of_a_path(target: bytes, sent: bytes) -> None:
-    assert spelled(target, ALL) == sent
+    assert provider_path(target, ALL) == sent
 
 
 def test_an_address_of_the_users_keeps_its_path() -> None:
     # DeepSeek's has no version, and needs none.
-    assert spelled(b"/chat/completions", {"openai": b""}) == b"/chat/completions"
-    assert spelled(b"/team/v1/messages", {"anthropic": b"/team"}) == b"/team/v1/messages"
-    assert spelled(b"/team/messages", {"anthropic": b"/team"}) == b"/team/v1/messages"
+    assert provider_path(b"/chat/completions", {"openai": b""}) == b"/chat/completions"
+    assert provider_path(b"/team/v1/messages", {"anthropic": b"/team"}) == b"/team/v1/messages"
+    assert provider_path(b"/team/messages", {"anthropic": b"/team"}) == b"/team/v1/messages"
     assert (
-        spelled(b"/openai/v4/chat/completions", {"openai": b"/openai/v4"}) == b"/openai/v4/chat/completions"
+        provider_path(b"/openai/v4/chat/completions", {"openai": b"/openai/v4"})
+        == b"/openai/v4/chat/completions"
     )
-    assert spelled(b"/openai/chat/completions", {"openai": b"/openai/v4"}) == b"/openai/v4/chat/completions"
-    assert spelled(b"/messages", {}) == b"/messages"
+    assert (
+        provider_path(b"/openai/chat/completions", {"openai": b"/openai/v4"})
+        == b"/openai/v4/chat/completions"
+    )
+    assert provider_path(b"/messages", {}) == b"/messages"
 
 
 def test_which_paths_a_server_has() -> None:

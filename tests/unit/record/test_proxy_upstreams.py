@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxctl.errors import UsageError
-from ctxctl.record.proxy.upstream_pool import via_of
-from ctxctl.record.proxy.upstreams import Upstream, parsed, pointed, routes
+from ctxctl.record.proxy.upstreams import Upstream, network_proxy_of, parsed, pointed, routes
 
 OPENAI = Upstream("https", "api.openai.com", 443)
 
@@ -110,17 +109,17 @@ def test_the_networks_proxy_is_used_as_the_program_would(monkeypatch: pytest.Mon
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    assert via_of(OPENAI) is None
+    assert network_proxy_of(OPENAI) is None
     monkeypatch.setenv("HTTPS_PROXY", "http://me:p%40ss@proxy.example:3128")
-    via = via_of(OPENAI)
+    via = network_proxy_of(OPENAI)
     assert via is not None
     assert via.server == Upstream("http", "proxy.example", 3128)
     assert via.credentials == b"Basic bWU6cEBzcw=="
-    assert via_of(Upstream("http", "127.0.0.1", 1)) is None
+    assert network_proxy_of(Upstream("http", "127.0.0.1", 1)) is None
     monkeypatch.setenv("NO_PROXY", "api.openai.com")
-    assert via_of(OPENAI) is None
+    assert network_proxy_of(OPENAI) is None
     monkeypatch.delenv("NO_PROXY")
     monkeypatch.setenv("HTTPS_PROXY", "socks5://proxy.example")
     with pytest.raises(UsageError) as found:
-        via_of(OPENAI)
+        network_proxy_of(OPENAI)
     assert found.value.slug == "bad-network-proxy"

@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from ctxctl.providers.spans.span import spans as read
 from ctxctl.record.receive import otlp
-from ctxctl.record.receive.spans import HOLD, SETTLE, Spans
+from ctxctl.record.receive.otlp import HOLD, SETTLE, SpanBuffer
 from ctxctl.record.recorder import Recorder
 from tests.unit.record.otlp_help import (
     Program,
@@ -91,13 +91,13 @@ class Clock:
 
 
 @contextmanager
-def held(out: Path, **options: Any) -> Iterator[tuple[Spans, Clock]]:
+def held(out: Path, **options: Any) -> Iterator[tuple[SpanBuffer, Clock]]:
     clock = Clock()
     with Recorder(out, strict=True, **options) as recorder:
-        yield Spans(recorder, clock), clock
+        yield SpanBuffer(recorder, clock), clock
 
 
-def give(spans: Spans, *records: Json, as_logs: bool = False) -> None:
+def give(spans: SpanBuffer, *records: Json, as_logs: bool = False) -> None:
     for span in read(logs(*records) if as_logs else traces(*records)):
         spans.add(span, 1000)
 
@@ -213,7 +213,7 @@ def test_agents_inside_agents_are_threads_of_their_own(tmp_path: Path) -> None:
 def test_memory_is_bounded_however_many_spans_never_find_their_parents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ctxctl.record.receive import spans as module
+    from ctxctl.record.receive import otlp as module
 
     monkeypatch.setattr(module, "MAX_HELD", 20_000)
     monkeypatch.setattr(module, "_TRACES", 30)

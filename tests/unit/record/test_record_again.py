@@ -12,7 +12,7 @@ from exchange_help import CHAT, JSON, MESSAGES, RESPONSES, TOOLS, Wire, answer, 
 from record_help import child, data, events, replayed
 
 from ctxctl import Recorder
-from ctxctl.record.left import TAIL
+from ctxctl.record.earlier_writers import TAIL
 
 Json = dict[str, Any]
 CLAUDE = [*JSON, ("X-Claude-Code-Session-Id", "5a1aaab6-1111-4222-8333-444455556666")]

@@ -9,7 +9,7 @@ from typing import Any
 from exchange_help import CHAT, JSON, MESSAGES, Wire, chat
 from record_help import data, replayed
 
-from ctxctl.record.requests import Agent, caller_of
+from ctxctl.record.http import Agent, caller_of
 
 Json = dict[str, Any]
 TOOLS = [{"name": "bash", "input_schema": {"type": "object", "properties": {}}}]

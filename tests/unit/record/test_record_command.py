@@ -13,7 +13,7 @@ from ctxctl import Recorder
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 from ctxctl.record import options as made
-from ctxctl.record.options import Options, check
+from ctxctl.record.options import Options, check_appendable
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_only_a_trace_is_appended_to(tmp_path: Path, content: bytes, fits: bool)
     path = tmp_path / "t.jsonl"
     path.write_bytes(content)
     if fits:
-        check(str(path))
+        check_appendable(str(path))
         return
     with pytest.raises(UsageError) as caught:
         Options(path).recorder()
@@ -122,8 +122,8 @@ def failing(path: Path) -> Path:
         with recorder.turn() as turn, turn.step(model="m") as step:
             step.request(messages=[{"role": "user", "content": "one"}])
             step.failed(TimeoutError("a text that nobody shall see"))
-        recorder._core.journal.lose("ENOSPC", 3)
-        recorder._core.journal.lose("busy")
+        recorder._core.journal.count_lost("ENOSPC", 3)
+        recorder._core.journal.count_lost("busy")
         with recorder.turn() as turn, turn.step(model="m") as step:
             step.request(messages=[{"role": "user", "content": "one"}, {"role": "user", "content": "two"}])
             step.failed("HTTP 429: rate_limit_error")

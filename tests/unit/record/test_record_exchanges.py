@@ -462,7 +462,7 @@ def test_what_is_forgotten_is_ended(wire: Wire) -> None:
 def test_what_is_collected_in_the_middle_of_another_exchange_is_told_with_the_next(wire: Wire) -> None:
     exchange = wire.send(body(user("hi")))
     exchange.head(200, JSON)
-    with wire.recorder._alone():
+    with wire.recorder._exclusively():
         del exchange
         gc.collect()
     wire.ask(body(user("hi there")), chat("hello"))
@@ -513,11 +513,11 @@ def test_memory_is_bounded(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         wire.ask(body(*history[-4:]), chat(f"yet another answer, number {number}"))
         history += [said(f"yet another answer, number {number}"), user(f"next {number}")]
     wire.close()
-    talks = wire.exchanges._talks
-    assert talks is not None
-    kept = talks._kept
-    assert len(kept.threads()) <= 10
-    assert len(kept._carried) + len(kept._said) <= 70
-    assert len(talks._live.threads) <= 10
-    assert sum(len(t.conversation._versions) for t in kept.threads()) <= 200
+    conversations = wire.exchanges._known_conversations
+    assert conversations is not None
+    remembered = conversations._remembered
+    assert len(remembered.threads()) <= 10
+    assert len(remembered._carried) + len(remembered._said) <= 70
+    assert len(conversations._live.threads) <= 10
+    assert sum(len(t.conversation._versions) for t in remembered.threads()) <= 200
     assert wire.exchanges._held == 0

@@ -13,6 +13,7 @@ import pytest
 from record_help import child, events
 
 from ctxctl import Recorder
+from ctxctl.model import vocab
 from ctxctl.record import journal, sink
 
 CYCLES = int(os.environ.get("CTXCTL_KILL_CYCLES", "500"))
@@ -165,7 +166,7 @@ def test_a_fault_in_any_call_of_the_system_is_counted_exactly(
         lines = [line for file in sorted(folder.iterdir()) for line in file.read_bytes().split(b"\n") if line]
         found = [json.loads(line) for line in lines]
         names = [e["data"]["item_id"] for e in found if e["event_type"].startswith("context.item.")]
-        lost = sum(e["data"]["n"] for e in found if e["event_type"] == journal.DROPPED)
+        lost = sum(e["data"]["n"] for e in found if e["event_type"] == vocab.RECORD_DROPPED)
         assert sorted(set(names)) == sorted(names)
         assert (len(names), lost) == (recorder.written, recorder.dropped)
         assert recorder.written + recorder.dropped == 10

@@ -18,8 +18,8 @@ from record_help import SECRET, data, events, types
 
 from ctxctl import Recorder
 from ctxctl.errors import UsageError
-from ctxctl.record import keys
-from ctxctl.record.redact import Found, Redactor, stubs_in
+from ctxctl.record import rules
+from ctxctl.record.redact import FoundSecrets, SecretRedactor, stubs_in
 from ctxctl.record.rules import RULES, Rule
 
 HEX, DIGITS, UPPER = "0123456789abcdef", string.digits, string.ascii_uppercase + string.digits
@@ -113,11 +113,11 @@ def traces(secret: str, text: str) -> bool:
 
 def test_ten_thousand_planted_secrets_leave_no_trace() -> None:
     chance = random.Random(7)
-    redactor = Redactor(b"key" * 11)
+    redactor = SecretRedactor(b"key" * 11)
     missed = []
     for index in range(10_000):
         text, secret = planted(chance, index)
-        made = redactor.text(text, Found())
+        made = redactor.text(text, FoundSecrets())
         if traces(secret, made):
             missed.append(text)
     assert missed == []
@@ -191,17 +191,19 @@ basic authentication and bearer tokens are described below; Basic understanding;
 
 @pytest.mark.parametrize("line", ORDINARY.strip().splitlines())
 def test_ordinary_text_is_left_as_it_is(line: str) -> None:
-    assert Redactor(b"k" * 32).text(line, Found()) == line
+    assert SecretRedactor(b"k" * 32).text(line, FoundSecrets()) == line
 
 
 def test_a_stub_keeps_kind_length_and_identity_and_is_no_secret_itself() -> None:
-    one, two = Redactor(b"1" * 32), Redactor(b"2" * 32)
-    made = one.text(f"a {SECRET} b {SECRET}", Found())
+    one, two = SecretRedactor(b"1" * 32), SecretRedactor(b"2" * 32)
+    made = one.text(f"a {SECRET} b {SECRET}", FoundSecrets())
     first, second = made[2:].split(" b ")
     assert made == f"a {first} b {first}"
     assert first.startswith("[redacted github-token, 40 chars, #")
-    assert two.text(f"a {SECRET} b {SECRET}", Found()) != made
-    assert one.text(f'password: "{first}" token={first}', Found()) == f'password: "{first}" token={first}'
+    assert two.text(f"a {SECRET} b {SECRET}", FoundSecrets()) != made
+    assert (
+        one.text(f'password: "{first}" token={first}', FoundSecrets()) == f'password: "{first}" token={first}'
+    )
     assert stubs_in(made.encode()).record() == {"secrets": 2, "bytes": 80, "kinds": {"github-token": 2}}
     assert second == first
 
@@ -217,9 +219,9 @@ def test_a_stub_keeps_kind_length_and_identity_and_is_no_secret_itself() -> None
 )
 @settings(max_examples=300)
 def test_redacting_twice_changes_nothing(pieces: list[str]) -> None:
-    redactor = Redactor(b"k" * 32)
-    once = redactor.text("".join(pieces), Found())
-    again = Found()
+    redactor = SecretRedactor(b"k" * 32)
+    once = redactor.text("".join(pieces), FoundSecrets())
+    again = FoundSecrets()
     assert redactor.text(once, again) == once
     assert again.count == 0
 
@@ -283,7 +285,7 @@ def test_a_redaction_that_fails_writes_nothing(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "run.jsonl"
     recorder = Recorder(path)
     recorder.item("before", "x")
-    monkeypatch.setattr(Redactor, "data", lambda *_: 1 / 0)
+    monkeypatch.setattr(SecretRedactor, "data", lambda *_: 1 / 0)
     recorder.item("with", f"a {SECRET}")
     monkeypatch.undo()
     recorder.item("after", "x")
@@ -306,18 +308,18 @@ def test_it_is_off_only_where_that_is_said(tmp_path: Path) -> None:
 
 def test_the_key_is_this_users_alone_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CTXCTL_STATE_DIR", str(tmp_path / "state"))
-    key = keys.user_key()
+    key = rules.user_key()
     path = tmp_path / "state" / "redaction.key"
-    assert (keys.user_key(), len(key), path.stat().st_mode & 0o777) == (key, 32, 0o600)
+    assert (rules.user_key(), len(key), path.stat().st_mode & 0o777) == (key, 32, 0o600)
     assert sorted(os.listdir(path.parent)) == ["redaction.key"]
     path.chmod(0o644)
-    assert keys.user_key() != key  # others may have read it
+    assert rules.user_key() != key  # others may have read it
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere").write_bytes(key)
-    assert keys.user_key() != key
+    assert rules.user_key() != key
     monkeypatch.setenv("CTXCTL_STATE_DIR", "/proc/nowhere")
-    assert len(keys.user_key()) == 32
+    assert len(rules.user_key()) == 32
 
 
 def test_the_finder_gives_the_same_where_the_package_changed_inside() -> None:

@@ -12,7 +12,7 @@ from record_help import SECRET, data, events, replayed
 from ctxctl import Recorder
 from ctxctl.providers.dialects import base as dialects
 from ctxctl.providers.dialects import by_name
-from ctxctl.record.bills import bill
+from ctxctl.record.bills import bill_of
 
 TOOLS = [
     {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
@@ -123,7 +123,7 @@ def test_the_items_of_a_body_are_those_that_an_import_of_it_gives(path: Path, na
     ],
 )  # fmt: skip
 def test_bills_are_read_as_the_importers_read_them(dialect: str, response: dict[str, Any]) -> None:
-    ours, theirs = bill(response), dialects.usage_record_of(dialect, response)
+    ours, theirs = bill_of(response), dialects.usage_record_of(dialect, response)
     assert theirs is not None
     for name in (
         "provider",
@@ -143,7 +143,7 @@ def test_bills_are_read_as_the_importers_read_them(dialect: str, response: dict[
     "response", [None, 7, "x", b"{", {}, {"usage": None}, {"usage": {"prompt_tokens": -1}}, [1]]
 )
 def test_what_bills_nothing_reports_nothing(response: Any) -> None:
-    assert bill(response) == {}
+    assert bill_of(response) == {}
 
 
 def test_changes_made_after_the_call_do_not_matter(path: Path) -> None:

@@ -22,6 +22,7 @@ from record_help import ROOT, child, data, events, replayed, types
 
 from ctxctl import Recorder
 from ctxctl.errors import UsageError
+from ctxctl.model import vocab
 from ctxctl.record import journal, sink, values
 from ctxctl.trace.follow import Follower, PathFiles, Span
 
@@ -187,7 +188,7 @@ def test_what_a_full_disk_refuses_is_counted_and_the_trace_says_so(path: Path) -
         except ValueError:
             torn += line != b""
     assert torn <= 1
-    gaps = [line["data"] for line in lines if line["event_type"] == journal.DROPPED]
+    gaps = [line["data"] for line in lines if line["event_type"] == vocab.RECORD_DROPPED]
     assert [gap["n"] for gap in gaps] == [dropped]
     assert gaps[0]["last"] - gaps[0]["first"] + 1 == dropped
     assert set(gaps[0]["reasons"]) <= {"EFBIG", "ENOSPC"}
@@ -243,7 +244,7 @@ def test_a_fault_of_the_nth_write_is_counted_exactly(
     lost = 0 if fault in ("short", "nothing") else 1
     assert names == [f"i{n}" for n in range(8) if not lost or n != nth - 1]
     assert (
-        sum(line["data"]["n"] for line in whole if line["event_type"] == journal.DROPPED)
+        sum(line["data"]["n"] for line in whole if line["event_type"] == vocab.RECORD_DROPPED)
         == lost
         == recorder.dropped
     )
@@ -413,8 +414,8 @@ def test_a_write_that_hangs_opens_a_breaker(path: Path, monkeypatch: pytest.Monk
     time.sleep(0.6)
     recorder.item("again", "x")
     recorder.close()
-    assert types(path) == ["item.added", journal.DROPPED, "item.added"]
-    assert data(path, journal.DROPPED) == [{"n": 1, "reasons": {"slow": 1}, "first": 2, "last": 2}]
+    assert types(path) == ["item.added", vocab.RECORD_DROPPED, "item.added"]
+    assert data(path, vocab.RECORD_DROPPED) == [{"n": 1, "reasons": {"slow": 1}, "first": 2, "last": 2}]
 
 
 def test_a_disk_that_cannot_sync_is_told_of(
@@ -525,8 +526,8 @@ def test_a_lock_that_never_comes_free_costs_a_bounded_wait(
     thread.join()
     recorder.item("c", "x")
     recorder.close()
-    assert types(path) == ["item.added", journal.DROPPED, "item.added"]
-    assert data(path, journal.DROPPED)[0]["reasons"] == {"busy": 1}
+    assert types(path) == ["item.added", vocab.RECORD_DROPPED, "item.added"]
+    assert data(path, vocab.RECORD_DROPPED)[0]["reasons"] == {"busy": 1}
 
 
 class Bad:

@@ -19,9 +19,9 @@ from urllib.parse import quote
 import pytest
 
 from ctxctl import Recorder
-from ctxctl.record.cleaning import Cleaner
+from ctxctl.record.event_cleaner import EventCleaner
 from ctxctl.record.options import Options
-from ctxctl.record.redact import Redactor
+from ctxctl.record.redact import SecretRedactor
 from ctxctl.trace.writer import TraceWriter
 
 SECRETS = int(os.environ.get("CTXCTL_SECRETS", "10000"))
@@ -260,7 +260,7 @@ def test_events_of_others_are_looked_through_whole(tmp_path: Path) -> None:
     """What `--stdin` and `--watch` write: contents, ids, and what stands for a content elsewhere."""
     chance = random.Random(5)
     replaced: dict[str, int] = {}
-    cleaner = Cleaner(Redactor(b"k" * 32), replaced)
+    cleaner = EventCleaner(SecretRedactor(b"k" * 32), replaced)
     secrets = [secret_of(kind, chance) for kind in KINDS if kind != "private-key"]
     digests: list[str] = []
     path = tmp_path / "t.jsonl"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ctxctl.record.redact import Found, Redactor
+from ctxctl.record.redact import FoundSecrets, SecretRedactor
 
-REDACTOR = Redactor(b"k" * 32)
+REDACTOR = SecretRedactor(b"k" * 32)
 SECRETS = (
     "DB_PASSWORD=hunter2",
     "export DATABASE_PASSWORD=hunter2\nnext",
@@ -134,7 +134,7 @@ ORDINARY = (
 @pytest.mark.parametrize("text", SECRETS)
 @pytest.mark.parametrize("wrap", [str, json.dumps, lambda text: f"$ env\nUSER=me\n{text}\n"])
 def test_a_value_without_quotes_is_replaced(text: str, wrap: Any) -> None:
-    found = Found()
+    found = FoundSecrets()
     made = REDACTOR.text(wrap(text), found)
     assert found.count == 1, made
     assert not any(mark in made for mark in MARKS), made
@@ -144,8 +144,8 @@ def test_a_value_without_quotes_is_replaced(text: str, wrap: Any) -> None:
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_what_is_no_value_stays(text: str) -> None:
-    assert REDACTOR.text(text, Found()) == text
-    assert REDACTOR.text(json.dumps(text), Found()) == json.dumps(text)
+    assert REDACTOR.text(text, FoundSecrets()) == text
+    assert REDACTOR.text(json.dumps(text), FoundSecrets()) == json.dumps(text)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_what_is_no_value_stays(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_field_is_known_by_the_end_of_its_name(value: Any) -> None:
-    made = REDACTOR.value(value, json.dumps(value, separators=(",", ":")).encode(), Found())
+    made = REDACTOR.value(value, json.dumps(value, separators=(",", ":")).encode(), FoundSecrets())
     assert "hunter2" not in json.dumps(made)
 
 
@@ -168,4 +168,4 @@ def test_a_field_is_known_by_the_end_of_its_name(value: Any) -> None:
     ],
 )  # fmt: skip
 def test_a_field_that_holds_none_stays(value: Any) -> None:
-    assert REDACTOR.value(value, json.dumps(value, separators=(",", ":")).encode(), Found()) == value
+    assert REDACTOR.value(value, json.dumps(value, separators=(",", ":")).encode(), FoundSecrets()) == value

@@ -13,7 +13,7 @@ from websockets.protocol import Protocol, Side
 from ctxctl import Recorder
 from ctxctl.record.exchange import Exchanges
 from ctxctl.record.proxy import writer_process
-from ctxctl.record.proxy.writer_process import Desk
+from ctxctl.record.proxy.writer_process import FrameReceiver
 from ctxctl.session import Inspector
 
 ASK = {"type": "response.create", "model": "gpt-5", "store": False,
@@ -28,7 +28,7 @@ class Bench:
     def __init__(self, path: Path, *agreed: str) -> None:
         self.path = path
         self.recorder = Recorder(path, strict=True)
-        self.desk = Desk(Exchanges(self.recorder))
+        self.desk = FrameReceiver(Exchanges(self.recorder))
         self.program, self.server = Protocol(Side.CLIENT), Protocol(Side.SERVER)
         self.desk.take(b"R", 1, json.dumps(HEAD).encode())
         self.desk.take(b"G", 1, b"0")

@@ -9,7 +9,7 @@ import pytest
 from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.protocol import Protocol, Side
 
-from ctxctl.record.proxy.sockets import Reader, UnreadableError
+from ctxctl.record.proxy.websocket import MessageReader, UnreadableError
 
 DEFLATE = "permessage-deflate; client_max_window_bits=10; server_no_context_takeover"
 MESSAGES = ["{}", "é" * 70_000, "", "x" * 126]
@@ -38,7 +38,7 @@ def sent(side: Side, *, deflate: bool) -> bytes:
 @pytest.mark.parametrize("deflate", [False, True])
 @pytest.mark.parametrize("side", list(Side))
 def test_messages_are_found_however_they_come(side: Side, deflate: bool, size: int) -> None:
-    reader = Reader([DEFLATE] if deflate else [], masked=side is Side.CLIENT, limit=1 << 20)
+    reader = MessageReader([DEFLATE] if deflate else [], masked=side is Side.CLIENT, limit=1 << 20)
     data = sent(side, deflate=deflate)
     found = [text for at in range(0, len(data), size) for text in reader.feed(data[at : at + size])]
     assert [text.decode() for text in found] == MESSAGES * 2
@@ -46,10 +46,10 @@ def test_messages_are_found_however_they_come(side: Side, deflate: bool, size: i
 
 
 def test_a_message_is_bounded() -> None:
-    whole = Reader([], masked=False, limit=100)
+    whole = MessageReader([], masked=False, limit=100)
     with pytest.raises(UnreadableError, match="too large"):
         whole.feed(b"\x81\x7e\x00\x65")
-    pieces = Reader([], masked=False, limit=100)
+    pieces = MessageReader([], masked=False, limit=100)
     pieces.feed(b"\x01\x32" + b"x" * 50)
     with pytest.raises(UnreadableError, match="too large"):
         pieces.feed(b"\x80\x33" + b"x" * 51)
@@ -58,7 +58,7 @@ def test_a_message_is_bounded() -> None:
 def test_what_is_inflated_is_bounded() -> None:
     packer = zlib.compressobj(wbits=-15)
     bomb = packer.compress(bytes(200 << 20)) + packer.flush(zlib.Z_SYNC_FLUSH)
-    reader = Reader(["permessage-deflate"], masked=False, limit=1 << 20)
+    reader = MessageReader(["permessage-deflate"], masked=False, limit=1 << 20)
     tracemalloc.start()
     try:
         with pytest.raises(UnreadableError, match="too large"):
@@ -79,10 +79,10 @@ def test_what_is_inflated_is_bounded() -> None:
 )
 def test_what_was_agreed_upon_must_be_known(extensions: list[str]) -> None:
     with pytest.raises(UnreadableError):
-        Reader(extensions, masked=False, limit=100)
+        MessageReader(extensions, masked=False, limit=100)
 
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n", b"\xff" * 20, b"\x80\x00", b"\x81\x82\0\0\0\0hi"])
 def test_what_is_no_frame_ends_the_reading(data: bytes) -> None:
     with pytest.raises(UnreadableError, match="no frames"):
-        Reader([], masked=False, limit=1000).feed(data)
+        MessageReader([], masked=False, limit=1000).feed(data)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxctl.record.proxy import sockets
-from ctxctl.record.proxy.sockets import Histories
+from ctxctl.record.proxy import websocket
+from ctxctl.record.proxy.websocket import Histories
 
 
 def test_a_history_grows_and_forks() -> None:
@@ -29,7 +29,7 @@ def test_the_first_name_that_is_known_counts_and_the_last_meaning_of_it() -> Non
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "_REMEMBERED", 100_000)
+    monkeypatch.setattr(websocket, "_REMEMBERED", 100_000)
     held = Histories()
     for number in range(50):
         held.keep([(number, "a")], [], [b"x" * 4_000])

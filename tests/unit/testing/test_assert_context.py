@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.testing import assert_context_diff
-from ctxctl.testing.golden import UPDATE, Context, GoldenItem, differences, matched, moved
+from ctxctl.testing.golden import UPDATE, Context, GoldenItem, differences, match_items, moved_places
 from tests.unit.testing.sessions_help import Json, events, item, written_trace
 
 TRACE = Path(__file__).parents[3] / "traces" / "coding-agent.jsonl"
@@ -133,11 +133,11 @@ WINDOWS = st.lists(
 
 @given(WINDOWS, WINDOWS)
 def test_every_item_is_spoken_of_once(before: list[GoldenItem], after: list[GoldenItem]) -> None:
-    pairs = matched(before, after)
+    pairs = match_items(before, after)
     assert len(set(pairs.values())) == len(pairs)
     assert set(pairs) <= set(range(len(after)))
     assert set(pairs.values()) <= set(range(len(before)))
-    assert moved(pairs) <= set(pairs)
+    assert moved_places(pairs) <= set(pairs)
     found = list(differences(Context("e", 0, tuple(before)), Context("e", 0, tuple(after))))
     entered = sum(d.now.tokens for d in found if d.now is not None and d.what != "moved")
     left = sum(d.before.tokens for d in found if d.before is not None and d.what != "moved")

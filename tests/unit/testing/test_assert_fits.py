@@ -12,7 +12,7 @@ from ctxctl.budget.estimate import Estimate
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.session import Inspector
 from ctxctl.testing import Fits, assert_fits
-from ctxctl.testing.fits import planned
+from ctxctl.testing.fits import estimate_plan
 from tests.oracle.build import lines
 from tests.unit.engine.billed_help import catalogue, expecting, three_steps
 from tests.unit.testing.sessions_help import events, item, written_trace
@@ -56,7 +56,7 @@ def test_a_plan_over_its_limit_says_which_and_by_how_much(tmp_path: Path) -> Non
 
 def test_a_plan_is_held_against_its_baseline(tmp_path: Path) -> None:
     path, baseline = plan(tmp_path, 500), tmp_path / "budget.json"
-    write_baseline(planned(path), baseline)
+    write_baseline(estimate_plan(path), baseline)
     assert_fits(path, baseline=baseline)
     path.write_text(path.read_text().replace("tokens = 100", "tokens = 300"))
     with pytest.raises(AssertionError, match="tokens:total was 100 and is 300"):

@@ -1,8 +1,8 @@
-"""Responses over a WebSocket: each `response.create` is a request, with the events that answer it.
+"""Reads the Responses API over a WebSocket: each `response.create` is a request, answered by events.
 
-A request that names an earlier response sends only what is new.  What stands before it was seen on the wire
-(the earlier request's input, and what was answered), so the request is recorded whole, marked as derived.
-A message with `generate: false` warms the provider's cache and is answered with an id that the next request
+A request that names an earlier response sends only what is new.  What stands before that was seen on the
+wire (the earlier request's input, and its answer), so the request is recorded whole, marked as derived.  A
+message with `generate: false` warms the provider's cache, and is answered with an id that the next request
 names: it is a request with a bill of its own, in a thread of its own.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from ctxctl.ingest.parts import listed
-from ctxctl.record.proxy.copies import MAX_BODY
+from ctxctl.record.proxy.writer_client import MAX_BODY
 
 if TYPE_CHECKING:
     from websockets.extensions.permessage_deflate import PerMessageDeflate
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 _REMEMBERED: Final = 128 << 20
-"""Bytes of all conversations that are remembered."""
+"""Bytes of conversations that are remembered."""
 _NAME: Final = 200
-"""Bytes that an id is counted with."""
+"""Bytes that each id is counted as."""
 
 Key = tuple[Hashable, str]
-"""Where an id holds (a connection, a server), and the id."""
+"""The scope of an id (a connection, a server), and the id."""
 
 
-class _Line:
-    """One conversation, which responses have gone on with."""
+class _History:
+    """The items of one conversation."""
 
     __slots__ = ("items", "names", "size")
 
@@ -44,32 +44,32 @@ class _Line:
         self.size = sum(map(len, items))
 
 
-class _Place(NamedTuple):
-    line: _Line
+class _Position(NamedTuple):
+    line: _History
     length: int
-    """Items of the line that were there when the response was over."""
+    """The number of its items when the response was over."""
 
 
 class Histories:
     """Remembers input items by the id of the response that they led to.
 
-    Memory: 128 MB; the conversation that was not heard of for longest goes first.  A conversation that goes
-    on costs what is new in it, one that goes on from its middle costs all that came before.
+    Memory: 128 MB; the conversation used least recently goes first.  A conversation that goes on costs what
+    is new in it; one that goes on from its middle costs all that came before.
     """
 
     def __init__(self) -> None:
-        self._places: dict[Key, _Place] = {}
-        self._lines: OrderedDict[int, _Line] = OrderedDict()
+        self._places: dict[Key, _Position] = {}
+        self._lines: OrderedDict[int, _History] = OrderedDict()
         self._size = 0
         self._connections = 0
 
     def connection(self) -> int:
-        """A number for one more connection."""
+        """Return a number for a new connection."""
         self._connections += 1
         return self._connections
 
     def find(self, keys: Sequence[Key]) -> list[bytes] | None:
-        """The items, each as JSON, that stand before what is new, by the first of the keys that is known."""
+        """Return the items, each as JSON, under the first known key: those that stand before what is new."""
         place = self._place(keys)
         if place is None:
             return None
@@ -80,9 +80,9 @@ class Histories:
         """Remember a response.
 
         Args:
-            keys: What it is known by from now on.
-            before: Of the response that its request named; none, or none that is known: `new` is all of it.
-            new: The request's own items and those that were answered, each as JSON.
+            keys: The response's keys from now on.
+            before: The keys of the response that its request named; where none is known, `new` is all of it.
+            new: The items of the request and of its answer, each as JSON.
         """
         place = self._place(before)
         if place is None:
@@ -95,7 +95,7 @@ class Histories:
             line.size += sum(map(len, new))
             self._size += sum(map(len, new))
         for key in keys:
-            self._places[key] = _Place(line, len(line.items))
+            self._places[key] = _Position(line, len(line.items))
             line.names.append(key)
             line.size += _NAME
             self._size += _NAME
@@ -103,16 +103,16 @@ class Histories:
         while self._size > _REMEMBERED and self._lines:
             self._drop(self._lines.popitem(last=False)[1])
 
-    def _place(self, keys: Sequence[Key]) -> _Place | None:
+    def _place(self, keys: Sequence[Key]) -> _Position | None:
         return next((place for key in keys if (place := self._places.get(key)) is not None), None)
 
-    def _begin(self, items: list[bytes]) -> _Line:
-        line = _Line(items)
+    def _begin(self, items: list[bytes]) -> _History:
+        line = _History(items)
         self._lines[id(line)] = line
         self._size += line.size
         return line
 
-    def _drop(self, line: _Line) -> None:
+    def _drop(self, line: _History) -> None:
         self._size -= line.size
         for key in line.names:
             place = self._places.get(key)
@@ -125,21 +125,21 @@ _PREFIX: Final = {True: "client", False: "server"}
 
 
 class UnreadableError(ValueError):
-    """These are no frames, or not such as are read here."""
+    """The bytes are no frames, or frames of an unknown kind."""
 
 
-class Reader:
-    """The messages of one direction of a WebSocket, read out of copies of its bytes.
+class MessageReader:
+    """Reads the messages of one direction of a WebSocket from copies of its bytes.
 
-    Nothing is answered or sent here: each direction is read alone, as its other end reads it.  The codec is
-    that of `websockets`: frames, fragments and permessage-deflate, each bounded.
+    Nothing is answered or sent: each direction is read alone, as its other end reads it.  The codec is that
+    of `websockets`: frames, fragments and permessage-deflate, each bounded.
 
-    Memory: one message, whole and as far as it came over the wire.
+    Memory: one message, as it came and decoded.
 
     Args:
-        masked: The direction is that from the client.
         extensions: Values of the answer's `Sec-WebSocket-Extensions`.
-        limit: Bytes of one message at most, also of one that was compressed.
+        masked: Whether the direction is the one from the client.
+        limit: Bytes of one message at most, decompressed.
 
     Raises:
         UnreadableError: an extension that is not known here.
@@ -155,13 +155,13 @@ class Reader:
         self._parts: list[bytes] = []
         self._text = False
         self.pending = 0
-        """Bytes that came since the last message was whole: what is held, at most."""
+        """Bytes that came since the last whole message: an upper bound of what is held."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The texts that are whole with these bytes, in order; what is binary or no message is left out.
+        """Return the texts that are whole with these bytes, in order; binary messages are left out.
 
         Raises:
-            UnreadableError: what came cannot be understood, nor what will come.
+            UnreadableError: neither these bytes nor later ones can be read.
         """
         from websockets.exceptions import PayloadTooBig
         from websockets.frames import Frame, Opcode
@@ -171,7 +171,7 @@ class Reader:
             piece = data[at : at + _PIECE]
             self.pending += len(piece)
             self._protocol.receive_data(piece)
-            # Pongs and closing are the business of the two ends.
+            # Pongs and closing are left to the two ends.
             self._protocol.data_to_send()
             for frame in self._protocol.events_received():
                 if not isinstance(frame, Frame) or frame.opcode not in (
@@ -195,7 +195,7 @@ class Reader:
 
 
 def _deflate(extensions: Iterable[str], side: str) -> PerMessageDeflate | None:
-    """What undoes the compression that was agreed upon; None: none was."""
+    """Return what undoes the agreed compression; None: none was agreed."""
     from websockets.exceptions import InvalidHeader
     from websockets.extensions.permessage_deflate import PerMessageDeflate
     from websockets.headers import parse_extension
@@ -231,37 +231,37 @@ _ENDS: Final = frozenset(
 )
 _OVER: Final = frozenset(("completed", "incomplete", "failed", "cancelled"))
 _SENT_AT: Final = "x-codex-ws-stream-request-start-ms"
-"""Tells when a message was sent: with it no request would be like the one that is sent again."""
+"""The time of sending, which is left out: with it, no repeated request would equal the first."""
 _WAITING: Final = 64
-"""Requests of one connection that wait for an answer; the API knows one at a time."""
+"""Requests of one connection that wait for an answer at most; the API takes one at a time."""
 
 
-class _Asked:
-    """A request on its way to its answer."""
+class _PendingRequest:
+    """A request that waits for its answer."""
 
     __slots__ = ("before", "begun", "exchange", "items", "new", "response_id", "warms")
 
     def __init__(self, exchange: Exchange, before: list[Key], new: list[bytes], *, warms: bool) -> None:
         self.exchange = exchange
         self.before = before
-        """Where its history is kept; none: it sent all of it."""
+        """Keys of its history; empty: it sent all of it."""
         self.new = new
         self.warms = warms
         self.begun = False
         self.response_id: str | None = None
         self.items: list[Any] = []
-        """What was answered, as far as it came item by item."""
+        """The answer's items so far, where they come one by one."""
 
 
-class Socket:
-    """One connection.
+class ResponsesSocket:
+    """Records the requests of one WebSocket connection.
 
     Args:
         exchanges: Where its requests are recorded.
-        url: Where it leads to.
-        headers: Of the request that it began with.
-        answer: Headers that it was answered with.
-        histories: Of all connections.
+        url: The server's address.
+        headers: The headers of the request that it began with.
+        answer: The headers of the answer.
+        histories: The histories of all connections.
         begun: Called with each request that is recorded.
 
     Raises:
@@ -274,8 +274,8 @@ class Socket:
         answer: Iterable[tuple[str, str]], histories: Histories, begun: Callable[[Exchange], None],
     ) -> None:  # fmt: skip
         agreed = [value for name, value in answer if name.lower() == "sec-websocket-extensions"]
-        self._said = Reader(agreed, masked=True, limit=MAX_BODY)
-        self._told = Reader(agreed, masked=False, limit=MAX_BODY)
+        self._from_program = MessageReader(agreed, masked=True, limit=MAX_BODY)
+        self._from_server = MessageReader(agreed, masked=False, limit=MAX_BODY)
         self._exchanges = exchanges
         self._url = url
         self._server = "/".join(url.split("/", 3)[:3])
@@ -283,30 +283,30 @@ class Socket:
         self._histories = histories
         self._number = histories.connection()
         self._begun = begun
-        self._waiting: list[_Asked] = []
+        self._waiting: list[_PendingRequest] = []
         self._last: tuple[Json, list[Key]] | None = None
-        """The last request's fields without its input, and its response's keys."""
+        """The last request's fields without its input, and the keys of its response."""
 
     @property
     def pending(self) -> int:
-        """Bytes of messages that are not whole."""
-        return self._said.pending + self._told.pending
+        """Bytes of messages that are not whole yet."""
+        return self._from_program.pending + self._from_server.pending
 
-    def said(self, data: bytes) -> None:
-        """Bytes that the program sent.  Raises UnreadableError."""
-        for text in self._said.feed(data):
+    def from_program(self, data: bytes) -> None:
+        """Take bytes that the program sent.  Raises UnreadableError."""
+        for text in self._from_program.feed(data):
             message = _loaded(text)
             if message.get("type") in ("response.create", "response.append"):
                 self._ask(message)
 
-    def told(self, data: bytes) -> None:
-        """Bytes that the server sent.  Raises UnreadableError."""
-        for text in self._told.feed(data):
+    def from_server(self, data: bytes) -> None:
+        """Take bytes that the server sent.  Raises UnreadableError."""
+        for text in self._from_server.feed(data):
             if self._waiting:
                 self._answer(text, _loaded(text))
 
     def end(self, how: str) -> None:
-        """It is closed, or not read any further: what was not answered is cut."""
+        """End the unanswered requests: the connection is closed, or read no further."""
         waiting, self._waiting = self._waiting, []
         for asked in waiting:
             asked.exchange.end(CLOSED if how == "complete" else how)
@@ -320,37 +320,37 @@ class Socket:
         named = body.get("previous_response_id")
         keys = self._keys(named) if isinstance(named, str) else []
         if message["type"] == "response.append":
-            # Codex at first: it goes on with the last response of the connection, and names none.
+            # As early versions of Codex sent: it goes on with the connection's last response, and names none.
             if self._last is None:
                 return
             body, keys = {**self._last[0], **body}, self._last[1]
         before = self._histories.find(keys)
         fields = {name: value for name, value in body.items() if name not in _NOT_BODY}
         if before is None and isinstance(named, str):
-            # Of a history that was not seen: the provider's.
+            # The named response was not seen here: the provider has its history.
             fields["previous_response_id"] = named
         warms = body.get("generate") is False
         made = {**fields, "input": [orjson.Fragment(item) for item in (*(before or ()), *new)]}
-        made["client_metadata"] = told = _without_time(made.get("client_metadata"))
-        if told is None:
+        made["client_metadata"] = metadata = _without_time(made.get("client_metadata"))
+        if metadata is None:
             del made["client_metadata"]
         if before is None and not isinstance(body.get("input"), list | str):
-            # A stored prompt, or nothing that is understood.
+            # A stored prompt, or something unknown.
             made.pop("input")
         self._last = fields, []
         exchange = self._exchanges.begin(
-            "POST", self._url, {**self._headers, **_named(told)}.items(), orjson.dumps(made),
+            "POST", self._url, {**self._headers, **_named(metadata)}.items(), orjson.dumps(made),
             apart=WARM_UP if warms else None, derived=before is not None,
         )  # fmt: skip
         if exchange is None:
             return
         self._begun(exchange)
-        self._waiting.append(_Asked(exchange, keys if before is not None else [], new, warms=warms))
+        self._waiting.append(_PendingRequest(exchange, keys if before is not None else [], new, warms=warms))
         if len(self._waiting) > _WAITING:
             self._waiting.pop(0).exchange.end("no_answer")
 
     def _keys(self, response_id: str) -> list[Key]:
-        """What a response is known by: on this connection first, as a server's ids may begin anew on each."""
+        """Return a response's keys: its connection's first, as a server's ids may begin anew on each."""
         return [(self._number, response_id), (self._server, response_id)]
 
     # -- answers --------------------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ class Socket:
         kind = event.get("type")
         if not isinstance(kind, str) or not kind.startswith(("response.", "error")):
             return
-        asked = self._whose(event, kind)
+        asked = self._request_answered_by(event, kind)
         if asked is None:
             return
         exchange = asked.exchange
@@ -367,7 +367,7 @@ class Socket:
         if kind == "error" and not asked.begun and isinstance(status, int) and 300 <= status < 600:
             exchange.head(status, _JSON)
             exchange.data(text)
-            self._over(asked)
+            self._finish(asked)
             return
         if not asked.begun:
             asked.begun = True
@@ -378,12 +378,12 @@ class Socket:
         response = event.get("response")
         if kind in _ENDS or (isinstance(response, dict) and response.get("status") in _OVER):
             self._keep(asked, response if isinstance(response, dict) else {})
-            self._over(asked)
+            self._finish(asked)
         elif kind == "error":
-            self._over(asked)
+            self._finish(asked)
 
-    def _whose(self, event: Json, kind: str) -> _Asked | None:
-        """The request that an event answers: by the response's id, else the one that is being answered."""
+    def _request_answered_by(self, event: Json, kind: str) -> _PendingRequest | None:
+        """Return the request that an event answers: by the response's id, else the one being answered."""
         response = event.get("response")
         named = response.get("id") if isinstance(response, dict) else event.get("response_id")
         if isinstance(named, str):
@@ -396,8 +396,8 @@ class Socket:
         begun = (one for one in reversed(self._waiting) if one.response_id is not None)
         return next(begun, self._waiting[0] if self._waiting else None)
 
-    def _keep(self, asked: _Asked, response: Json) -> None:
-        """What a request that names this response goes on from."""
+    def _keep(self, asked: _PendingRequest, response: Json) -> None:
+        """Remember a response, for requests that go on from it."""
         if asked.response_id is None:
             return
         output = [] if asked.warms else listed(response.get("output")) or asked.items
@@ -406,7 +406,7 @@ class Socket:
         if self._last is not None:
             self._last = self._last[0], keys
 
-    def _over(self, asked: _Asked) -> None:
+    def _finish(self, asked: _PendingRequest) -> None:
         asked.exchange.end("complete")
         self._waiting.remove(asked)
 
@@ -432,7 +432,7 @@ def _without_time(metadata: Any) -> Any:
 
 
 def _named(metadata: Any) -> Mapping[str, str]:
-    """What would be headers if each request had its own: Codex names its session and thread so."""
+    """Return metadata that stand for a request's own headers: Codex names session and thread there."""
     if not isinstance(metadata, dict):
         return {}
     return {
@@ -442,4 +442,4 @@ def _named(metadata: Any) -> Mapping[str, str]:
     }
 
 
-__all__ = ["CLOSED", "WARM_UP", "Socket", "UnreadableError"]
+__all__ = ["CLOSED", "WARM_UP", "ResponsesSocket", "UnreadableError"]

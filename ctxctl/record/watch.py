@@ -1,4 +1,4 @@
-"""`ctxctl record --watch`: keeps what another tool writes, for as long as it writes it."""
+"""`ctxctl record --watch`: keeps importing what another tool writes, for as long as it writes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.labels import plural
-from ctxctl.record.append_target import Outlet
-from ctxctl.record.capture import Known, Mirror
-from ctxctl.record.ending import Ending
+from ctxctl.record.append_target import AppendTarget
+from ctxctl.record.capture_mirror import CaptureMirror, RecordedCaptures
+from ctxctl.record.end_signals import EndSignals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,54 +25,56 @@ if TYPE_CHECKING:
     from ctxctl.trace.source import Source
 
 _SHARE: Final = 0.3
-"""Share of the time that importing one capture again may take."""
+"""Share of the time that repeated imports of one capture may take."""
 _SETTLED: Final = 1.0
-"""Seconds that a capture which seems to have lost much must stay as it is: it may be half written."""
+"""Seconds that a capture which has lost much must stay unchanged: it may be half written."""
 _EVERY: Final = 2.0
-"""Seconds between two searches for captures, at least; they take a twentieth of the time at most."""
+"""Seconds between two searches for captures at least; searches take at most a twentieth of the time."""
 _LOOK: Final = 0.25
 _QUIET: Final = 3.0
-"""Seconds without a change after which an answer is taken for whole."""
+"""Seconds without a change after which an answer counts as complete."""
 _AWAKE: Final = 600.0
-"""Seconds after its last change that a capture is looked at between two searches as well."""
+"""Seconds after its last change for which a capture is checked between searches as well."""
 
 
 def watch(directory: Path, options: Options, *, format_name: str | None = None) -> int:
-    """Keep importing every capture under a directory, or one file, until a signal; the exit code.
+    """Keep importing every capture under a directory, or one file, until a signal; return the exit code.
 
-    What there is already is imported first, the session written last before the others.  Traces are passed
-    over.  After a restart with the same trace nothing is written twice.
+    Existing captures are imported first, beginning with the session written last.  Traces are passed over.
+    After a restart with the same trace nothing is written twice.
     """
     if not directory.exists():
         raise UnreadableError(
             "no-such-file", f"no such directory: {directory}",
             hint="give the directory into which the tool writes its sessions",
         )  # fmt: skip
-    with Ending() as ending:
-        outlet = Outlet(options)
+    with EndSignals() as ending:
+        target = AppendTarget(options)
         try:
             options.begin(f"recording what is written under {directory}; Ctrl-C ends it")
-            watching = Watching(directory, outlet, options, format_name)
+            watching = Watching(directory, target, options, format_name)
             while not ending.asked:
                 watching.look(time.monotonic(), ending.is_asked)
                 ending.wait(_LOOK)
             watching.finish()
         finally:
-            outlet.close()
-    options.conclude(outlet, watching.told())
+            target.close()
+    options.conclude(target, watching.summary())
     return 0
 
 
 class Watching:
-    """The captures under one directory, each with its place in the trace."""
+    """The captures under one directory, and their mirrors in the trace."""
 
-    def __init__(self, directory: Path, outlet: Outlet, options: Options, format_name: str | None) -> None:
+    def __init__(
+        self, directory: Path, target: AppendTarget, options: Options, format_name: str | None
+    ) -> None:
         from ctxctl.session.live_choice import SessionChoice
 
-        self._outlet = outlet
+        self._target = target
         self._options = options
         self._format = format_name
-        self._known = Known(outlet)
+        self._known = RecordedCaptures(target)
         self._directory = directory
         self._sessions = SessionChoice(directory, format_name, pin=False)
         self._captures: dict[Path, _Watched] = {}
@@ -80,7 +82,7 @@ class Watching:
         self._complained = ""
 
     def look(self, now: float, stop: Callable[[], bool]) -> None:
-        """Bring the trace to what the captures hold now."""
+        """Bring the trace up to date with the captures."""
         if now >= self._search_at:
             began = time.monotonic()
             self._search(stop)
@@ -108,27 +110,27 @@ class Watching:
             inside = str(path.relative_to(self._directory))
         identity = os.fsencode(os.path.realpath(path))
         name = inside if inside != "." else path.name or str(path)
-        mirror = Mirror(self._outlet, self._known, identity, name, self._tell)
+        mirror = CaptureMirror(self._target, self._known, identity, name, self._tell)
         return _Watched(path, mirror, self._format)
 
     def _is_own(self, path: Path) -> bool:
-        """Whether it is the trace that is written, or lies in no other file than that."""
+        """Whether a path is the trace that is being written."""
         try:
-            return os.path.samefile(path, self._outlet.path)
+            return os.path.samefile(path, self._target.path)
         except OSError:
             return False
 
     def _update(self, found: _Watched, now: float) -> None:
         try:
-            before = self._outlet.written
+            before = self._target.written
             found.update(now)
         except CtxctlError as error:
             self._say(f"{found.path}: {error.message}")
         except OSError as error:
-            self._say(f"{self._outlet.path}: cannot be written: {error.strerror}; it is tried further")
+            self._say(f"{self._target.path}: cannot be written: {error.strerror}; it is tried further")
             found.again()
         else:
-            if self._outlet.written != before and self._complained.startswith(self._outlet.path):
+            if self._target.written != before and self._complained.startswith(self._target.path):
                 self._complained = ""
 
     def _tell(self, problem: Problem) -> None:
@@ -140,25 +142,25 @@ class Watching:
             self._options.say(f"ctxctl: {line}")
 
     def finish(self) -> None:
-        """Take the last news of everything, and what is said at an end."""
+        """Import everything once more, with the events that waited for the captures' ends."""
         for found in self._captures.values():
             self._update(found, float("inf"))
             try:
                 found.finish()
             except OSError as error:
-                self._say(f"{self._outlet.path}: cannot be written: {error.strerror}")
+                self._say(f"{self._target.path}: cannot be written: {error.strerror}")
                 return
 
-    def told(self) -> str:
-        """How many captures there were."""
+    def summary(self) -> str:
+        """Return how many captures were imported, in words."""
         count = sum(found.imported for found in self._captures.values())
         return f"{plural(count, 'session')} of other tools"
 
 
 class _Watched:
-    """A capture, and what of it is in the trace."""
+    """A capture and its mirror in the trace."""
 
-    def __init__(self, path: Path, mirror: Mirror, format_name: str | None) -> None:
+    def __init__(self, path: Path, mirror: CaptureMirror, format_name: str | None) -> None:
         self.path = path
         self.imported = False
         self._mirror = mirror
@@ -169,15 +171,15 @@ class _Watched:
         self._doubted: tuple[Marks, float] | None = None
 
     def is_awake(self, now: float) -> bool:
-        """Whether it is worth a look between two searches."""
+        """Whether it is to be checked between two searches."""
         return now - self._changed < _AWAKE or self._doubted is not None
 
     def again(self) -> None:
-        """Import it again at the next look, changed or not."""
+        """Import it again at the next check, changed or not."""
         self._marks = {}
 
     def update(self, now: float) -> None:
-        """Import it if it has changed and it is time.  Raises CtxctlError, and OSError for the trace."""
+        """Import it if it has changed and is due.  Raises CtxctlError, and OSError for the trace."""
         from ctxctl.session.live_capture import marks_of
 
         marks = marks_of(self.path)
@@ -219,32 +221,32 @@ class _Watched:
                 return result
 
     def finish(self) -> None:
-        """Nothing more will come."""
+        """Write the events that waited for the capture's end."""
         self._mirror.finish()
 
 
 def imported(capture: Capture) -> Iterator[dict[str, Any]]:
-    """The events of a foreign capture."""
+    """Return the events of a foreign capture."""
     from ctxctl.importers import registry
 
     assert capture.format is not None
-    # What is wrong with a capture is told by views of it; here it would come again at each import.
+    # Views of the capture report its problems; here they would come again at each import.
     return registry.capture_events(capture.format, capture.source, lambda problem: None)
 
 
 def at_end(source: Source | Folder) -> Callable[[], bool]:
-    """Tells whether a source was read beyond its end: what is made of it then is made of nothing more.
+    """Return a function that says whether a source was read to its end: its last events may then go on.
 
-    Importers that read lines do that; the others never seem to be at the end.
+    Importers that read lines get there; the others never seem to be at the end.
     """
     over = [False]
     read = getattr(source, "read", None)
     if read is not None:
 
-        def told(offset: int, n: int) -> bytes:
+        def noting_read(offset: int, n: int) -> bytes:
             data: bytes = read(offset, n)
             over[0] = over[0] or not data
             return data
 
-        source.read = told  # type: ignore[method-assign, union-attr]
+        source.read = noting_read  # type: ignore[method-assign, union-attr]
     return lambda: over[0]

@@ -1,7 +1,7 @@
 """Takes the secrets out of whole events that somebody else made.
 
-What an event says of a text by its digest (a version, a reference to a content) would give the text away to
-whoever can guess it, and no longer fit the text that is written: both follow what was replaced.
+A digest of a text with a secret (a version, a reference to a content) would confirm a guess of the secret,
+and would no longer fit the text that is written: digests are replaced with the texts.
 """
 
 from __future__ import annotations
@@ -13,45 +13,45 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.record import values
-from ctxctl.record.redact import Found, Redactor
+from ctxctl.record.redact import FoundSecrets, SecretRedactor
 from ctxctl.trace.contents import digest_of_raw
 
 Json = dict[str, Any]
 _DIGITS: Final = 16
 _MOST: Final = 100_000
-"""Replaced contents that are remembered."""
+"""Replaced contents that are remembered at most."""
 _DIGEST: Final = re.compile(rb'(?:"|@|sha256:)([0-9a-f]{64}|[0-9a-f]{16})"')
 
 
 class LineBuffer(bytearray):
-    """Takes the line that a `TraceWriter` writes: enough of a file for that."""
+    """Takes the line that a `TraceWriter` writes, in the place of a file."""
 
     closed = False
 
     def write(self, line: bytes) -> int:
-        """Take a line."""
+        """Append a line to the buffer."""
         self.extend(line)
         return len(line)
 
 
-class Cleaner:
-    """Events without secrets; one for each stream of events, as it remembers what it replaced.
+class EventCleaner:
+    """Takes secrets out of one stream of events, and remembers what it replaced in it.
 
     Args:
         redactor: None: events are left as they are.
-        replaced: Takes the count of secrets, by kind.
+        replaced: Takes the counts of secrets, by kind.
     """
 
-    def __init__(self, redactor: Redactor | None, replaced: dict[str, int]) -> None:
+    def __init__(self, redactor: SecretRedactor | None, replaced: dict[str, int]) -> None:
         self._redactor = redactor
         self._replaced = replaced
         self._moved: dict[str, str] = {}
-        """What stands in a digest's place, whole or shortened."""
+        """By old digest, whole or shortened, the new one."""
 
     def clean(self, event: Json) -> Json:
-        """The event, or one in its place; the argument is not changed.
+        """Return the event without secrets; the argument is not changed.
 
-        Raises whatever a redaction that fails raises: the event must not be written then.
+        Raises whatever a failed redaction raises: the event must not be written then.
         """
         redactor = self._redactor
         if redactor is None:
@@ -61,7 +61,7 @@ class Cleaner:
         if not moved and not redactor.worth_a_look(raw):
             return event
         before: Json = orjson.loads(raw)
-        found = Found()
+        found = FoundSecrets()
         made: Json = redactor.value(before, raw, found)
         if found.count:
             made = {**made}
@@ -70,12 +70,12 @@ class Cleaner:
             _mark(made, found)
         return self._followed(made) if moved or found.count else made
 
-    def _count(self, found: Found) -> None:
+    def _count(self, found: FoundSecrets) -> None:
         for kind, n in found.kinds.items():
             self._replaced[kind] = self._replaced.get(kind, 0) + n
 
     def _move(self, before: Json, made: Json) -> None:
-        """Remember the digests of what was replaced."""
+        """Remember the old and new digests of contents that were replaced."""
         for old, new in zip(_contents(before), _contents(made), strict=False):
             if old == new:
                 continue
@@ -99,7 +99,7 @@ class Cleaner:
         return value
 
 
-def _mark(event: Json, found: Found) -> None:
+def _mark(event: Json, found: FoundSecrets) -> None:
     metadata = event.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
     own = metadata.get("ctxctl")
@@ -111,7 +111,7 @@ def _mark(event: Json, found: Found) -> None:
 
 
 def _contents(event: Json) -> list[Any]:
-    """The contents of an event, in order: an item's own, and those of an assembly's blocks."""
+    """Return the contents of an event in order: the item's own, and those of an assembly's blocks."""
     data = event.get("data")
     if not isinstance(data, dict):
         return []

@@ -1,4 +1,4 @@
-"""Ends a recording in order: a signal asks for it, a second one is obeyed at once."""
+"""Ends a recording in order: the first signal asks for the end, a second one forces it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Ending:
-    """Lets signals ask for the end instead of forcing it while its `with` runs; for the main thread only."""
+class EndSignals:
+    """Makes signals ask for the end while its `with` runs; for the main thread only."""
 
     def __init__(self) -> None:
         self.asked = 0
-        """The number of the signal that asked; 0: none did."""
+        """The number of the signal that asked for the end; 0: none did."""
         self._before: dict[int, object] = {}
         self._read = self._write = -1
 
     def __enter__(self) -> Self:
         self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         for number in _SIGNALS:
-            # Who was started with a signal ignored (`nohup`) stays so.
+            # A signal that was ignored at the start (`nohup`) stays ignored.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._note)
         return self
@@ -43,15 +43,15 @@ class Ending:
         os.write(self._write, b"x")
 
     def is_asked(self) -> bool:
-        """Whether it is time to end."""
+        """Whether a signal has asked for the end."""
         return bool(self.asked)
 
     @property
     def fd(self) -> int:
-        """A file descriptor that can be read as soon as the end was asked for."""
+        """A file descriptor that becomes readable when the end is asked for."""
         return self._read
 
     def wait(self, seconds: float) -> None:
-        """Sleep for so many seconds, or until the end is asked for."""
+        """Sleep for this many seconds, or until the end is asked for."""
         if not self.asked:
             select.select([self._read], [], [], seconds)

@@ -1,35 +1,196 @@
-"""How each program is led to the relay: what it reads, in which order, and what it is given instead."""
+"""How each known program is redirected to the relay: what it reads, in which order, what it gets instead."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from ctxctl.record.clients import codex, opencode
-from ctxctl.record.clients.settings import at, json_of, merged_with, put, text_of, variables_of, write_over
+from ctxctl.record.clients.settings import (
+    json_of,
+    merged_with,
+    put_at,
+    text_of,
+    toml_of,
+    value_at,
+    variables_of,
+    write_over,
+)
 from ctxctl.record.clients.setup import Setup, with_version
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ctxctl.record.clients.setup import Ready, Start
     from ctxctl.record.proxy.upstreams import Route
 
 
+_CONTENT: Final = "OPENCODE_CONFIG_CONTENT"
+_NAMES: Final = ("config.json", "opencode.json", "opencode.jsonc")
+_VARIABLE: Final = re.compile(r"\{env:([^}]+)\}")
+_GOOGLE: Final = ("GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+_KNOWN: Final = {"opencode": "https://opencode.ai/zen/v1", "openrouter": "https://openrouter.ai/api/v1"}
+"""Providers of opencode's that are offered without a setting, and read no variable."""
+
+
+def opencode(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """opencode reads variables as its SDKs spell them, and addresses in settings, which go before.
+
+    Redirected are the providers that its settings name, and those it has a key for.  It offers every provider
+    that a setting names: so none is named here that would not be offered anyway.
+    """
+    setup.versioned("anthropic")
+    setup.versioned("openai")
+    urls = dict(_configured(setup))
+    signed_in = json_of(setup.path("XDG_DATA_HOME", ".local", "share") / "opencode" / "auth.json")
+    if "google" not in urls and ("google" in signed_in or any(map(setup.environment.get, _GOOGLE))):
+        urls["google"] = with_version(setup.address("gemini"), "gemini")
+    for name, url in _KNOWN.items():
+        if name == "opencode" or name in signed_in or setup.environment.get(f"{name.upper()}_API_KEY"):
+            urls.setdefault(name, url)
+    routes = {name: setup.redirect(f"opencode's provider {name}", url) for name, url in urls.items()}
+
+    def ready(start: Start) -> None:
+        given = setup.environment.get(_CONTENT, "").strip()
+        content = json_of(given) if given else {}
+        if given and not content and given != "{}":
+            return  # opencode says what is wrong with it
+        for name, route in routes.items():
+            if route is not None:
+                put_at(content, ("provider", name, "options", "baseURL"), start.address(route))
+        start.environment[_CONTENT] = orjson.dumps(content).decode()
+
+    return ready
+
+
+def _configured(setup: Setup) -> Iterator[tuple[str, str]]:
+    """Yield the providers with an address, from the weakest settings on."""
+    for settings in _settings(setup):
+        providers = settings.get("provider")
+        for name, provider in providers.items() if isinstance(providers, dict) else ():
+            options = provider.get("options") if isinstance(provider, dict) else None
+            url: Any = options.get("baseURL") if isinstance(options, dict) else None
+            if isinstance(url, str):
+                yield name, _VARIABLE.sub(lambda found: setup.environment.get(found[1], ""), url)
+
+
+def _settings(setup: Setup) -> Iterator[dict[str, Any]]:
+    folders: list[Path] = [setup.path("XDG_CONFIG_HOME", ".config") / "opencode"]
+    for name in _NAMES:
+        yield json_of(folders[0] / name)
+    if setup.environment.get("OPENCODE_CONFIG"):
+        yield json_of(setup.path("OPENCODE_CONFIG"))
+    project = [setup.folder, *setup.folder.parents]
+    root = next((n for n, folder in enumerate(project) if (folder / ".git").exists()), 0)
+    for folder in reversed(project[: root + 1]):
+        for name in _NAMES[1:]:
+            yield json_of(folder / name)
+            yield json_of(folder / ".opencode" / name)
+    if setup.environment.get("OPENCODE_CONFIG_DIR"):
+        for name in _NAMES[1:]:
+            yield json_of(setup.path("OPENCODE_CONFIG_DIR") / name)
+    yield json_of(setup.environment.get(_CONTENT, "{}"))
+
+
+Json = dict[str, Any]
+_LOGIN: Final = "https://chatgpt.com/backend-api/codex"
+"""Where Codex goes with a ChatGPT login instead of a key."""
+_OPENAI: Final = "openai"
+_PROFILE: Final = ("-p", "--profile")
+_CONFIG: Final = ("-c", "--config")
+
+
+def codex(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Codex reads its address from settings alone; `-c` goes before them, and sets the provider's `base_url`.
+
+    `OPENAI_BASE_URL`, which Codex 0.169 does not read, says where the user sends OpenAI's calls, as for every
+    program; but not with a ChatGPT login, which no other server takes.
+    """
+    home = setup.path("CODEX_HOME", ".codex")
+    settings = toml_of(home / "config.toml")
+    given = _given(arguments)
+    profile = _after(arguments, _PROFILE) or given.get("profile") or settings.get("profile")
+    chosen = _table(_table(settings, "profiles"), profile) | (
+        toml_of(home / f"{profile}.config.toml") if isinstance(profile, str) and "/" not in profile else {}
+    )
+    provider = (
+        given.get("model_provider")
+        or chosen.get("model_provider")
+        or settings.get("model_provider")
+        or _OPENAI
+    )
+    if not isinstance(provider, str):
+        return None
+    key = "openai_base_url" if provider == _OPENAI else f"model_providers.{provider}.base_url"
+    url = given.get(key)
+    if url is None and provider == _OPENAI:
+        url = chosen.get(key) or settings.get(key) or _usual(setup, json_of(home / "auth.json"))
+    elif url is None:
+        tables = (_table(one, "model_providers") for one in (chosen, settings))
+        url = next((found for table in tables if (found := _table(table, provider).get("base_url"))), None)
+    if isinstance(url, str) and url.startswith("$"):
+        return None  # a shell puts a variable there, which may be redirected itself
+    route = setup.redirect(f"Codex's {key}", url) if isinstance(url, str) else None
+    if route is None:
+        return None
+
+    def ready(start: Start) -> None:
+        quoted = orjson.dumps(start.address(route)).decode()
+        if key in given:
+            # Of two settings the last one counts, which is the user's.
+            for word, following in pairwise(arguments):
+                if word in _CONFIG and following.partition("=")[0].strip() == key:
+                    start.replace(following, f"{key}={quoted}")
+        else:
+            start.argue("-c", f"{key}={quoted}")
+
+    return ready
+
+
+def _usual(setup: Setup, login: dict[str, Any]) -> str:
+    signed_in = isinstance(login.get("tokens"), dict) and not login.get("OPENAI_API_KEY")
+    if signed_in and not setup.environment.get("CODEX_API_KEY"):
+        return setup.given.get("openai", _LOGIN)
+    return setup.address("openai")
+
+
+def _given(arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the settings among the arguments: `-c KEY=VALUE`, the value in TOML or as bare text."""
+    found: dict[str, Any] = {}
+    for word, following in pairwise(arguments):
+        if word in _CONFIG and "=" in following:
+            key, _, value = following.partition("=")
+            try:
+                found[key.strip()] = tomllib.loads(f"x = {value}")["x"]
+            except tomllib.TOMLDecodeError:
+                found[key.strip()] = value.strip()
+    return found
+
+
+def _after(arguments: Sequence[str], names: Sequence[str]) -> str | None:
+    return next((arguments[n + 1] for n, word in enumerate(arguments[:-1]) if word in names), None)
+
+
+def _table(value: Any, key: Any) -> dict[str, Any]:
+    found = value.get(key) if isinstance(value, dict) and isinstance(key, str) else None
+    return found if isinstance(found, dict) else {}
+
+
 def overlaid(start: Start, name: str, real: Path, files: Mapping[str, bytes]) -> Path:
-    """Make the directory; what the program adds to it, or writes anew, goes to its own one when it has ended.
+    """Make a directory of links to the program's own one, in which some files are replaced.
+
+    What the program adds or writes anew goes to its own directory when it has ended.
 
     Args:
-        start: Of the program.
-        name: Of the directory, below the folder of this run.
-        real: The program's own, which need not be there.
-        files: What is changed, by name: the program's changes of these are not kept.
+        start: The start of the program.
+        name: The directory's name, below the folder of this run.
+        real: The program's own directory, which may be missing.
+        files: The replaced files, by name: the program's changes to these are not kept.
     """
     folder = start.file(f"{name}/.ctxctl", b"").parent
     (folder / ".ctxctl").unlink()
@@ -54,11 +215,8 @@ def _bring_home(folder: Path, real: Path, ours: frozenset[str]) -> None:
             write_over(own, one.read_bytes())
 
 
-Json = dict[str, Any]
-
-
 def claude(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Claude Code: an `env` of its settings goes before the environment, `--settings` before that."""
+    """Claude Code reads `env` of its settings before the environment, and `--settings` before both."""
     name = "ANTHROPIC_BASE_URL"
     own = setup.path("CLAUDE_CONFIG_DIR", ".claude")
     files = [
@@ -73,7 +231,7 @@ def claude(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         url = found if isinstance(found, str) and found.strip() else url
     if url is None:
         return None
-    route = setup.lead(f"Claude Code's setting env.{name}", url)
+    route = setup.redirect(f"Claude Code's setting env.{name}", url)
     if route is None or given is not None:
         # Two `--settings` are not merged.
         setup.notes.append(f"Claude Code's settings hold {name}: what goes there is not recorded")
@@ -96,28 +254,28 @@ _PI_OTHER: Final = frozenset(("install", "remove", "uninstall", "update", "list"
 
 
 def pi(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """pi reads no variable: an extension tells it the addresses of providers, as its users' own do."""
+    """pi reads no variable: an extension gives it the addresses of providers, as users' own extensions do."""
     if arguments and arguments[0] in _PI_OTHER:
         return None
     routes: dict[str, Route] = {}
     own = json_of(setup.path("PI_CODING_AGENT_DIR", ".pi", "agent") / "models.json").get("providers")
     for name, provider in own.items() if isinstance(own, dict) else ():
         url = provider.get("baseUrl") if isinstance(provider, dict) else None
-        route = setup.lead(f"pi's provider {name}", url) if isinstance(url, str) else None
+        route = setup.redirect(f"pi's provider {name}", url) if isinstance(url, str) else None
         if route is not None:
             routes[name] = route
     for name, family in _PI.items():
         if name not in routes:
             url = setup.address(family)
-            route = setup.lead(
+            route = setup.redirect(
                 f"pi's provider {name}", with_version(url, family) if family == "gemini" else url
             )
             if route is not None:
                 routes[name] = route
 
     def ready(start: Start) -> None:
-        led = {name: start.address(route) for name, route in routes.items()}
-        path = start.file("ctxctl-record.js", _EXTENSION % orjson.dumps(led))
+        addresses = {name: start.address(route) for name, route in routes.items()}
+        path = start.file("ctxctl-record.js", _EXTENSION % orjson.dumps(addresses))
         start.argue("--extension", str(path))
 
     return ready
@@ -135,8 +293,8 @@ export default function (pi) {
 def gemini(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     """Gemini CLI takes `GOOGLE_GEMINI_BASE_URL` for a gateway where no setting says how to sign in.
 
-    So the way that it would have chosen by itself is put into its settings, in a directory of links to its
-    own (seen in 0.61).  Where no way can be told, the variable stays unset.
+    So the way to sign in that it would choose is put into its settings, in a directory of links to its own
+    (seen in 0.61).  Where that is unknown, the variable stays unset.
     """
     setup.export("CODE_ASSIST_ENDPOINT", "https://cloudcode-pa.googleapis.com")
     own = setup.path("GEMINI_CLI_HOME", ".") / ".gemini"
@@ -145,7 +303,7 @@ def gemini(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         "GEMINI_CLI_SYSTEM_DEFAULTS_PATH", "/etc/gemini-cli/system-defaults.json"
     )
     places = (defaults, own / "settings.json", setup.folder / ".gemini" / "settings.json", system)
-    if any(at(json_of(place), "security", "auth", "selectedType") for place in places):
+    if any(value_at(json_of(place), "security", "auth", "selectedType") for place in places):
         return None
     known = {**variables_of(setup.folder, setup.home, ".gemini"), **setup.environment}
     if known.get("GOOGLE_GENAI_USE_GCA") == "true" or known.get("GOOGLE_GENAI_USE_VERTEXAI") == "true":
@@ -169,7 +327,7 @@ def gemini(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 
 
 def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Qwen Code without an address goes to Alibaba's; with one in its settings, to that."""
+    """Qwen Code goes to the address in its settings, else to Alibaba's."""
     setup.withhold("OPENAI_BASE_URL")
     setup.withhold("OPENAI_API_BASE")
     system = setup.environment.get("QWEN_CODE_SYSTEM_SETTINGS_PATH", "/etc/qwen-code/settings.json")
@@ -183,9 +341,9 @@ def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         count = len(models) if isinstance(models, list) else 0
         spots += [("modelProviders", kind, n, "baseUrl") for n in range(count)]
     for spot in spots:
-        url = at(merged, *spot)
+        url = value_at(merged, *spot)
         route = (
-            setup.lead(f"Qwen Code's {'.'.join(map(str, spot))}", url)
+            setup.redirect(f"Qwen Code's {'.'.join(map(str, spot))}", url)
             if isinstance(url, str) and url
             else None
         )
@@ -195,10 +353,10 @@ def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         return None
 
     def ready(start: Start) -> None:
-        # Of all settings these alone are stronger than a project's; lists in them are not merged.
+        # Only the system's settings are stronger than a project's; lists in them are not merged.
         made = merged_with(json_of(system), {k: merged[k] for k in ("modelProviders",) if k in merged})
         for spot, route in routes:
-            put(made, spot, start.address(route))
+            put_at(made, spot, start.address(route))
         path = start.file("qwen-settings.json", orjson.dumps(made))
         start.environment["QWEN_CODE_SYSTEM_SETTINGS_PATH"] = str(path)
 
@@ -214,7 +372,7 @@ _CLINE_HUB: Final = frozenset(("--zen", "-z", "hub", "dashboard", "kanban", "con
 def cline(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     """Cline keeps addresses in one file, whose place a variable names: it gets a copy with the relay's.
 
-    Cline writes to it, too (tokens that are renewed): what it changed goes to its own file at the end.
+    Cline also writes to the file (renewed tokens): its changes go to its own file at the end.
     """
     if any(word in _CLINE_HUB for word in arguments):
         setup.notes.append("Cline's hub asks by itself: it is not led to the recorder")
@@ -240,7 +398,7 @@ def cline(setup: Setup, arguments: Sequence[str]) -> Ready | None:
             continue
         family = _CLINE.get(name)
         url = settings.get("baseUrl") or (with_version(setup.address(family), family) if family else None)
-        route = setup.lead(f"Cline's provider {name}", url) if isinstance(url, str) else None
+        route = setup.redirect(f"Cline's provider {name}", url) if isinstance(url, str) else None
         if route is not None:
             routes[name] = route
     return partial(_cline_ready, path, before, routes) if routes else None
@@ -252,7 +410,7 @@ def _cline_ready(path: Path, before: Json, routes: Mapping[str, Route], start: S
         made["providers"][name]["settings"]["baseUrl"] = start.address(route)
     copy = start.file("cline-providers.json", orjson.dumps(made))
     start.environment["CLINE_PROVIDER_SETTINGS_PATH"] = str(copy)
-    # A hub that runs already has the addresses as they were, and one that began here would keep the relay's.
+    # A running hub has the addresses as they were, and one that starts here would keep the relay's.
     start.environment.setdefault("CLINE_SESSION_BACKEND_MODE", "local")
 
     def put_back() -> None:
@@ -260,10 +418,10 @@ def _cline_ready(path: Path, before: Json, routes: Mapping[str, Route], start: S
         if not after or after == made or json_of(path) != before:
             return
         for name, route in routes.items():
-            settings = at(after, "providers", name, "settings")
+            settings = value_at(after, "providers", name, "settings")
             if not isinstance(settings, dict) or settings.get("baseUrl") != start.address(route):
                 continue
-            was = at(before, "providers", name, "settings", "baseUrl")
+            was = value_at(before, "providers", name, "settings", "baseUrl")
             if was is None:
                 del settings["baseUrl"]
             else:
@@ -282,9 +440,9 @@ _BASE: Final = re.compile(r"^([ \t]*(?:-[ \t]+)?apiBase:[ \t]*)[\"']?([^\s\"'#]+
 
 
 def continue_cli(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Continue reads addresses from config.yaml alone: it gets a copy with those of the relay.
+    """Continue reads addresses from config.yaml alone: it gets a copy with the relay's.
 
-    Only the lines `apiBase:` and `provider:` of the file are touched: all else stays as it is written.
+    Only the lines `apiBase:` and `provider:` of the file are touched.
     """
     given = next((arguments[n + 1] for n, word in enumerate(arguments[:-1]) if word == "--config"), None)
     usual = setup.path("CONTINUE_GLOBAL_DIR", ".continue") / "config.yaml"
@@ -302,7 +460,7 @@ def continue_cli(setup: Setup, arguments: Sequence[str]) -> Ready | None:
             if family
             else None
         )
-        route = setup.lead(f"Continue's model {len(pieces) + 1}", url) if url else None
+        route = setup.redirect(f"Continue's model {len(pieces) + 1}", url) if url else None
         if route is None:
             pieces.append(block)
         elif base is not None:
@@ -325,7 +483,7 @@ def continue_cli(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 
 
 def copilot(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Copilot CLI with a provider of the user's own; a variable set by us would make it leave GitHub's."""
+    """Copilot CLI is redirected only with the user's own provider: the variable makes it leave GitHub."""
     if setup.environment.get("COPILOT_PROVIDER_BASE_URL", "").strip():
         setup.export("COPILOT_PROVIDER_BASE_URL", "")
     elif "COPILOT_PROVIDER_BASE_URL" not in setup.given:
@@ -334,7 +492,7 @@ def copilot(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 
 
 def amp(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Amp's models are asked by its own server."""
+    """Amp is not redirected: its own server asks the models."""
     setup.notes.append("Amp's own server asks the models: no request can be recorded here")
     return None
 
@@ -343,7 +501,7 @@ _HOST: Final = r"(?m)^{}:[ \t]*[\"']?(https?://[^\s\"'#]+)"
 
 
 def goose(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Goose reads hosts without a path; as a variable goes before its settings, these are asked first."""
+    """Goose reads hosts without a path; variables go before its settings, so these are read for them."""
     text = text_of(setup.path("XDG_CONFIG_HOME", ".config") / "goose" / "config.yaml")
     for variable, family in (("ANTHROPIC_HOST", "anthropic"), ("OPENAI_HOST", "openai")):
         own = re.search(_HOST.format(variable), text)
@@ -352,7 +510,7 @@ def goose(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 
 
 def crush(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Crush has names of its own for the variables."""
+    """Crush reads variables with names of its own."""
     for variable, family in _CRUSH:
         setup.export(variable, setup.address(family))
     return None
@@ -365,10 +523,10 @@ _CRUSH: Final = (
 )
 
 
-WAYS: Final[Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]] = {
+REDIRECTS: Final[Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]] = {
     "Claude Code": claude,
-    "Codex": codex.prepare,
-    "opencode": opencode.prepare,
+    "Codex": codex,
+    "opencode": opencode,
     "pi": pi,
     "Copilot CLI": copilot,
     "Gemini CLI": gemini,
@@ -379,14 +537,14 @@ WAYS: Final[Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]] = {
     "Crush": crush,
     "Amp": amp,
 }
-"""For the others the providers' variables are enough, or nothing can be done."""
+"""By program; for the others the providers' variables are enough, or nothing can be done."""
 
 
 def set_up(
     command: Sequence[str], environment: Mapping[str, str], given: Iterable[str] = (), *,
     home: Path | None = None, folder: Path | None = None,
 ) -> Setup:  # fmt: skip
-    """What a command needs, each program led in its own way; arguments and errors as of `Setup`."""
+    """Return a command's setup, each program redirected in its own way; arguments and errors as `Setup`."""
     setup = Setup(command, environment, given, home=home, folder=folder)
-    setup.prepare(WAYS)
+    setup.prepare(REDIRECTS)
     return setup

@@ -1,8 +1,8 @@
-"""What others have written to the file before: where a session's names and windows stand.
+"""Reads what earlier writers left in the file: a session's highest turn and step, and its threads' windows.
 
-A session that is recorded twice into one file goes on where it stopped: its turns and steps count on, and
-what its first request carries is known by the window that was recorded last.  Read once, at a writer's first
-need, and only the end of the file, so that a large one costs no more than that.
+A session that is recorded twice into one file goes on where it stopped: its turns and steps count on, and its
+first request is compared with the window that was recorded last.  The file is read once, when a writer first
+needs it, and only its end, so that a large file costs no more.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from ctxctl.record.place import Place
 
 TAIL: Final = 80 << 20
-"""Bytes at the file's end that are looked at: every writer tells its windows anew more often than that."""
+"""Bytes at the file's end that are read; every writer writes its windows anew more often than that."""
 _BLOCK: Final = 4 << 20
 _LONGEST: Final = 8 << 20
-"""Bytes of a line that is looked at."""
+"""Bytes of a line; longer ones are passed over."""
 _THREADS: Final = 10_000
 _DATA: Final = b',"data":{'
 _ITEM: Final = re.compile(rb'"item_id":"((?:[^"\\]|\\.)*)"')
@@ -35,52 +35,52 @@ _KIND: Final = re.compile(rb'"context_kind":"([^"\\]*)"')
 _NEAR: Final = 4096
 _ITEMS: Final = frozenset((vocab.ITEM_ADDED, vocab.ITEM_UPDATED))
 _LINKS: Final = 20_000
-"""Assemblies of one window that are put together."""
+"""Assemblies that are put together for one window at most."""
 Row = tuple[Block, str]
-"""A placement and its item's kind, as a `Conversation` has them."""
+"""A block and its item's kind, as a `Conversation` has them."""
 Json = dict[str, Any]
 
 
 class _Thread:
-    """Where the lines of one thread stand, and how far its names have counted."""
+    """Where the lines of one thread stand, and the highest numbers in its names."""
 
     __slots__ = ("assemblies", "items", "numbers")
 
     def __init__(self) -> None:
         self.assemblies = array("q")
-        """Offsets and lengths."""
+        """Offsets and lengths of lines, alternating."""
         self.items = array("q")
         self.numbers: dict[str, int] = {}
 
 
-class Left:
-    """What the file held of other writers; nothing, for its first one."""
+class EarlierWriters:
+    """What other writers left in the file; nothing for its first writer."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._threads: dict[str, dict[str, _Thread]] | None = None
 
     def number(self, place: Place, what: str) -> int:
-        """The highest number of a thread's names of this kind (`turn-7`); 0: there is none."""
-        thread = self._of(place.session).get(place.thread or vocab.MAIN_THREAD)
+        """Return the highest number in a thread's names of this kind (`turn-7`); 0: there is none."""
+        thread = self._threads_of(place.session).get(place.thread or vocab.MAIN_THREAD)
         return thread.numbers.get(what, 0) if thread is not None else 0
 
     def threads(self, session: str | None) -> list[str]:
-        """Names of a session's threads, those first that began first."""
-        return list(self._of(session))
+        """Return the names of a session's threads, in the order in which they began."""
+        return list(self._threads_of(session))
 
     def rows(self, place: Place) -> list[Row]:
-        """A thread's window as it was recorded last; empty where it did not stand in what was read."""
-        thread = self._of(place.session).get(place.thread or vocab.MAIN_THREAD)
+        """Return a thread's last recorded window; empty where it began before what is read."""
+        thread = self._threads_of(place.session).get(place.thread or vocab.MAIN_THREAD)
         if thread is None or not thread.assemblies:
             return []
         try:
             with _File(self._journal.path) as file:
                 return _window(file, thread)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError):
-            return []  # not as we write it: then nothing is known of it
+            return []  # not as a recorder writes it: nothing is known of it
 
-    def _of(self, session: str | None) -> dict[str, _Thread]:
+    def _threads_of(self, session: str | None) -> dict[str, _Thread]:
         if self._threads is None:
             self._threads = {}
             if self._journal.mark:
@@ -120,7 +120,7 @@ class _Line(NamedTuple):
 
 
 class _File:
-    """The end of a file as it is when it is opened."""
+    """The end of a file."""
 
     def __init__(self, path: str) -> None:
         self._fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -132,11 +132,11 @@ class _File:
         os.close(self._fd)
 
     def read(self, offset: int, length: int) -> bytes:
-        """Bytes of it."""
+        """Return bytes of the file."""
         return os.pread(self._fd, length, offset)
 
     def lines(self) -> Iterator[_Line]:
-        """The whole lines of its end, in order."""
+        """Yield the whole lines of the file's end, in order."""
         end = os.fstat(self._fd).st_size
         at = max(0, end - TAIL)
         rest, skip = b"", at > 0
@@ -158,7 +158,7 @@ class _File:
 
 
 def _head(raw: bytes) -> Json:
-    """What an event says of itself in front of its record."""
+    """Return the fields of an event in front of its record."""
     cut = raw.find(_DATA, 0, _NEAR)
     try:
         found = orjson.loads(raw[:cut] + b"}") if cut > 0 else orjson.loads(raw)
@@ -173,7 +173,7 @@ def _head(raw: bytes) -> Json:
 
 
 def _count(numbers: dict[str, int], what: str, name: Any) -> None:
-    """Take over the number of a name as we make them: `step-12`, `step-12-1a2b3c4d`."""
+    """Note the number in a name that a recorder made: `step-12`, `step-12-1a2b3c4d`."""
     if not isinstance(name, str) or not name.startswith(f"{what}-"):
         return
     number = name[len(what) + 1 :].partition("-")[0].partition("~")[0]
@@ -185,7 +185,7 @@ def _count(numbers: dict[str, int], what: str, name: Any) -> None:
 
 
 def _window(file: _File, thread: _Thread) -> list[Row]:
-    """The blocks of the last window that the model was given."""
+    """Return the blocks of the last window that went to the model."""
     chain: list[Json] = []
     wanted: str | None = None
     lines = thread.assemblies
@@ -199,7 +199,7 @@ def _window(file: _File, thread: _Thread) -> list[Row]:
             return _rows(file, thread, _blocks(chain[::-1]))
         if len(chain) >= _LINKS:
             break
-    return []  # it began before what was read
+    return []  # it began before the part of the file that is read
 
 
 def _marks(record: Json) -> Json:

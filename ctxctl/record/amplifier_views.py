@@ -1,4 +1,4 @@
-"""Cuts the messages that a context manager gives for a request into items; they are in Amplifier's form."""
+"""Cuts the views of Amplifier's context manager, the messages it gives for a request, into items."""
 
 from __future__ import annotations
 
@@ -10,36 +10,31 @@ from ctxctl.ingest.parts import Part
 from ctxctl.plugins.amplifier import parts as amplifier
 from ctxctl.plugins.amplifier.parts import KnownNames as Known
 from ctxctl.plugins.amplifier.parts import Piece
-from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit, unknown_part
+from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit, message_units, unknown_part
 from ctxctl.providers.dialects.slots import Slots
 
 
-class Views(Dialect):
-    """The dialect of views: `messages` alone, which is not what goes over the wire."""
+class ViewDialect(Dialect):
+    """The dialect of views: a body with `messages` alone, which is not what goes over the wire."""
 
     name: ClassVar[str] = "amplifier-view"
     provider: ClassVar[str] = "amplifier"
     section: ClassVar[str] = "messages"
 
     def detect(self, body: Json) -> int:
-        """Always 0: no body says that it is a view."""
+        """Return 0: no body shows that it is a view."""
         return 0
 
     def answers(self, response: Json) -> int:
-        """Always 0: a view has no answer."""
+        """Return 0: a view has no answer."""
         return 0
 
     def units(self, body: Json) -> list[Unit]:
-        """The messages; a system prompt at the beginning stands before the conversation."""
-        found: list[Unit] = []
-        front = True
-        for at, value in enumerate(body.get("messages") or ()):
-            front = front and isinstance(value, dict) and value.get("role") in ("system", "developer")
-            found.append(Unit("messages", value, at, front))
-        return found
+        """Return the messages as units."""
+        return message_units(body.get("messages") or ())
 
     def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
-        """The items of a message."""
+        """Return the items of a message."""
         slots = Slots(unit.section, line)
         if isinstance(unit.value, dict):
             slots.parts = amplifier.message_parts(unit.value, _no_origin, line)
@@ -48,26 +43,26 @@ class Views(Dialect):
         return slots
 
     def reply(self, response: Json) -> list[Part]:
-        """The items of a message of the assistant."""
+        """Return the items of a message of the assistant."""
         return amplifier.answer_parts(response)
 
 
-class Reading:
-    """Amplifier's messages: reminders inside of them are items, and a message that comes back is the same."""
+class ViewReader:
+    """Reads Amplifier's messages: cuts reminders out as items, and names what comes back as it was named."""
 
     def __init__(self) -> None:
         self._names = Known()
 
     def cut(self, parts: list[Part]) -> list[Part]:
-        """The parts, with reminders and files cut out as parts of their own."""
+        """Return the parts, with reminders and files as parts of their own."""
         return amplifier.parts_with_reminders(parts, _no_origin)
 
     def give(self, parts: list[Part], held: Collection[str]) -> None:
-        """Names of what earlier requests had; `held` stand in front."""
+        """Name the parts that earlier requests had; `held`: names of the parts that stand in front."""
         self._names.give(parts, held=held)
 
     def learn(self, parts: list[Part]) -> None:
-        """For the requests to come."""
+        """Remember the names of these parts for later requests."""
         self._names.learn(parts)
 
 

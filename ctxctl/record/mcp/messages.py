@@ -1,7 +1,13 @@
-"""Turns what a client and a server say into records, by the importer's rules; who speaks is known here."""
+"""Records the JSON-RPC messages between a client and a server, in a thread of its own.
+
+The importer's rules make the records; unlike in a log, it is known here which side spoke.
+"""
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -16,7 +22,6 @@ from ctxctl.providers.mcp.session import McpSession
 from ctxctl.record.place import Place
 
 if TYPE_CHECKING:
-    from ctxctl.ingest.parts import Part
     from ctxctl.model.problem import Problem
     from ctxctl.record.mcp.process import Side
     from ctxctl.record.recorder import Recorder
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
 
 ENCODING: Final = "o200k_base"
 _TEXT: Final = 1 << 20
-"""Longest text that is counted: the server should not have to share the processor with that."""
+"""Characters of the longest text that is counted, as counting takes the server's processor time."""
 _SHOWN: Final = 5
 _WORDS: Final = {
     "tools": ("tool definition", "tool definitions"),
@@ -45,9 +50,9 @@ _USES: Final = {
 
 
 class TokenCounts:
-    """Counts what a server offered and what was used of it, in tokens.
+    """Counts in tokens what a server offered and what was used of it.
 
-    Counts are exact by the encoding that is named; a model of another provider counts otherwise.
+    Counts are exact for `ENCODING`; other providers' models count otherwise.
     """
 
     def __init__(self) -> None:
@@ -55,18 +60,18 @@ class TokenCounts:
         self._definitions: dict[str, dict[str, str]] = {}
         self._lists: dict[str, int] = {}
         self._uses: dict[str, list[int]] = {}
-        """By sort: how many, their tokens, how many were not counted."""
+        """By kind: the number of uses, their tokens, and the number that was not counted."""
 
     def definition(self, offered: str, name: str, text: str) -> None:
-        """What a list holds now."""
+        """Note the text of one definition that a list offers."""
         self._definitions.setdefault(offered, {})[name] = text
 
     def offered(self, name: str, count: int) -> None:
-        """How long another list is."""
+        """Note the length of a list without definitions."""
         self._lists[name] = count
 
     def used(self, parts: list[Part]) -> None:
-        """What came of a call, or was read."""
+        """Count the results of a call, or what was read."""
         for part in parts:
             if part.kind == "tool_call":
                 continue
@@ -78,14 +83,14 @@ class TokenCounts:
             else:
                 counts[1] += tokens
 
-    def told(self, name: str) -> list[str]:
-        """The lines of the summary."""
+    def summary_lines(self, name: str) -> list[str]:
+        """Return the lines of the summary; `name`: the server's."""
         lines = [self._offer(name, offered, texts) for offered, texts in self._definitions.items() if texts]
         if self._lists:
-            told = ", ".join(
+            lists = ", ".join(
                 plural(count, *_LISTS.get(what, (what, what))) for what, count in self._lists.items()
             )
-            lines.append(f"{name} lists {told}")
+            lines.append(f"{name} lists {lists}")
         for what, (count, tokens, uncounted) in self._uses.items():
             less = f"; {uncounted:,} not counted" if uncounted else ""
             uses = plural(count, _single(what), what)
@@ -129,16 +134,16 @@ def _single(many: str) -> str:
 
 
 ERROR: Final = "ctxctl.mcp.error"
-"""An answer that is an error: `method`, `code`, `message`."""
+"""The event of an error in answer to a request: `method`, `code`, `message`."""
 CHANGED: Final = "ctxctl.mcp.list_changed"
-"""The server says that one of its lists is another one now: `list`."""
+"""The event of a server's notice that one of its lists has changed: `list`."""
 _OTHER: Final[dict[Side, Side]] = {"client": "server", "server": "client"}
 _RUNTIME: Final = "runtime"
 _ITEMS: Final = (vocab.ITEM_ADDED, vocab.ITEM_UPDATED)
 
 
-class Speech:
-    """Takes lines of both sides in the order in which they were passed on, and records them."""
+class MessageRecorder:
+    """Records the lines of both sides, given in the order in which they were passed on."""
 
     def __init__(self, recorder: Recorder, session: str | None, counts: TokenCounts) -> None:
         self._recorder = recorder
@@ -149,11 +154,11 @@ class Speech:
 
     @property
     def server(self) -> str | None:
-        """What the server calls itself."""
+        """The name that the server gave itself."""
         return self._live.server
 
     def line(self, side: Side, line: bytes) -> None:
-        """A line, whatever it holds."""
+        """Record a line of one side; it may hold anything."""
         self._number += 1
         if not line.strip():
             return
@@ -171,15 +176,15 @@ class Speech:
         self._write()
 
     def end(self) -> None:
-        """Nothing more will be said: what was never answered is recorded as it is."""
+        """Record the end of the session, and calls that were never answered."""
         self._live.unanswered()
         self._write()
-        self._recorder._core.record("ctxctl.session.ended", {}, Place(self._session))
+        self._recorder._core.record(vocab.SESSION_ENDED, {}, Place(self._session))
 
     def _write(self) -> None:
         core = self._recorder._core
-        # Another server's run may be in the same file, under the same session.
-        mark = self._recorder._mark(Place(self._session))
+        # The same file may hold another server's run under the same session.
+        mark = self._recorder._name_suffix(Place(self._session))
         for event in self._live.drain():
             turn, step = (f"{name}{mark}" if (name := event.get(f)) else None for f in ("turn_id", "step_id"))
             place = Place(self._session, event.get("thread_id"), turn, step)
@@ -187,19 +192,19 @@ class Speech:
             if kind in _ITEMS:
                 content = data.pop("content", None)
                 if content is not None:
-                    data.pop("version", None)  # of the text as it was, secrets and all
+                    data.pop("version", None)  # the digest of the text with its secrets
                 core.item(data, content, None, place)
             elif kind == vocab.ITEM_REMOVED:
-                core.removed(data, place)
+                core.remove_item(data, place)
             else:
                 core.record(kind, data, place)
 
 
 class _LiveSession(McpSession):
-    """The importer of MCP logs, for messages as they pass; it knows which side spoke."""
+    """The importer of MCP logs, fed with messages as they pass."""
 
     def __init__(self, counts: TokenCounts) -> None:
-        super().__init__("mcp", _nobody)
+        super().__init__("mcp", _ignore_problem)
         self._counts = counts
         self._answers |= {
             "resources/list": self._resources,
@@ -209,11 +214,11 @@ class _LiveSession(McpSession):
 
     @property
     def server(self) -> str | None:
-        """Its name, as it gave it."""
+        """The name that the server gave itself."""
         return self._server
 
     def hear(self, side: Side, message: Json) -> None:
-        """A message of one side.  Both number their requests from the same start."""
+        """Take a message of one side; ids get the asker's name, as both sides count alike."""
         method, native = message.get("method"), message.get("id")
         if isinstance(method, str) and native is None:
             self._notified(method, message)
@@ -235,12 +240,12 @@ class _LiveSession(McpSession):
     def _failed(self, request: Json | None, error: Any) -> None:
         method = string((request or {}).get("method"))
         self._counts.errors += 1
-        told = error if isinstance(error, dict) else {"message": str(error)[:1000]}
-        data = {"method": method, "code": told.get("code"), "message": told.get("message")}
+        fields = error if isinstance(error, dict) else {"message": str(error)[:1000]}
+        data = {"method": method, "code": fields.get("code"), "message": fields.get("message")}
         self.emit(ERROR, {k: v for k, v in data.items() if v is not None}, self._place())
 
     def unanswered(self) -> None:
-        """Calls that nobody will answer any more."""
+        """Record the calls that were never answered."""
         for request, asked in self._open.values():
             self._asked = asked
             if request.get("method") == "tools/call":
@@ -311,5 +316,116 @@ class _LiveSession(McpSession):
         super()._use(parts)
 
 
-def _nobody(problem: Problem) -> None:
+def _ignore_problem(problem: Problem) -> None:
     pass
+
+
+_WAITING: Final = 64 << 20
+"""Bytes that may wait to be recorded."""
+_LINE: Final = 64 << 20
+"""Bytes of the longest message that is recorded."""
+_PATIENCE: Final = 10.0
+"""Seconds that `close` waits for what is not recorded yet."""
+
+
+class Listener:
+    """Takes copies of the bytes that were passed on, and records their lines in a thread of its own."""
+
+    def __init__(self, recorder: Recorder, session: str | None) -> None:
+        self._recorder = recorder
+        self._counts = TokenCounts()
+        self._messages = MessageRecorder(recorder, session, self._counts)
+        self._queue: deque[tuple[Side, bytes] | None] = deque()
+        self._size = 0
+        self._there = threading.Semaphore(0)
+        self._lines: dict[Side, _Lines] = {"client": _Lines(), "server": _Lines()}
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def take(self, side: Side, data: bytes) -> None:
+        """Take bytes that were passed on, without waiting."""
+        if self._size > _WAITING:
+            self._recorder._core.journal.count_lost("busy")
+            # The bytes that follow begin in the middle of a message.
+            data = b"\n" if b"\n" not in data else data[data.rfind(b"\n") :]
+        self._size += len(data)
+        self._queue.append((side, data))
+        self._there.release()
+
+    def close(self) -> None:
+        """Record what still waits, and stop the thread."""
+        self._queue.append(None)
+        self._there.release()
+        self._thread.join(_PATIENCE)
+        if self._thread.is_alive():
+            self._recorder._core.journal.count_lost("not recorded in time")
+
+    def summary_lines(self, name: str) -> list[str]:
+        """Return lines about what was offered and used, in tokens."""
+        return self._counts.summary_lines(self._messages.server or name)
+
+    def _work(self) -> None:
+        # Signals are for the thread that passes them on.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        while True:
+            self._there.acquire()
+            found = self._queue.popleft()
+            if found is None:
+                break
+            side, data = found
+            self._size -= len(data)
+            try:
+                for line in self._lines[side].add(data):
+                    self._hear(side, line)
+            except Exception as error:  # no caller could take it
+                self._recorder._core.call_failed(error)
+        try:
+            for each, lines in self._lines.items():
+                if rest := lines.rest():
+                    self._hear(each, rest)
+            self._messages.end()
+        except Exception as error:
+            self._recorder._core.call_failed(error)
+
+    def _hear(self, side: Side, line: bytes | None) -> None:
+        if line is None:
+            self._recorder._core.journal.count_lost("message too long")
+            return
+        try:
+            self._messages.line(side, line)
+        except Exception as error:
+            self._recorder._core.call_failed(error)
+
+
+class _Lines:
+    """Makes lines of bytes that come in any pieces."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._over = False
+        """Whether the present line is too long."""
+
+    def add(self, data: bytes) -> list[bytes | None]:
+        """Add bytes, and return the lines that are whole now; None for one that was too long."""
+        found: list[bytes | None] = []
+        at = 0
+        while (end := data.find(b"\n", at)) >= 0:
+            self._take(data[at:end])
+            found.append(None if self._over else b"".join(self._parts))
+            self._parts, self._size, self._over = [], 0, False
+            at = end + 1
+        if at < len(data):
+            self._take(data[at:] if at else data)
+        return found
+
+    def _take(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size > _LINE:
+            self._parts, self._over = [], True
+        elif not self._over:
+            self._parts.append(data)
+
+    def rest(self) -> bytes:
+        """Return the last line, which has no line end."""
+        return b"".join(self._parts)

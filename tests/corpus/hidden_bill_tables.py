@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ctxctl.tokens.calibrate.calibration import Calibration
 from ctxctl.tokens.calibrate.errors import quantile
-from tests.corpus.withheld import (
+from tests.corpus.hidden_bills import (
     LEAST_BILL,
     Capture,
     Told,

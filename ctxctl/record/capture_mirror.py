@@ -1,9 +1,9 @@
 """Keeps the import of one foreign capture in a trace, while the capture grows.
 
-What importers write is the same for the same beginning of a capture.  So the capture is imported again
-whenever it has changed, and its lines are held against those that the trace has of it: what is new is
-appended, and what turned out otherwise (an answer that was only begun) is taken back first.  That also is all
-there is to a restart: nothing is kept beside the trace.
+The same beginning of a capture always gives the same events.  So the capture is imported again whenever
+it has changed, and its lines are compared with those that the trace has of it: new ones are appended, and
+those that have changed (an answer that had only begun) are blanked first.  A restart works likewise: nothing
+is kept beside the trace.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 import orjson
 
 from ctxctl.model import vocab
-from ctxctl.record.append_target import Held, Outlet, event_id, mark, session_id
-from ctxctl.record.cleaning import Cleaner, LineBuffer
+from ctxctl.record.append_target import AppendTarget, WrittenLine, event_id, line_mark, session_id
+from ctxctl.record.event_cleaner import EventCleaner, LineBuffer
 from ctxctl.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 Result = Literal["done", "doubtful", "again"]
 _ENDS: Final = frozenset((vocab.SESSION_ENDED, vocab.FIDELITY_MEASURED))
-"""What importers write where a capture ends: no news while it grows."""
+"""Events that importers write where a capture ends; they wait while it grows."""
 _LOST: Final = 0.8
-"""A capture that gives fewer than this share of its events was written anew: what was recorded stays."""
+"""A capture that gives less than this share of its former events was written anew."""
 _TAG: Final = 5
 
 
@@ -36,24 +36,24 @@ def _no() -> bool:
     return False
 
 
-class Known:
-    """What a trace holds of captures, by their tags; read once."""
+class RecordedCaptures:
+    """The lines that a trace holds of captures, by the captures' tags; read once."""
 
-    def __init__(self, outlet: Outlet) -> None:
-        self.lines: dict[str, list[Held]] = {}
+    def __init__(self, target: AppendTarget) -> None:
+        self.lines: dict[str, list[WrittenLine]] = {}
         self.owners: dict[str, str] = {}
-        """The tag that has a session's name."""
-        for offset, line in outlet.lines():
+        """By session, the tag of the capture that has its name."""
+        for offset, line in target.lines():
             name = event_id(line)
             tag, colon, _ = (name or "").partition(":")
             if colon and _is_tag(tag):
-                self.lines.setdefault(tag, []).append(Held(offset, len(line), mark(line)))
+                self.lines.setdefault(tag, []).append(WrittenLine(offset, len(line), line_mark(line)))
                 if (session := session_id(line)) is not None:
                     self.owners.setdefault(session, tag)
 
 
 def tag_of(identity: bytes) -> str:
-    """What the ids of a capture's events begin with."""
+    """Return the tag with which the ids of a capture's events begin."""
     return f"x{blake2b(identity, digest_size=_TAG).hexdigest()}"
 
 
@@ -62,21 +62,26 @@ def _is_tag(text: str) -> bool:
     return len(stem) == 1 + 2 * _TAG and stem[0] == "x" and all(c in "0123456789abcdef" for c in stem[1:])
 
 
-class Mirror:
-    """One capture in a trace.
+class CaptureMirror:
+    """Keeps the events of one capture in a trace as an import of it gives them.
 
     Args:
-        outlet: The trace.
-        known: What it holds already.
-        identity: What the capture is known by after a restart.
+        target: The trace.
+        known: The lines that it holds already.
+        identity: What recognises the capture after a restart.
         session: The session of events that name none.
-        report: Takes what is wrong with events.
+        report: Takes problems with events.
     """
 
     def __init__(
-        self, outlet: Outlet, known: Known, identity: bytes, session: str, report: Callable[[Problem], None]
+        self,
+        target: AppendTarget,
+        known: RecordedCaptures,
+        identity: bytes,
+        session: str,
+        report: Callable[[Problem], None],
     ) -> None:
-        self._outlet = outlet
+        self._target = target
         self._known = known
         self._stem = tag_of(identity)
         self._session = session
@@ -85,18 +90,18 @@ class Mirror:
         while f"{self._stem}~{self._generation + 1}" in known.lines:
             self._generation += 1
         self._held = known.lines.get(self._tag, [])
-        """The lines that the trace has, in order."""
+        """The lines that the trace has of the capture, in order."""
         self._begin()
 
     def _begin(self) -> None:
-        """Nothing was imported yet by this process."""
+        """Forget what this process has imported."""
         self._raws: list[bytes] = []
-        """What the events are known by that gave the first of the lines."""
+        """Digests of the imported events that gave the first of these lines."""
         self._refused: set[bytes] = set()
-        """The same of events that give no line."""
+        """Digests of the imported events that give no line."""
         self._starts: list[int] = []
-        """Where the lines would begin in a file of their own."""
-        self._cleaner = Cleaner(self._outlet.redactor, self._outlet.redacted)
+        """Offsets that the lines would have in a file of their own."""
+        self._cleaner = EventCleaner(self._target.redactor, self._target.redacted)
         self._made = LineBuffer()
         self._writer = TraceWriter(cast("IO[bytes]", self._made), report=self._report)
         self._ends: list[Json] = []
@@ -108,49 +113,49 @@ class Mirror:
     def update(
         self, events: Iterable[Json], *, sure: bool, open_end: Callable[[], bool] | None = None
     ) -> Result:
-        """Bring the trace to what an import gives now.
+        """Make the trace hold what an import gives now.
 
         Args:
             events: The import.
-            sure: See `doubtful`.
-            open_end: Whether what the import gives from here on stands for a beginning only, such as an
-                answer that may go on: it waits for `finish`, or for an import that is sure of it.
+            sure: Whether a capture that has lost much is taken as it is; see `doubtful`.
+            open_end: Says whether the event just given may still change, such as an answer that may go on:
+                it waits for `finish`, or for an import where it no longer may.
 
-        `doubtful`: the capture has lost much, and may be half written; nothing was done unless `sure`.
-        `again`: what was recorded stays, and the capture is another one now: import it once more.
+        Returns `doubtful` where the capture has lost much and may be half written: nothing was done.  Returns
+        `again` where it counts as another capture now: import it once more; what was recorded stays.
         Raises OSError where the trace cannot be written; the next call goes on from there.
         """
         at = 0
         ends: list[Json] = []
-        stream = _settled(events, ends, open_end or _no)
+        stream = _without_open_end(events, ends, open_end or _no)
         for event in stream:
             if at >= len(self._held):
                 at += self._append(event)
-            elif (same := self._same(at, event)) is not None:
+            elif (same := self._gives_line(at, event)) is not None:
                 at += same
             else:
-                return self._otherwise(at, [event, *stream], ends, sure=sure)
-        while ends and at < len(self._held) and (same := self._same(at, ends[0])) is not None:
+                return self._rewrite_from(at, [event, *stream], ends, sure=sure)
+        while ends and at < len(self._held) and (same := self._gives_line(at, ends[0])) is not None:
             at += same
             ends.pop(0)
         if at < len(self._held):
-            return self._otherwise(at, [], ends, sure=sure)
+            return self._rewrite_from(at, [], ends, sure=sure)
         self._ends = ends
         return "done"
 
     @property
     def waits(self) -> bool:
-        """Whether there are events that wait for the end."""
+        """Whether events wait for the capture's end."""
         return any(event["event_type"] not in _ENDS for event in self._ends)
 
     def finish(self) -> None:
-        """The capture is over: write what is said at its end.  Raises OSError."""
+        """Write the events that waited for the capture's end.  Raises OSError."""
         ends, self._ends = self._ends, []
         for event in ends:
             self._append(event)
 
-    def _otherwise(self, at: int, rest: list[Json], ends: list[Json], *, sure: bool) -> Result:
-        """From line `at` on the capture says something else than the trace."""
+    def _rewrite_from(self, at: int, rest: list[Json], ends: list[Json], *, sure: bool) -> Result:
+        """Replace the lines from `at` on, where the capture differs from the trace."""
         if at + len(rest) + len(ends) < _LOST * len(self._held):
             if not sure:
                 return "doubtful"
@@ -158,7 +163,7 @@ class Mirror:
             self._held = []
             self._begin()
             return "again"
-        self._outlet.blank(self._held[at:])
+        self._target.blank_out(self._held[at:])
         del self._held[at:], self._raws[at:]
         if at < len(self._starts):
             self._writer.back(self._starts[at])
@@ -168,9 +173,9 @@ class Mirror:
             self._append(event)
         return "done"
 
-    def _same(self, at: int, event: Json) -> int | None:
-        """Whether an event gives line `at`: 1; 0 for one that gives no line at all; None: it does not."""
-        raw = _raw(event)
+    def _gives_line(self, at: int, event: Json) -> int | None:
+        """Return 1 if an event gives line `at`, 0 if it gives no line at all, None if it gives another."""
+        raw = _event_mark(event)
         if raw in self._refused:
             return 0
         if at < len(self._raws):
@@ -178,35 +183,35 @@ class Mirror:
         line = self._line(event, raw)
         if line is None:
             return 0
-        if self._held[at].mark != mark(line):
+        if self._held[at].mark != line_mark(line):
             self._writer.back(self._starts.pop())
             return None
         self._raws.append(raw)
         return 1
 
     def _append(self, event: Json) -> int:
-        raw = _raw(event)
+        raw = _event_mark(event)
         if raw in self._refused:
             return 0
         line = self._line(event, raw)
         if line is None:
             return 0
         try:
-            self._outlet.write(line)
+            self._target.write(line)
         except OSError:
             self._writer.back(self._starts.pop())
             raise
-        self._held.append(self._outlet.place_of(line))
+        self._held.append(self._target.find_line(line))
         self._raws.append(raw)
         return 1
 
     def _line(self, event: Json, raw: bytes) -> bytes | None:
-        """The line of an event, without secrets; None if there is none, which is remembered."""
+        """Return the line of an event, without secrets; None if it gives none, which is remembered."""
         start = self._writer.written
         try:
-            event = self._cleaner.clean(self._own(event))
-        except Exception as error:  # then nothing of it may be written
-            self._outlet.lose(f"{type(error).__name__} while looking for secrets")
+            event = self._cleaner.clean(self._with_own_ids(event))
+        except Exception as error:  # it may hold secrets: nothing of it may be written
+            self._target.count_lost(f"{type(error).__name__} while looking for secrets")
             self._refused.add(raw)
             return None
         self._made.clear()
@@ -216,8 +221,8 @@ class Mirror:
         self._starts.append(start)
         return bytes(self._made)
 
-    def _own(self, event: Json) -> Json:
-        """The event, told apart from those of other captures."""
+    def _with_own_ids(self, event: Json) -> Json:
+        """Return the event with an id and a session that no other capture has."""
         tag = self._tag
         session = event.get("session_id")
         session = session if isinstance(session, str) else self._session
@@ -226,8 +231,10 @@ class Mirror:
         return {**event, "session_id": session, "event_id": f"{tag}:{event.get('event_id')}"}
 
 
-def _settled(events: Iterable[Json], ends: list[Json], open_end: Callable[[], bool]) -> Iterator[Json]:
-    """The events but those at the end that may still change; afterwards these are in `ends`."""
+def _without_open_end(
+    events: Iterable[Json], ends: list[Json], open_end: Callable[[], bool]
+) -> Iterator[Json]:
+    """Yield the events, without those at the end that may still change: these are in `ends` afterwards."""
     for event in events:
         if event["event_type"] in _ENDS or open_end():
             ends.append(event)
@@ -237,9 +244,9 @@ def _settled(events: Iterable[Json], ends: list[Json], open_end: Callable[[], bo
         yield event
 
 
-def _raw(event: Json) -> bytes:
-    """What an event is known by as the importer gave it."""
+def _event_mark(event: Json) -> bytes:
+    """Return the digest of an event as the importer gave it."""
     try:
-        return mark(orjson.dumps(event))
+        return line_mark(orjson.dumps(event))
     except orjson.JSONEncodeError:
-        return mark(repr(event).encode("utf-8", "replace"))
+        return line_mark(repr(event).encode("utf-8", "replace"))

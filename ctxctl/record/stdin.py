@@ -1,4 +1,4 @@
-"""`ctxctl record --stdin`: what another program prints, events or a format that is known."""
+"""`ctxctl record --stdin`: records what another program prints, as events or in a known format."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import orjson
 
 from ctxctl.errors import UnreadableError
 from ctxctl.importers.capture import NATIVE
-from ctxctl.record.append_target import Outlet
-from ctxctl.record.ending import Ending
+from ctxctl.model import vocab
+from ctxctl.record.append_target import AppendTarget
+from ctxctl.record.end_signals import EndSignals
 
 if TYPE_CHECKING:
     from ctxctl.ingest.declaration import Format
@@ -23,39 +24,39 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 1 << 18
 _HEAD: Final = 1 << 16
-"""Bytes that detection looks at."""
+"""Bytes by which the format is detected."""
 _PAUSE: Final = 0.5
-"""Seconds without input after which what came decides on the format."""
+"""Seconds without input after which the format is detected from what came."""
 _QUIET: Final = 3.0
-"""Seconds without input after which an answer is taken for whole."""
+"""Seconds without input after which an answer counts as complete."""
 _SHARE: Final = 0.3
 """Share of the time that importing the stream again may take."""
 _LINE: Final = 64 << 20
-"""Longest line that is read."""
+"""Bytes of the longest line that is read."""
 
 
 def stdin(options: Options, *, format_name: str | None = None) -> int:
-    """Record standard input until it ends; 0, or 128 and a signal's number if that came first.
+    """Record standard input until it ends; return 0, or 128 plus the number of a signal that came first.
 
-    Events are written line by line as they come.  Another format is kept in memory and imported again as it
-    grows: that may be as much as the whole stream.
+    Events are written line by line as they come.  A stream in another format is kept in memory, whole, and
+    imported again as it grows.
     """
     fd = _fd()
-    with Ending() as ending:
-        outlet = Outlet(options)
+    with EndSignals() as ending:
+        target = AppendTarget(options)
         try:
             options.begin("recording standard input until it ends")
             stream = _Stream(fd, ending)
             found, head = _detected(stream, format_name)
             if found is None:
-                _Lines(outlet, options).take(stream, head)
+                _EventLines(target, options).take(stream, head)
             else:
                 if not options.quiet:
                     options.say(f"ctxctl: it is {found.title} ({found.name})")
-                _Foreign(outlet, options, found).take(stream, head)
+                _ForeignFormat(target, options, found).take(stream, head)
         finally:
-            outlet.close()
-    options.conclude(outlet)
+            target.close()
+    options.conclude(target)
     return 128 + ending.asked if ending.asked else 0
 
 
@@ -71,14 +72,14 @@ def _fd() -> int:
 class _Stream:
     """Standard input, read as it comes."""
 
-    def __init__(self, fd: int, ending: Ending) -> None:
+    def __init__(self, fd: int, ending: EndSignals) -> None:
         self._fd = fd
         self._ending = ending
         self.over = False
-        """Nothing more will come, or is wanted."""
+        """Whether the input has ended, or its end was asked for."""
 
     def read(self, wait: float | None) -> bytes:
-        """What has come, after `wait` seconds at most (None: for as long as it takes); empty: nothing."""
+        """Return what has come, waiting `wait` seconds at most (None: until something comes)."""
         if self._ending.asked:
             self.over = True
         if self.over:
@@ -96,7 +97,7 @@ class _Stream:
 
 
 def _detected(stream: _Stream, format_name: str | None) -> tuple[Format | None, bytes]:
-    """The stream's format, None for events, by its first lines; and what was read of it for that."""
+    """Return the stream's format by its first lines, None for events; and what was read for that."""
     from ctxctl.trace.spool import compression
     from ctxctl.trace.unknown_file import is_native, looks_like
 
@@ -137,25 +138,26 @@ def _format_of(head: bytes) -> Format | None:
     return registry.of_head(head[:_HEAD])
 
 
-class _Lines:
-    """Events, each written as it comes; one that the trace has already is passed over."""
+class _EventLines:
+    """Writes events as they come; one that the trace has already is passed over."""
 
-    def __init__(self, outlet: Outlet, options: Options) -> None:
-        from ctxctl.record.cleaning import Cleaner, LineBuffer
+    def __init__(self, target: AppendTarget, options: Options) -> None:
+        from ctxctl.record.event_cleaner import EventCleaner, LineBuffer
         from ctxctl.trace.writer import TraceWriter
 
-        self._outlet = outlet
+        self._target = target
         self._options = options
-        self._cleaner = Cleaner(outlet.redactor, outlet.redacted)
+        self._cleaner = EventCleaner(target.redactor, target.redacted)
         self._made = LineBuffer()
         self._writer = TraceWriter(
             cast("IO[bytes]", self._made), source=options.source or "stdin", clock=_now,
             prefix=secrets.token_hex(8), report=self._tell,
         )  # fmt: skip
-        self._known = {key for _, line in outlet.lines() if (key := _key(_loaded(line))) is not None}
+        self._known = {key for _, line in target.lines() if (key := _key(_loaded(line))) is not None}
         self._lost: dict[str, int] = {}
-        """Lost and not yet told of in the trace, by reason."""
-        self._number = self._told = 0
+        """Losses that the trace does not count yet, by reason."""
+        self._number = 0
+        self._complained = False
 
     def take(self, stream: _Stream, head: bytes) -> None:
         """Write the stream's events until it is over."""
@@ -197,7 +199,7 @@ class _Lines:
     def _event(self, event: dict[str, Any]) -> None:
         try:
             event = self._cleaner.clean(event)
-        except Exception as error:  # then nothing of it may be written
+        except Exception as error:  # it may hold secrets: nothing of it may be written
             self._lose(f"{type(error).__name__} while looking for secrets")
             return
         event.setdefault("source", self._options.source or "stdin")
@@ -213,63 +215,65 @@ class _Lines:
             self._known.add(key)
 
     def _write(self, event: dict[str, Any]) -> str | None:
-        """Write an event; why not, if it cannot be."""
+        """Write an event; return why it cannot be written, or None."""
         start = self._writer.written
         self._made.clear()
         if not self._writer.write(event):
             return "not valid"
         try:
-            self._outlet.write(bytes(self._made))
+            self._target.write(bytes(self._made))
         except OSError as error:
             self._writer.back(start)
             return error.strerror or "cannot be written"
         return None
 
     def _lose(self, why: str) -> None:
-        self._outlet.lose(why)
-        if why not in self._lost and not self._told:
+        self._target.count_lost(why)
+        if why not in self._lost and not self._complained:
             self._options.say(f"ctxctl: line {self._number}: not recorded: {why}; more are only counted")
-            self._told = 1
+            self._complained = True
         self._lost[why] = self._lost.get(why, 0) + 1
 
     def _tell_losses(self) -> None:
-        """Count in the trace what is not in it."""
+        """Count the losses in the trace."""
         if not self._lost:
             return
         record = {"n": sum(self._lost.values()), "reasons": self._lost}
-        if self._write({"event_type": "ctxctl.record.dropped", "data": record}) is None:
-            self._outlet.written -= 1
+        if self._write({"event_type": vocab.RECORD_DROPPED, "data": record}) is None:
+            self._target.written -= 1
             self._lost = {}
 
     def _tell(self, problem: Problem) -> None:
-        if not self._told:
-            self._told = 1
+        if not self._complained:
+            self._complained = True
             self._options.say(f"ctxctl: line {self._number}: {problem.message}; more are only counted")
 
 
-class _Foreign:
-    """A format that an importer knows, imported again as it grows."""
+class _ForeignFormat:
+    """Imports a stream in a known format, again and again as it grows."""
 
-    def __init__(self, outlet: Outlet, options: Options, importer: Format) -> None:
-        self._outlet = outlet
+    def __init__(self, target: AppendTarget, options: Options, importer: Format) -> None:
+        self._target = target
         self._options = options
         self._importer = importer
         self._session = options.session or "stdin"
-        self._copy = _Copy()
-        self._told = ""
+        self._copy = _ReceivedBytes()
+        self._last_said = ""
 
     def take(self, stream: _Stream, head: bytes) -> None:
         """Import the stream until it is over."""
-        from ctxctl.record.capture import Known, Mirror
+        from ctxctl.record.capture_mirror import CaptureMirror, RecordedCaptures
 
         self._copy.add(head)
         while b"\n" not in head and len(head) < _HEAD and not stream.over:
             data = stream.read(None)
             self._copy.add(data)
             head += data
-        # The same stream, sent again after a restart, is known by how it begins.
+        # The same stream, sent again after a restart, is recognised by its beginning.
         identity = b"stdin\0" + head.partition(b"\n")[0][:_HEAD]
-        mirror = Mirror(self._outlet, Known(self._outlet), identity, self._session, self._tell)
+        mirror = CaptureMirror(
+            self._target, RecordedCaptures(self._target), identity, self._session, self._tell
+        )
         free_at, fresh, came = 0.0, True, time.monotonic()
         while not stream.over:
             now = time.monotonic()
@@ -291,7 +295,7 @@ class _Foreign:
 
     def _update(self, mirror: Any, *, quiet: bool, sure: bool) -> None:
         from ctxctl.importers import registry
-        from ctxctl.record.folder import at_end
+        from ctxctl.record.watch import at_end
 
         try:
             while True:
@@ -304,19 +308,19 @@ class _Foreign:
             self._failed(error)
 
     def _failed(self, error: OSError) -> None:
-        self._say(f"{self._outlet.path}: cannot be written: {error.strerror}; it is tried further")
+        self._say(f"{self._target.path}: cannot be written: {error.strerror}; it is tried further")
 
     def _tell(self, problem: Problem) -> None:
         self._say(problem.message)
 
     def _say(self, line: str) -> None:
-        if line != self._told:
-            self._told = line
+        if line != self._last_said:
+            self._last_said = line
             self._options.say(f"ctxctl: {line}")
 
 
-class _Copy:
-    """What came so far, in memory: a temporary file would put its secrets on the disk."""
+class _ReceivedBytes:
+    """The stream so far, in memory: a temporary file would put its secrets on the disk."""
 
     def __init__(self) -> None:
         self._fd = os.memfd_create("ctxctl") if hasattr(os, "memfd_create") else -1
@@ -332,7 +336,7 @@ class _Copy:
             rest = rest[os.write(self._fd, rest) :]
 
     def source(self) -> Any:
-        """All of it, to be read."""
+        """Return a source that reads the stream so far."""
         from ctxctl.trace.source import Source
 
         if self._fd < 0:
@@ -348,7 +352,7 @@ def _loaded(line: bytes) -> Any:
 
 
 def _key(event: Any) -> int | None:
-    """What views know a repeated event by."""
+    """Return the key by which views recognise a repeated event."""
     if not isinstance(event, dict) or not isinstance(event.get("event_id"), str):
         return None
     return hash((str(event.get("session_id")), str(event.get("source")), event["event_id"]))

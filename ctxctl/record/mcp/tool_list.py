@@ -1,4 +1,4 @@
-"""Asking an MCP server, on stdio, which tools it has."""
+"""Asks an MCP server, on stdio, for the list of its tools."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PATIENCE: Final = 60.0
-"""Seconds for the whole conversation: a server that is fetched first needs some."""
+"""Seconds for the whole exchange: a server may have to be downloaded first."""
 MOST_BYTES: Final = 16 << 20
-"""Of all that a server says."""
+"""Bytes of all that a server says."""
 MOST_TOOLS: Final = 5000
 MOST_PAGES: Final = 200
 _PROTOCOL: Final = "2025-06-18"
 _CHUNK: Final = 1 << 16
 _GRACE: Final = 2.0
-"""Seconds for a server to end when its input ends, and again when it is asked to."""
+"""Seconds for a server to end after its input has ended, and again after SIGTERM."""
 _SAID: Final = 2000
-"""Bytes of its standard error that are kept."""
+"""Bytes of a server's standard error that are kept."""
 
 
 def tools_of(
     command: Sequence[str], folder: Path, version: str, *, patience: float = PATIENCE
 ) -> list[dict[str, Any]]:
-    """Run a server in a folder, ask for its tools, and end it.
+    """Run a server in a folder, ask for its tools, and end it; return the tools.
 
     Raises UnreadableError("no-tool-list") where it cannot be run, ends, says nothing in time or too much.
     """
@@ -47,7 +47,7 @@ def tools_of(
 
 
 class _Asking:
-    """One server while it is asked."""
+    """A running server that is asked for its tools."""
 
     def __init__(self, command: Sequence[str], folder: Path, until: float) -> None:
         self._name = visible(os.path.basename(command[0])[:80])
@@ -75,7 +75,7 @@ class _Asking:
             self._poll.register(source, select.POLLIN)
 
     def tools(self, version: str) -> list[dict[str, Any]]:
-        """All pages of `tools/list`."""
+        """Return the tools of all pages of `tools/list`."""
         about = {"name": "ctxctl", "version": version}
         self._ask("initialize", {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": about})
         self._send({"method": "notifications/initialized"})
@@ -104,13 +104,13 @@ class _Asking:
             elif message.get("id") == self._ids:
                 error = message.get("error")
                 if error is not None:
-                    told = error.get("message") if isinstance(error, dict) else error
-                    raise self._failed(f"{method} failed: {visible(str(told)[:300])}")
+                    text = error.get("message") if isinstance(error, dict) else error
+                    raise self._failed(f"{method} failed: {visible(str(text)[:300])}")
                 result = message.get("result")
                 return result if isinstance(result, dict) else {}
 
     def _answer(self, message: dict[str, Any]) -> None:
-        """What a server asks of its client: only whether it is there can be answered."""
+        """Answer a server's own request: only a ping has a result."""
         if "id" not in message:
             return
         if message["method"] == "ping":
@@ -130,7 +130,7 @@ class _Asking:
                 raise self._ended() from None
 
     def _heard(self, method: str) -> dict[str, Any]:
-        """The next message; lines that are none, as the greeting of a package runner, are passed over."""
+        """Return the next message; other lines, as the greeting of a package runner, are passed over."""
         while True:
             while self._lines:
                 try:
@@ -179,7 +179,7 @@ class _Asking:
         return UnreadableError("no-tool-list", f"{self._name} gives no list of tools: {why}", hint=hint)
 
     def end(self) -> None:
-        """End the server, and what it has started in its group."""
+        """End the server and all processes of its group."""
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
                 with suppress(OSError):
