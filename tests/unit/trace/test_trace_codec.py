@@ -103,6 +103,28 @@ def test_item() -> None:
     assert item.visibility == ("model", "tool")
 
 
+@pytest.mark.parametrize("title", [None, 5])
+@pytest.mark.parametrize("state", ["none", "raw", None])
+def test_an_item_that_was_not_redacted_has_no_redaction(state: str | None, title: int | None) -> None:
+    # A field of the wrong type has the record read field by field.
+    data = {"item_id": "a", "redaction_state": state, "redaction_method": "mask", "title": title}
+    item = faulty(vocab.ITEM_ADDED, {name: value for name, value in data.items() if value is not None})[0]
+    assert item.redaction is None
+
+
+@pytest.mark.parametrize("title", [None, 5])
+def test_an_item_says_what_was_done_to_its_text(title: int | None) -> None:
+    data = {
+        "item_id": "a", "redaction_state": "masked", "redaction_method": "regex", "policy_refs": ["p"],
+        "metadata": {"redaction_reason": "secret", "redacted_fields": ["content"], "redacted_by": "proxy"},
+    }  # fmt: skip
+    found = faulty(vocab.ITEM_ADDED, {**data, "title": title} if title else data)[0].redaction
+    assert isinstance(found, Redaction)
+    assert (found.item_id, found.redaction_state, found.redaction_method) == ("a", "masked", "regex")
+    assert (found.reason, found.fields, found.actor) == ("secret", ("content",), "proxy")
+    assert found.policy_refs == ("p",)
+
+
 def test_item_with_a_lone_visibility_and_a_foreign_removal() -> None:
     assert record(vocab.ITEM_ADDED, {"item_id": "a", "visibility": "tool"}).visibility == ("tool",)
     assert record(vocab.ITEM_REMOVED, {"item_ref": "a"}).item_id == "a"
