@@ -92,7 +92,7 @@ def test_what_was_read_so_far_is_a_trace_like_any_other(tmp_path: Path) -> None:
     assert [event.event_id for batch in reading.run() for event in batch] == ["e0", "e1", "e2", "e3", "e4"]
 
     def told(of: Trace) -> list[tuple[str | None, int, int]]:
-        return [(event.event_id, event.line, event.offset) for event in of.events()]
+        return [(event.event_id, event.line, event.offset) for batch in of.batches() for event in batch]
 
     assert told(trace) == told(Trace(trace.source))
     assert [line for _, line, _ in told(trace)] == [1, 2, 3, 5, 6]
