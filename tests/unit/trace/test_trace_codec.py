@@ -449,3 +449,32 @@ def test_invalid_utf8_is_found_wherever_it_hides() -> None:
                 assert {(problem.slug, problem.byte) for problem in problems} == {
                     ("bad-utf8", len(sound) + 1 + at)
                 }
+
+
+@pytest.mark.parametrize("spaces", [False, True])
+@pytest.mark.parametrize(
+    "data",
+    [
+        '{"odd":"?","ordered_blocks":[A,B]}',
+        '{"ordered_blocks":[A,B],"odd":"?"}',
+        '{"ordered_blocks":[A],"odd":"?"}',
+        # Bytes of a block that stand elsewhere, too, must not hide what is between.
+        '{"metadata":A,"odd":"?","ordered_blocks":[A,B]}',
+        '{"ordered_blocks":[A,B],"odd":"?","metadata":B}',
+        '{"ordered_blocks":[A,B],"odd":"?","metadata":A}',
+        '{"metadata":A,"ordered_blocks":[A],"odd":"?","more":A}',
+    ],
+)
+def test_invalid_utf8_is_found_around_blocks_wherever_their_bytes_stand(data: str, spaces: bool) -> None:
+    a, b = '{"item_refs":["é"]}', '{"item_refs":["b"],"content":"éé"}'
+    text = data.replace("A", a).replace("B", b)
+    if spaces:
+        text = text.replace(",", ", ")
+    head = json.dumps({**HEAD, "event_type": vocab.ASSEMBLY_CREATED})[:-1]
+    sound = f'{head}, "data": {text}}}'.encode()
+    for line, slugs in ((sound, []), (sound.replace(b"?", b"\xff"), ["bad-utf8"])):
+        problems: list[Problem] = []
+        decoder = Decoder(Contents(Source.from_bytes("memory", line)), problems.append)
+        events, _ = decoder.scan(line + b"\n", 0, 0)
+        assert len(events) == 1
+        assert [problem.slug for problem in problems] == slugs
