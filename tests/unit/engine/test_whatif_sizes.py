@@ -10,7 +10,7 @@ import pytest
 from ctxctl.model.results import Step
 from ctxctl.model.whatif import Limits
 from tests.oracle import build, real
-from tests.oracle.build import Event, assembly, at, inject, item, usage
+from tests.oracle.build import Event, assembly, at, item, usage
 
 
 def steps_of(where: Path, events: list[Event], **how: Any) -> list[Step]:
@@ -89,3 +89,23 @@ def test_the_budget_says_how_much_of_what_was_left_out_is_there_again(tmp_path: 
     # A and B are back, and their summary is hidden for it.
     assert [one.get("restored") for one in simulated] == [None, 3]
     assert [step.window.recorded for step in found] == [13, 13]
+
+
+def test_a_reference_in_the_place_of_a_text_is_marked_as_simulated(tmp_path: Path) -> None:
+    events = at(
+        "t1",
+        "s1",
+        item("A", build.ABC),
+        item("F", " ".join([build.CAT] * 20), kind="file"),
+        item("Q", build.ALPHA, kind="user_message"),
+        assembly("a1", ["A", "F", "Q"]),
+    )
+    how: dict[str, Any] = {"policy": "defer_to_retrieval", "limits": Limits(window=80)}
+    with real.opened(tmp_path / "trace.jsonl", events, **how) as inspector:
+        frame = {p.item: p for p in inspector.at(0).placements}
+        text = inspector.assembled(0)
+    assert "[deferred: F; fetch it again if needed]" in text
+    assert build.CAT not in text
+    cut, whole = frame["F"], frame["A"]
+    assert (cut.truncated, cut.simulated, cut.own) == (True, True, True)
+    assert (whole.truncated, whole.simulated, whole.own) == (False, False, False)

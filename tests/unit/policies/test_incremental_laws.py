@@ -110,7 +110,8 @@ def test_each_step_is_decided_as_by_itself(name: str) -> None:
             assert outcome.dropped == len(plain.drops), where
             assert outcome.cut == len(plain.cuts) + len(plain.swaps), where
             notes = [
-                (sum(seat.place < place for seat in seats), *plain_note(note)) for place, note in outcome.notes
+                (sum(seat.place < place for seat in seats), *plain_note(note))
+                for place, note in outcome.notes
             ]
             assert notes == [(note.before, *plain_note(note)) for note in plain.notes], where
             assert outcome.summary == bool(plain.notes), where

@@ -10,7 +10,8 @@ from ctxctl.trace.salvage import nesting_balance, over_lines
 @pytest.mark.parametrize(
     "line",
     [
-        b"{", b"[", b"  {", b"{\r", b"{ [", b"]", b"}", b"],", b"}},", b"} ]", b'"a": 1,', b'"a": {', b'  "a" : "b"',
+        b"{", b"[", b"  {", b"{\r", b"{ [", b"]", b"}", b"],", b"}},", b"} ]", b'"a": 1,', b'"a": {',
+        b'  "a" : "b"',
         b'{ "a": [1,', b'[[1, 2],', b'{"a": {"b": 1},',
     ],
 )  # fmt: skip

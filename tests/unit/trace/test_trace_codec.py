@@ -29,6 +29,7 @@ from ctxctl.model.records import (
 )
 from ctxctl.trace.codec import Decoder, parse_line
 from ctxctl.trace.contents import Contents
+from ctxctl.trace.items import form_of
 from ctxctl.trace.source import Source
 
 HEAD = {"schema_version": "0.1.1", "event_id": "e", "source": "s", "time": "2026-01-01T00:00:00Z"}
@@ -478,3 +479,30 @@ def test_invalid_utf8_is_found_around_blocks_wherever_their_bytes_stand(data: st
         events, _ = decoder.scan(line + b"\n", 0, 0)
         assert len(events) == 1
         assert [problem.slug for problem in problems] == slugs
+
+
+def test_counts_of_what_an_import_measured_are_whole_numbers_from_zero() -> None:
+    facts = {"texts": {"native": 3, "derived": 0, "odd": True, "less": -1, "said": "5"}, "wrong": [1]}
+    found = record(vocab.FIDELITY_MEASURED, {"format": "f", "facts": facts})
+    assert found.facts == {"texts": {"native": 3, "derived": 0}}
+
+
+@pytest.mark.parametrize(
+    ("said", "milliseconds"),
+    [
+        ({"max_time_ms": 250}, 250), ({"max_time_seconds": 2}, 2000), ({"max_seconds": 0.5}, 500),
+        ({"max_time_s": 0}, 0), ({"max_seconds": -1}, None), ({"max_seconds": 1e300}, None), ({}, None),
+    ],
+)  # fmt: skip
+def test_budgets_of_time_in_their_spellings(said: dict[str, float], milliseconds: int | None) -> None:
+    assert record(vocab.BUDGET_APPLIED, {"budget_id": "b", **said}).max_time_ms == milliseconds
+
+
+def test_a_form_is_said_up_to_two_thousand_characters_and_then_by_its_digest() -> None:
+    longest = {"leaf": {"detail": "x" * (2000 - len('{"detail":""}'))}}
+    assert len(form_of(longest)) == 2000
+    longer = {"leaf": {"detail": longest["leaf"]["detail"] + "x"}}
+    other = {"leaf": {"detail": longest["leaf"]["detail"] + "y"}}
+    assert form_of(longer).startswith('{"#":"')
+    assert form_of(longer) != form_of(other)
+    assert len(form_of(longer)) < 50

@@ -13,6 +13,7 @@ import pytest
 from ctxctl.errors import UnreadableError
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
+from ctxctl.trace.lines import LINE_LIMIT
 from ctxctl.trace.reader import PROBLEM_LIMIT, Trace
 from ctxctl.trace.source import Source, open_source
 
@@ -197,3 +198,9 @@ def test_unreadable_file(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError) as caught:
         open_source(path)
     assert caught.value.slug == "not-readable"
+
+
+def test_lines_of_up_to_64_mib_are_read_as_the_page_of_messages_says() -> None:
+    assert LINE_LIMIT == 64 << 20
+    page = (Path(__file__).resolve().parents[3] / "docs" / "messages.md").read_text(encoding="utf-8")
+    assert "A line of more than 64 MiB." in page
