@@ -29,7 +29,10 @@ def test_the_same_matches_and_a_stage_that_was_not_recorded_stays_so() -> None:
 @pytest.mark.parametrize(
     ("expected", "recorded", "shown"),
     [
-        ({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 5, "d": 4}, ({"b": 2, "c": 3, "d": None}, {"b": 5, "c": None, "d": 4})),
+        (
+            {"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 5, "d": 4},
+            ({"b": 2, "c": 3, "d": None}, {"b": 5, "c": None, "d": 4}),
+        ),
         (["x", "y", "z"], ["x", "n"], (["y", "z"], ["n", None])),
         ([], ["n"], ([None], ["n"])),
         ({"a": 1}, ["a"], ({"a": 1}, ["a"])),

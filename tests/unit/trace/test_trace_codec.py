@@ -27,6 +27,7 @@ from ctxctl.model.records import (
     Truncation,
     Usage,
 )
+from ctxctl.trace import utf8
 from ctxctl.trace.codec import Decoder, parse_line
 from ctxctl.trace.contents import Contents
 from ctxctl.trace.items import form_of
@@ -479,6 +480,23 @@ def test_invalid_utf8_is_found_around_blocks_wherever_their_bytes_stand(data: st
         events, _ = decoder.scan(line + b"\n", 0, 0)
         assert len(events) == 1
         assert [problem.slug for problem in problems] == slugs
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 9])
+def test_blocks_that_their_decoder_checks_are_not_looked_at_twice(
+    blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[bytes] = []
+    monkeypatch.setattr(utf8, "check_utf8", lambda data: looked.append(bytes(data)))
+    rows = [
+        json.dumps({"content": f"é{number}" * 40}, ensure_ascii=False).encode() for number in range(blocks)
+    ]
+    raw = b'{"ordered_blocks":[' + b",".join(rows) + b'],"odd":"x"}'
+    utf8.check_around_blocks(raw, [utf8.Raw(row) for row in rows])
+    assert looked == [b'{"ordered_blocks":[],"odd":"x"}']
+    spaced = raw.replace(b"},{", b"}, {")
+    utf8.check_around_blocks(spaced, [utf8.Raw(row) for row in rows])
+    assert looked[1:] == ([looked[0]] if blocks == 1 else [spaced])
 
 
 def test_counts_of_what_an_import_measured_are_whole_numbers_from_zero() -> None:

@@ -13,7 +13,6 @@ import pytest
 from ctxctl.errors import UnreadableError
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
-from ctxctl.trace.lines import LINE_LIMIT
 from ctxctl.trace.reader import PROBLEM_LIMIT, Trace
 from ctxctl.trace.source import Source, open_source
 
@@ -200,7 +199,9 @@ def test_unreadable_file(tmp_path: Path) -> None:
     assert caught.value.slug == "not-readable"
 
 
-def test_lines_of_up_to_64_mib_are_read_as_the_page_of_messages_says() -> None:
-    assert LINE_LIMIT == 64 << 20
-    page = (Path(__file__).resolve().parents[3] / "docs" / "messages.md").read_text(encoding="utf-8")
-    assert "A line of more than 64 MiB." in page
+def test_a_line_of_more_than_64_mib_is_passed_over_as_the_page_of_messages_says() -> None:
+    lines = SOUND.splitlines(keepends=True)
+    long = b'{"x":"' + b"y" * ((64 << 20) + (1 << 19)) + b'"}\n'
+    events, problems = read(lines[0] + long + lines[1] + lines[2])
+    assert [event.line for event in events] == [1, 3, 4]
+    assert problems == [(2, len(lines[0]), "line-too-long")]
