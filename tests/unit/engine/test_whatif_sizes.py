@@ -109,3 +109,23 @@ def test_a_reference_in_the_place_of_a_text_is_marked_as_simulated(tmp_path: Pat
     cut, whole = frame["F"], frame["A"]
     assert (cut.truncated, cut.simulated, cut.own) == (True, True, True)
     assert (whole.truncated, whole.simulated, whole.own) == (False, False, False)
+
+
+def test_the_budget_stage_says_what_was_done_to_which_item(tmp_path: Path) -> None:
+    records = [
+        {"item_ref": "A", "reason": "budget_limit", "action": "dropped"},
+        {"item_ref": "B", "tokens_before": 8, "tokens_after": 3},
+    ]
+    budget = build.event(
+        "context.budget.applied",
+        {"schema_version": build.VERSION, "budget_id": "b", "target": "model", "max_tokens": 50,
+         "truncation_records": records},
+    )  # fmt: skip
+    events = at("t1", "s1", item("A", build.ABC), item("B", build.WALK), budget, assembly("a1", ["B"]))
+    (step,) = steps_of(tmp_path, events)
+    facts = step.stages["budget"].facts
+    assert (facts["dropped"], facts["truncated"]) == (1, 1)
+    assert facts["truncations"] == [
+        {"item": "A", "action": "dropped", "reason": "budget_limit"},
+        {"item": "B", "action": "cut", "tokens_left": 3},
+    ]
