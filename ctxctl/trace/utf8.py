@@ -37,7 +37,7 @@ def check_around_blocks(raw: bytes, blocks: Sequence[Raw]) -> None:
     first, last = bytes(blocks[0]), bytes(blocks[-1])
     tail = last[-_NEEDLE:]
     start, end = place(raw, first), raw.rfind(tail) + len(tail)
-    # Longer where a block's bytes stand elsewhere in the record, too, or where there are spaces between blocks.
+    # Longer where a block's bytes stand elsewhere, too, or where there are spaces between blocks.
     alone = end - start == sum(map(len, blocks)) + len(blocks) - 1
     check_utf8(raw[:start] + raw[end:] if alone else raw)
 
