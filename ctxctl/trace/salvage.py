@@ -130,7 +130,7 @@ def split_records(body: bytes, start: int, *, last: bool) -> tuple[list[Piece], 
     faults: list[LineFault] = []
     decoder = json.JSONDecoder()
     at, here = 0, start
-    while at < len(text):
+    while True:
         skip = _SPACE.match(text, at)
         assert skip is not None
         at, here = skip.end(), here + len(text[at : skip.end()].encode())

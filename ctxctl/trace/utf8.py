@@ -37,7 +37,9 @@ def check_around_blocks(raw: bytes, blocks: Sequence[Raw]) -> None:
     first, last = bytes(blocks[0]), bytes(blocks[-1])
     tail = last[-_NEEDLE:]
     start, end = place(raw, first), raw.rfind(tail) + len(tail)
-    check_utf8(raw if start < 0 or end < start else raw[:start] + raw[end:])
+    # Longer where a block's bytes stand elsewhere, too, or where there are spaces between blocks.
+    alone = end - start == sum(map(len, blocks)) + len(blocks) - 1
+    check_utf8(raw[:start] + raw[end:] if alone else raw)
 
 
 def place(line: bytes, raw: bytes) -> int:

@@ -165,12 +165,10 @@ class ItemTable:
                 self.disturbed = True
         return version
 
-    def leave(self, item: str) -> bool:
-        """Take an item out of the live ones; False if it was not there."""
-        if self.live.pop(item, None) is None:
-            return False
-        self.disturbed = True
-        return True
+    def leave(self, item: str) -> None:
+        """Take an item out of the live ones, if it is there."""
+        if self.live.pop(item, None) is not None:
+            self.disturbed = True
 
     def learn(self, record: Item, line: int) -> ItemVersion:
         """Know an item without making it live (a summary before its compaction)."""

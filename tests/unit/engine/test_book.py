@@ -76,3 +76,17 @@ def test_a_compaction_takes_the_version_it_names() -> None:
     b.compact("b")
     b.summarised("sum", 9)
     assert list(b.live) == ["a", "sum"]
+
+
+def test_the_live_items_only_grew_unless_one_left_or_was_replaced() -> None:
+    b = book(Item("a", version="1"), Item("b", version="1"))
+    assert ([v.item for v in b.appeared], b.disturbed) == (["a", "b"], False)
+    b.settle()
+    assert (b.appeared, b.disturbed) == ([], False)
+    b.leave("never there")
+    assert not b.disturbed
+    b.leave("a")
+    assert (list(b.live), b.disturbed) == (["b"], True)
+    b.settle()
+    b.enter(Item("b", version="2"), 3)
+    assert (b.appeared, b.disturbed) == ([], True)

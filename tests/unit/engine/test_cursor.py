@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctxctl.engine.replay import cursor
 from ctxctl.model.results import Step, Turn
 from tests.unit.engine.making import add, assembly, event, inject, inspect, remove
 
@@ -73,3 +77,41 @@ def test_ledgers_chain_and_turns_sum_up(events: list[dict]) -> None:
             new, freed = sums.get(result.thread, (0, 0))
             sums[result.thread] = new + ledger.new, freed + ledger.freed
             last[result.thread] = ledger.window_after
+
+
+class Weighed:
+    """As much of an engine as its snapshots look at."""
+
+    def copy(self, _report: object) -> Weighed:
+        return self
+
+    def park(self) -> None:
+        pass
+
+    def weight(self) -> int:
+        return 10
+
+
+def test_snapshots_that_hold_too_much_are_thinned_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cursor, "_CELLS", 45)
+    engine: Any = Weighed()
+    snapshots = cursor.Snapshots(engine)
+
+    def kept() -> list[int]:
+        return sorted({snapshots.before(done).done for done in range(2_000)})
+
+    for done in (100, 110, 200, 300, 400):
+        snapshots.offer(engine, done, done, done)
+    assert kept() == [0, 100, 200, 300, 400], "110 is too near"
+    # All are far apart, so every second one goes.
+    snapshots.offer(engine, 500, 500, 500)
+    assert kept() == [0, 100, 300, 500]
+    for done in (520, 540):
+        assert not snapshots.due(done) or done >= 532
+        snapshots.offer(engine, done, done, done)
+    assert kept() == [0, 100, 300, 500, 540]
+    # Twice as far apart: 540 goes, and there is room again.
+    snapshots.offer(engine, 600, 600, 600)
+    assert kept() == [0, 100, 300, 500, 600]
+    assert snapshots.back(499).done == 300
+    assert kept() == [0, 100, 300]

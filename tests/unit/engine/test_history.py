@@ -48,6 +48,7 @@ def test_what_grows_is_as_recorded() -> None:
     history = walked([S, A], [S, A, B], [S, A, B, C])
     assert names(history) == "SABC"
     assert history.tokens == 40
+    assert history.restored == history.copy().restored == 0
 
 
 def test_a_compaction_is_undone_and_its_summary_hidden() -> None:
@@ -55,6 +56,7 @@ def test_a_compaction_is_undone_and_its_summary_hidden() -> None:
     assert names(history) == "SABCD"
     assert [row.state for row in history.rows if row.placement is N] == [State.HIDDEN]
     assert history.tokens == 50
+    assert history.restored == history.copy().restored == 3, "A, B, and the summary that is hidden for them"
 
 
 def test_what_was_detached_is_gone_here_too() -> None:

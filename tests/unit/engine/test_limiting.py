@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ctxctl.engine.sizes.limits import source_of
+from ctxctl.engine.replay.rules import CataloguedModel
+from ctxctl.engine.sizes.limits import InForce, limits_in_force, source_of
 from ctxctl.model.records import Budget
 from ctxctl.model.results import Step, Window
+from ctxctl.model.whatif import Limits
 from ctxctl.session import Inspector
 from ctxctl.session.params import LimitFinder
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage
@@ -111,3 +114,20 @@ def test_the_settings_say_what_the_table_does_not() -> None:
 )
 def test_who_says_a_budget(budget: Budget, imported: bool, source: str | None) -> None:
     assert source_of(budget, imported=imported) == source
+
+
+def test_a_supposed_window_has_no_note_of_the_table_and_a_supposed_reserve_leaves_it() -> None:
+    table = CataloguedModel(Limits(200, None, None), "of a table")
+
+    def held(**supposed: int) -> InForce:
+        rules: Any = SimpleNamespace(
+            limits=Limits(**supposed), catalogue=lambda *_: table, imported=False, compacts_at=None
+        )
+        return limits_in_force(None, "m", None, rules)
+
+    assert (held().limits, held().source, held().note) == (Limits(200), "catalogue", "of a table")
+    for supposed in ({"window": 90}, {"max_input": 90}):
+        found = held(**supposed)
+        assert (found.limits.cap, found.source, found.note) == (90, "supposed", None)
+    found = held(reserve=50)
+    assert (found.limits.cap, found.source, found.note) == (150, "catalogue", "of a table")

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.replay.window import _CHAIN, Piece, Resolved
+from ctxctl.engine.replay.item_table import ItemTable
+from ctxctl.engine.replay.step_facts import StepFacts
+from ctxctl.engine.replay.window import _CHAIN, Piece, Resolved, WindowResolver
+from ctxctl.model.records import Assembly, Item
 from ctxctl.model.results import Placement
-from tests.unit.engine.making import placement
+from tests.unit.engine.making import Json, add, assembly, inspect, placement
 
 POOL = [placement(f"i{n}", n) for n in range(60)]
 
@@ -59,3 +66,66 @@ def test_what_a_long_chain_of_small_splices_holds_is_mostly_shared() -> None:
         one.fold()
         lists += one._list is not None
     assert lists <= 400 // _CHAIN + 1
+
+
+def items_of(*assemblies: Json) -> list[list[str]]:
+    """The items of each step's frame; there are six of them."""
+    events = [add(name, f"text {name}", turn="1") for name in "abcdef"]
+    for number, one in enumerate(assemblies, 1):
+        events.append({**one, "turn_id": str(number)})
+    inspector = inspect(events)
+    return [[p.item for p in inspector.at(n).placements] for n in range(len(assemblies))]
+
+
+def block(*refs: str) -> Json:
+    return {"block_id": refs[0], "item_refs": list(refs)}
+
+
+def spliced(name: str, base: str, splices: list[list[int]], *blocks: Json) -> Json:
+    return assembly(name, *blocks, ours={"base": base, "splices": splices})
+
+
+@pytest.mark.parametrize(
+    ("blocks", "splices", "expected"),
+    [
+        # Splices count blocks, of which one may hold several items.
+        ([["a", "b"], ["c"], ["d"]], [[1, 1, 1]], "abed"),
+        ([["a"], ["b", "c"], ["d"]], [[2, 1, 1]], "abce"),
+        ([["a"], ["b", "c"], ["d"]], [[0, 1, 0], [2, 1, 1]], "bce"),
+        ([["a", "b"], ["c", "d"]], [[1, 1, 1]], "abe"),
+        ([["a", "b"], ["c"], ["d"]], [[0, 1, 1]], "ecd"),
+        ([["a"], ["b"], ["c", "d"]], [[1, 1, 1]], "aecd"),
+    ],
+)
+def test_splices_count_blocks_and_not_items(
+    blocks: list[list[str]], splices: list[list[int]], expected: str
+) -> None:
+    first = assembly("one", *(block(*refs) for refs in blocks))
+    new = [block("e")] if any(inserted for _, _, inserted in splices) else []
+    frames = items_of(
+        first, spliced("two", "one", splices, *new), spliced("three", "two", [[0, 0, 1]], block("f"))
+    )
+    assert ["".join(frame) for frame in frames] == [
+        "".join(item for refs in blocks for item in refs), expected, f"f{expected}"
+    ]  # fmt: skip
+
+
+def test_a_fresh_block_of_several_items_is_one_block() -> None:
+    frames = items_of(
+        assembly("one", "a", "b"),
+        spliced("two", "one", [[1, 0, 1]], block("c", "d")),
+        spliced("three", "two", [[1, 1, 1]], block("e")),
+        spliced("four", "two", [[2, 1, 1]], block("f")),
+    )
+    assert ["".join(frame) for frame in frames] == ["ab", "acdb", "aeb", "acdf"]
+
+
+def test_a_thread_of_assemblies_does_not_remember_what_entered() -> None:
+    book = ItemTable("model")
+    thread: Any = SimpleNamespace(book=book, assembled=[])
+    resolver, facts, reading = WindowResolver(placer=None), StepFacts(), None  # type: ignore[arg-type]
+    facts.assembly = Assembly("a")
+    for line in range(5):
+        book.enter(Item(f"i{line}"), line)
+        assert resolver.frame(thread, facts, reading) == ("assembly", [])  # type: ignore[arg-type]
+        assert book.appeared == []

@@ -192,3 +192,24 @@ def test_the_reminder_rides_on_the_last_human_message() -> None:
 def test_nothing_to_inject_makes_no_reminder() -> None:
     found = inspect([surface("1", "app:e"), missing("1", "app:e")], policy="sanqian")
     assert found.assembled(0) == ""
+
+
+def injected(turn: str, point: str) -> Json:
+    return event("injection.applied", {"target": "model", "injection_point": point}, turn=turn)
+
+
+def test_a_recorded_injection_is_held_against_whether_there_is_anything_to_inject() -> None:
+    first = [surface("1", "app:e"), provide("1", "app:e", "one")]
+    there, elsewhere = "user_message_appendix", "message_history"
+    told = []
+    for points in ([there], [there, elsewhere], [elsewhere], []):
+        (step,) = simulate(*first, *(injected("1", point) for point in points))
+        told.append(step.stages["injection"])
+    assert [stage.verdict for stage in told] == ["matches", "matches", "differs", "not_recorded"]
+    assert (told[2].facts["expected"], told[2].facts["recorded"]) == (True, False)
+    # The second turn has nothing new.
+    again = [*first, injected("1", there), surface("2", "app:e")]
+    stage = simulate(*again, injected("2", there))[1].stages["injection"]
+    assert (stage.verdict, stage.facts["expected"], stage.facts["recorded"]) == ("differs", False, True)
+    stage = simulate(*again, injected("2", elsewhere))[1].stages["injection"]
+    assert stage.verdict == "recorded"

@@ -214,3 +214,14 @@ def test_the_worst_texts_take_bounded_work(case: str) -> None:
 
 def test_what_is_given_up_says_so() -> None:
     assert unified_diff(*_shuffled(300_000, 300)).degraded
+
+
+@pytest.mark.parametrize(
+    ("between", "context", "hunks"), [(6, 3, 1), (7, 3, 2), (2, 1, 1), (3, 1, 2), (1, 0, 2)]
+)
+def test_hunks_whose_contexts_touch_are_one(between: int, context: int, hunks: int) -> None:
+    same = [f"same {n}" for n in range(between)]
+    old = ["head", "old", *same, "was", "tail"]
+    new = ["head", "new", *same, "is", "tail"]
+    diff = unified_diff("\n".join(old), "\n".join(new), context=context)
+    assert sum(line.kind == "@" for line in diff.lines) == hunks

@@ -27,8 +27,10 @@ from ctxctl.model.records import (
     Truncation,
     Usage,
 )
+from ctxctl.trace import utf8
 from ctxctl.trace.codec import Decoder, parse_line
 from ctxctl.trace.contents import Contents
+from ctxctl.trace.items import form_of
 from ctxctl.trace.source import Source
 
 HEAD = {"schema_version": "0.1.1", "event_id": "e", "source": "s", "time": "2026-01-01T00:00:00Z"}
@@ -101,6 +103,28 @@ def test_item() -> None:
     assert (item.item_id, item.version, item.cause) == ("a@1", "7", "expired")
     assert (item.source, item.source_digests) == ("x://y", ("sha256-16:00",))
     assert item.visibility == ("model", "tool")
+
+
+@pytest.mark.parametrize("title", [None, 5])
+@pytest.mark.parametrize("state", ["none", "raw", None])
+def test_an_item_that_was_not_redacted_has_no_redaction(state: str | None, title: int | None) -> None:
+    # A field of the wrong type has the record read field by field.
+    data = {"item_id": "a", "redaction_state": state, "redaction_method": "mask", "title": title}
+    item = faulty(vocab.ITEM_ADDED, {name: value for name, value in data.items() if value is not None})[0]
+    assert item.redaction is None
+
+
+@pytest.mark.parametrize("title", [None, 5])
+def test_an_item_says_what_was_done_to_its_text(title: int | None) -> None:
+    data = {
+        "item_id": "a", "redaction_state": "masked", "redaction_method": "regex", "policy_refs": ["p"],
+        "metadata": {"redaction_reason": "secret", "redacted_fields": ["content"], "redacted_by": "proxy"},
+    }  # fmt: skip
+    found = faulty(vocab.ITEM_ADDED, {**data, "title": title} if title else data)[0].redaction
+    assert isinstance(found, Redaction)
+    assert (found.item_id, found.redaction_state, found.redaction_method) == ("a", "masked", "regex")
+    assert (found.reason, found.fields, found.actor) == ("secret", ("content",), "proxy")
+    assert found.policy_refs == ("p",)
 
 
 def test_item_with_a_lone_visibility_and_a_foreign_removal() -> None:
@@ -427,3 +451,76 @@ def test_invalid_utf8_is_found_wherever_it_hides() -> None:
                 assert {(problem.slug, problem.byte) for problem in problems} == {
                     ("bad-utf8", len(sound) + 1 + at)
                 }
+
+
+@pytest.mark.parametrize("spaces", [False, True])
+@pytest.mark.parametrize(
+    "data",
+    [
+        '{"odd":"?","ordered_blocks":[A,B]}',
+        '{"ordered_blocks":[A,B],"odd":"?"}',
+        '{"ordered_blocks":[A],"odd":"?"}',
+        # Bytes of a block that stand elsewhere, too, must not hide what is between.
+        '{"metadata":A,"odd":"?","ordered_blocks":[A,B]}',
+        '{"ordered_blocks":[A,B],"odd":"?","metadata":B}',
+        '{"ordered_blocks":[A,B],"odd":"?","metadata":A}',
+        '{"metadata":A,"ordered_blocks":[A],"odd":"?","more":A}',
+    ],
+)
+def test_invalid_utf8_is_found_around_blocks_wherever_their_bytes_stand(data: str, spaces: bool) -> None:
+    a, b = '{"item_refs":["é"]}', '{"item_refs":["b"],"content":"éé"}'
+    text = data.replace("A", a).replace("B", b)
+    if spaces:
+        text = text.replace(",", ", ")
+    head = json.dumps({**HEAD, "event_type": vocab.ASSEMBLY_CREATED})[:-1]
+    sound = f'{head}, "data": {text}}}'.encode()
+    for line, slugs in ((sound, []), (sound.replace(b"?", b"\xff"), ["bad-utf8"])):
+        problems: list[Problem] = []
+        decoder = Decoder(Contents(Source.from_bytes("memory", line)), problems.append)
+        events, _ = decoder.scan(line + b"\n", 0, 0)
+        assert len(events) == 1
+        assert [problem.slug for problem in problems] == slugs
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 9])
+def test_blocks_that_their_decoder_checks_are_not_looked_at_twice(
+    blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[bytes] = []
+    monkeypatch.setattr(utf8, "check_utf8", lambda data: looked.append(bytes(data)))
+    rows = [
+        json.dumps({"content": f"é{number}" * 40}, ensure_ascii=False).encode() for number in range(blocks)
+    ]
+    raw = b'{"ordered_blocks":[' + b",".join(rows) + b'],"odd":"x"}'
+    utf8.check_around_blocks(raw, [utf8.Raw(row) for row in rows])
+    assert looked == [b'{"ordered_blocks":[],"odd":"x"}']
+    spaced = raw.replace(b"},{", b"}, {")
+    utf8.check_around_blocks(spaced, [utf8.Raw(row) for row in rows])
+    assert looked[1:] == ([looked[0]] if blocks == 1 else [spaced])
+
+
+def test_counts_of_what_an_import_measured_are_whole_numbers_from_zero() -> None:
+    facts = {"texts": {"native": 3, "derived": 0, "odd": True, "less": -1, "said": "5"}, "wrong": [1]}
+    found = record(vocab.FIDELITY_MEASURED, {"format": "f", "facts": facts})
+    assert found.facts == {"texts": {"native": 3, "derived": 0}}
+
+
+@pytest.mark.parametrize(
+    ("said", "milliseconds"),
+    [
+        ({"max_time_ms": 250}, 250), ({"max_time_seconds": 2}, 2000), ({"max_seconds": 0.5}, 500),
+        ({"max_time_s": 0}, 0), ({"max_seconds": -1}, None), ({"max_seconds": 1e300}, None), ({}, None),
+    ],
+)  # fmt: skip
+def test_budgets_of_time_in_their_spellings(said: dict[str, float], milliseconds: int | None) -> None:
+    assert record(vocab.BUDGET_APPLIED, {"budget_id": "b", **said}).max_time_ms == milliseconds
+
+
+def test_a_form_is_said_up_to_two_thousand_characters_and_then_by_its_digest() -> None:
+    longest = {"leaf": {"detail": "x" * (2000 - len('{"detail":""}'))}}
+    assert len(form_of(longest)) == 2000
+    longer = {"leaf": {"detail": longest["leaf"]["detail"] + "x"}}
+    other = {"leaf": {"detail": longest["leaf"]["detail"] + "y"}}
+    assert form_of(longer).startswith('{"#":"')
+    assert form_of(longer) != form_of(other)
+    assert len(form_of(longer)) < 50

@@ -142,3 +142,21 @@ def test_a_closed_store_holds_no_file_open() -> None:
     contents.close()
     assert spill.closed
     assert contents.text(long) == ""
+
+
+def test_what_became_known_aside_is_forgotten_and_what_was_known_is_not() -> None:
+    contents, data = store(b'"middle"')
+    base = contents.intern(data, data, 0)
+    with contents.aside():
+        first = contents.derive("<", base, ">")
+    assert contents.text(first) == "<middle>"
+    # One object a digest: the forgotten one must not come back beside the one that is made anew.
+    literal = contents.literal("<middle>")
+    assert literal is not first
+    assert contents.derive("<", base, ">") is literal
+    mark = contents.mark()
+    with contents.aside():
+        contents.derive("(", base, ")")
+    assert contents.mark() == mark
+    assert contents.derive("<", base, ">") is literal
+    contents.close()

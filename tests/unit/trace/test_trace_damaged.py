@@ -197,3 +197,11 @@ def test_unreadable_file(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError) as caught:
         open_source(path)
     assert caught.value.slug == "not-readable"
+
+
+def test_a_line_of_more_than_64_mib_is_passed_over_as_the_page_of_messages_says() -> None:
+    lines = SOUND.splitlines(keepends=True)
+    long = b'{"x":"' + b"y" * ((64 << 20) + (1 << 19)) + b'"}\n'
+    events, problems = read(lines[0] + long + lines[1] + lines[2])
+    assert [event.line for event in events] == [1, 3, 4]
+    assert problems == [(2, len(lines[0]), "line-too-long")]

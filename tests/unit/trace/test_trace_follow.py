@@ -194,3 +194,47 @@ def test_what_nobody_finished_is_told_at_the_end(tail: Tail, path: Path) -> None
     (rest,) = tail.follower.rest()
     assert isinstance(rest, Span)
     assert rest.handle.read(rest.offset, rest.length) == b"tw"
+
+
+def test_a_line_end_alone_finishes_a_line(tail: Tail, path: Path) -> None:
+    append(path, "one\ntwo")
+    assert tail.look() == ["one"]
+    append(path, "\n")
+    assert tail.look() == ["two"]
+    assert tail.look() == []
+
+
+def test_a_renamed_file_that_is_cut_is_not_followed_any_more(tail: Tail, path: Path) -> None:
+    old = path.with_suffix(".1")
+    append(path, "one\ntwo\n")
+    tail.look()
+    path.rename(old)
+    append(path, "three\n")
+    assert tail.look() == ["three"]
+    old.write_text("")
+    for _ in range(3):
+        assert tail.look() == []
+    append(old, "one\ntwo\nlate\n")
+    append(path, "four\n")
+    assert tail.look() == ["four"]
+    assert tail.look() == []
+
+
+def test_after_a_restart_renamed_files_of_before_are_not_followed(tail: Tail, path: Path) -> None:
+    old = path.with_suffix(".1")
+    append(path, "one\n")
+    tail.look()
+    path.rename(old)
+    append(path, "two\n")
+    assert tail.look() == ["two"]
+    append(old, "torn")
+    tail.look()
+    path.write_text("")
+    tail.look()
+    assert tail.why == ["trace-truncated"]
+    append(old, " and late\n")
+    append(path, "three\n")
+    assert tail.look() == ["three"]
+    assert tail.lines == ["three"]
+    append(old, "torn again")
+    assert tail.follower.rest() == []

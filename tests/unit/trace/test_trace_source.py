@@ -150,3 +150,13 @@ def test_a_source_that_is_gone_reads_nothing() -> None:
     source = Source.from_bytes("m", file.getvalue())
     source.close()
     assert source.size == len(DATA)
+
+
+def test_reads_that_come_in_pieces_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(DATA)
+    pread = os.pread
+    with open_source(path) as source:
+        monkeypatch.setattr(os, "pread", lambda fd, n, at: pread(fd, min(n, 3), at))
+        assert source.read(5, 10) == DATA[5:15]
+        assert source.read(len(DATA) - 4, 10) == DATA[-4:]

@@ -279,3 +279,18 @@ def test_schemas_are_those_of_the_standard(corpus: Path) -> None:
     published = corpus / "samples" / "agentcontext" / "schemas"
     for path in published.iterdir():
         assert (SCHEMAS / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "line"),
+    [
+        ({"ctxctl": {"source_line": 7}}, 7), ({"ctxctl": {"source_line": "7"}}, 0), ({"ctxctl": {}}, 0),
+        ({"ctxctl": 7}, 0), ({}, 0), (None, 0),
+    ],
+)  # fmt: skip
+def test_a_refused_event_is_told_with_the_line_that_it_was_made_of(metadata: Any, line: int) -> None:
+    problems: list[Problem] = []
+    assert written({"data": {}, "metadata": metadata}, report=problems.append) == []
+    assert [(problem.line, problem.byte, problem.slug) for problem in problems] == [
+        (line, 0, "invalid-event")
+    ]

@@ -1,0 +1,131 @@
+"""Sizes of what a policy or an edit makes of a trace, worked by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxctl.model.results import Step
+from ctxctl.model.whatif import Limits
+from tests.oracle import build, real
+from tests.oracle.build import Event, assembly, at, item, usage
+
+
+def steps_of(where: Path, events: list[Event], **how: Any) -> list[Step]:
+    with real.opened(where / "trace.jsonl", events, **how) as inspector:
+        return [result for result in inspector.replay() if isinstance(result, Step)]
+
+
+BILLED = [
+    *at("t1", "s1", item("A", build.ABC), item("B", build.WALK), assembly("a1", ["A", "B"]), usage(113)),
+    *at("t2", "s2", item("C", build.RED), assembly("a2", ["A", "B", "C"]), usage(117)),
+    *at("t3", "s3", item("D", build.CAT), assembly("a3", ["B", "C", "D"]), usage(120)),
+]
+"""A has 5 tokens, B 8, C 4 and D 8; 100 are sent beside what is recorded."""
+SMALL = {"policy": "fifo:protect_recent=0", "limits": Limits(window=112)}
+
+
+@pytest.mark.parametrize(
+    ("how", "frames"),
+    [
+        ({}, [13, 17, 20]),
+        # Only from the first bill on it is known that 100 of the 112 are not there for content.
+        (SMALL, [13, 12, 12]),
+        ({"drop": ["item:B"]}, [5, 9, 12]),
+        ({**SMALL, "drop": ["item:B"]}, [5, 9, 12]),
+    ],
+)
+def test_as_much_is_sent_beside_the_content_whatever_is_left_out(
+    tmp_path: Path, how: dict[str, Any], frames: list[int]
+) -> None:
+    found = steps_of(tmp_path, BILLED, **how)
+    assert [step.window.recorded for step in found] == frames
+    assert [step.window.unrecorded for step in found] == [100, 100, 100]
+    assert [step.window.used for step in found] == [tokens + 100 for tokens in frames]
+
+
+def test_what_is_billed_is_held_against_what_was_recorded_and_not_against_what_is_shown(
+    tmp_path: Path,
+) -> None:
+    # 60 of 240 are billed, too few to be true; of the 5 that an edit leaves, it could be.
+    long = " ".join([build.CAT] * 29)
+    events = at("t1", "s1", item("A", build.ABC), item("B", long), assembly("a1", ["A", "B"]), usage(60))
+    (step,) = steps_of(tmp_path, events)
+    assert step.window.used == step.window.recorded > 150
+    (step,) = steps_of(tmp_path, events, drop=["item:B"])
+    assert (step.window.used, step.window.recorded) == (5, 5)
+
+
+def test_a_window_that_grows_at_its_front_is_fitted_like_any_other(tmp_path: Path) -> None:
+    # One token each: no step may hold more than ten, and fifo leaves out only as many as that takes.
+    events: list[Event] = []
+    names: list[str] = []
+    for number in range(60):
+        names.insert(0, f"N{number}")
+        events += at(f"t{number}", None, item(names[0], build.ALPHA), assembly(f"a{number}", list(names)))
+    found = steps_of(tmp_path, events, policy="fifo", limits=Limits(window=10))
+    assert [step.window.recorded for step in found] == [min(number, 10) for number in range(1, 61)]
+    assert [step.stages["budget"].facts["simulated"]["dropped"] for step in found] == [
+        max(0, number - 10) for number in range(1, 61)
+    ]
+
+
+def test_the_budget_says_how_much_of_what_was_left_out_is_there_again(tmp_path: Path) -> None:
+    compaction = build.event(
+        "context.compaction.completed",
+        {
+            "schema_version": build.VERSION, "compaction_id": "c", "source_item_refs": ["A", "B"],
+            "summary_ref": "S", "status": "completed",
+        },
+    )  # fmt: skip
+    events = [
+        *at("t1", "s1", item("A", build.ABC), item("B", build.WALK), assembly("a1", ["A", "B"])),
+        *at("t2", "s2", item("S", build.HELLO, kind="thread_summary"), compaction, assembly("a2", ["S"])),
+    ]
+    found = steps_of(tmp_path, events, policy="fifo", limits=Limits(window=100))
+    simulated = [step.stages["budget"].facts["simulated"] for step in found]
+    # A and B are back, and their summary is hidden for it.
+    assert [one.get("restored") for one in simulated] == [None, 3]
+    assert [step.window.recorded for step in found] == [13, 13]
+
+
+def test_a_reference_in_the_place_of_a_text_is_marked_as_simulated(tmp_path: Path) -> None:
+    events = at(
+        "t1",
+        "s1",
+        item("A", build.ABC),
+        item("F", " ".join([build.CAT] * 20), kind="file"),
+        item("Q", build.ALPHA, kind="user_message"),
+        assembly("a1", ["A", "F", "Q"]),
+    )
+    how: dict[str, Any] = {"policy": "defer_to_retrieval", "limits": Limits(window=80)}
+    with real.opened(tmp_path / "trace.jsonl", events, **how) as inspector:
+        frame = {p.item: p for p in inspector.at(0).placements}
+        text = inspector.assembled(0)
+    assert "[deferred: F; fetch it again if needed]" in text
+    assert build.CAT not in text
+    cut, whole = frame["F"], frame["A"]
+    assert (cut.truncated, cut.simulated, cut.own) == (True, True, True)
+    assert (whole.truncated, whole.simulated, whole.own) == (False, False, False)
+
+
+def test_the_budget_stage_says_what_was_done_to_which_item(tmp_path: Path) -> None:
+    records = [
+        {"item_ref": "A", "reason": "budget_limit", "action": "dropped"},
+        {"item_ref": "B", "tokens_before": 8, "tokens_after": 3},
+    ]
+    budget = build.event(
+        "context.budget.applied",
+        {"schema_version": build.VERSION, "budget_id": "b", "target": "model", "max_tokens": 50,
+         "truncation_records": records},
+    )  # fmt: skip
+    events = at("t1", "s1", item("A", build.ABC), item("B", build.WALK), budget, assembly("a1", ["B"]))
+    (step,) = steps_of(tmp_path, events)
+    facts = step.stages["budget"].facts
+    assert (facts["dropped"], facts["truncated"]) == (1, 1)
+    assert facts["truncations"] == [
+        {"item": "A", "action": "dropped", "reason": "budget_limit"},
+        {"item": "B", "action": "cut", "tokens_left": 3},
+    ]
