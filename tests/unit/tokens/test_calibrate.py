@@ -212,6 +212,21 @@ def test_what_is_tested_was_not_fitted() -> None:
     assert quantile(errors, 0.3) < 0.002
 
 
+@pytest.mark.parametrize(
+    ("threads", "steps", "by", "tested"),
+    [(4, 30, "threads", 4 * 29), (2, 30, "stretches", 2 * 29), (1, 30, "stretches", 29), (1, 4, "stretches", 3)],
+)
+def test_one_session_is_tested_by_leaving_out_threads_or_else_stretches(
+    threads: int, steps: int, by: str, tested: int
+) -> None:
+    """Each step but the first of a thread is predicted once, by weights of the others."""
+    session = [lane(seed, steps) for seed in range(threads)]
+    found = held_out.predict_by_methods(distinct_segments([session]))
+    assert (found.by, len(found.next_size)) == (by, tested)
+    expected = [move for one in session for move in moves(one.points, [(n - 1, n) for n in range(1, steps)])]
+    assert sorted((miss.reported, miss.change, miss.moved) for miss in found.next_size) == sorted(expected)
+
+
 def moves(
     points: Sequence[Point], pairs: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int, tuple[int, ...]]]:
