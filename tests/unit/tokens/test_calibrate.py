@@ -24,7 +24,7 @@ from ctxctl.tokens.calibrate.errors import distinct_segments, quantile, reason, 
 from ctxctl.tokens.calibrate.expect import model_weights
 from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, NOTHING, WIDTH, vector_sum, weighed_tokens
 from ctxctl.tokens.calibrate.fit import fit, levels, median, overall
-from ctxctl.tokens.calibrate.points import Lane, Point, Row, family, plausible, rows_of
+from ctxctl.tokens.calibrate.points import BlindRequest, Lane, Point, Row, family, plausible, rows_of
 
 MODEL = "claude-imagined-9"
 TRUE = (1.3, 1.1, 1.15, 1.05, 1.6, 1.2, 12.0, 5.0, 45.0, 20.0, 9.0, 3.0)
@@ -108,6 +108,22 @@ def test_what_was_hardly_seen_is_drawn_to_the_weights_of_relatives() -> None:
     assert fit(odd + results)[0] > 1.5
     assert fit(odd + results, near)[0] == pytest.approx(1.1, abs=0.06)
     assert fit(odd + results, near)[5] == 1.1
+
+
+def test_what_nobody_can_count_costs_what_was_billed_beyond_the_rest() -> None:
+    """Images of 1,500 tokens each that came with text; where some left, nobody knows which."""
+    sessions = []
+    for seed in range(4):
+        one = lane(seed, 40)
+        came = tuple(a - b for a, b in zip(one.points[1].sizes, one.points[0].sizes, strict=True))
+        text = weighed_tokens(TRUE, came)
+        blinds = [BlindRequest(Row(90_000, round(text + 1500 * n), came), n) for n in (1, 2, 5)]
+        blinds.append(BlindRequest(Row(90_000, round(text), came), -1))
+        sessions.append([one._replace(blinds=tuple(blinds))])
+    found = fitted(MODEL, sessions, "o200k_base")
+    assert isinstance(found, Fit)
+    assert found.blind_item == pytest.approx(1500, abs=20)
+    assert found.blinds == 4 * 3
 
 
 def test_the_order_of_sessions_and_rows_is_all_one() -> None:
