@@ -54,7 +54,10 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "tests/unit/policies", "tests/property/test_keepers.py", "tests/unit/cli/test_cli_policies.py",
         "tests/unit/importers/test_formats_registry.py",
     ),
-    "importers": ("tests/unit/importers", "tests/formats/test_damage.py", "tests/formats/test_moved.py"),
+    "importers": (
+        "tests/unit/importers", "tests/formats/test_damage.py", "tests/formats/test_moved.py",
+        "tests/formats/test_places.py",
+    ),
 }  # fmt: skip
 """Each room with the tests that are of it."""
 NARROWED = frozenset({"importers"})
@@ -369,7 +372,9 @@ def naming(mutants: Sequence[Mutant]) -> re.Pattern[str]:
 def _with_helpers(path: Path) -> str:
     """The text of a test file and of the helpers that it imports."""
     text = path.read_text(encoding="utf-8")
-    helpers = (ROOT / (name.replace(".", "/") + ".py") for name in re.findall(r"^from (tests\.\S+)", text, re.M))
+    helpers = (
+        ROOT / (name.replace(".", "/") + ".py") for name in re.findall(r"^from (tests\.\S+)", text, re.M)
+    )
     return text + "".join(one.read_text(encoding="utf-8") for one in helpers if one.exists())
 
 

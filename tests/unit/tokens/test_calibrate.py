@@ -230,7 +230,12 @@ def test_what_is_tested_was_not_fitted() -> None:
 
 @pytest.mark.parametrize(
     ("threads", "steps", "by", "tested"),
-    [(4, 30, "threads", 4 * 29), (2, 30, "stretches", 2 * 29), (1, 30, "stretches", 29), (1, 4, "stretches", 3)],
+    [
+        (4, 30, "threads", 4 * 29),
+        (2, 30, "stretches", 2 * 29),
+        (1, 30, "stretches", 29),
+        (1, 4, "stretches", 3),
+    ],
 )
 def test_one_session_is_tested_by_leaving_out_threads_or_else_stretches(
     threads: int, steps: int, by: str, tested: int
