@@ -379,7 +379,9 @@ def test_a_buffer_is_written_in_one_transaction(path: Path, monkeypatch: pytest.
         cache.flush()
     verbs = [statement.split()[:2] for statement in said]
     insert = ["INSERT", "OR"]
-    assert verbs[:4] == [["BEGIN", "IMMEDIATE"], insert, insert, ["COMMIT"]]
+    assert verbs == [["BEGIN", "IMMEDIATE"], insert, insert, ["COMMIT"]], (
+        "and what is written is not written again"
+    )
 
 
 def test_a_file_of_somebody_else_is_not_held_open(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

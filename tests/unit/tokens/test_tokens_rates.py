@@ -92,3 +92,15 @@ def test_the_users_own_price_holds_however_it_was_served() -> None:
     book = RateBook({"mine": {"input_price": 7}})
     found = book.rates("mine", None, None, 100, Terms(service_tier="batch"))
     assert (found.rates.input, found.source) == (D(7), "settings")
+
+
+def test_an_hour_in_the_cache_costs_twice_the_input_where_that_is_documented() -> None:
+    prices = {"input_price": 10, "output_price": 50, "cache_read_price": 1, "cache_write_price": 12.5}
+    book = RateBook({"mine": prices} | {"mine-too": {"like": "claude-opus-4-5", "input_price": 4}})
+    rates = book.rates("claude-opus-4-5", "anthropic", "2026-05-04", 1000).rates
+    assert (rates.cache_write, rates.cache_write_1h) == (D("6.25"), D(10))
+    assert book.rates("mine-too", None, None, 1000).rates.cache_write_1h == 8
+    for model, provider in (("gpt-5", "openai"), ("mine", None)):
+        assert book.rates(model, provider, None, 1000).rates.cache_write_1h is None
+    own = RateBook({"mine": {**prices, "cache_write_1h_price": 17}})
+    assert own.rates("mine", None, None, 1000).rates.cache_write_1h == 17
