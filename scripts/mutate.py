@@ -34,6 +34,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -48,14 +49,19 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "tests/unit/trace", "tests/property/test_trace_damage.py", "tests/property/test_trace_spellings.py",
         "tests/property/test_live.py",
     ),
-    "tokens": ("tests/unit/tokens",),
+    "tokens": ("tests/unit/tokens", "tests/unit/session/test_calibrating.py"),
     "policies": (
         "tests/unit/policies", "tests/property/test_keepers.py", "tests/unit/cli/test_cli_policies.py",
         "tests/unit/importers/test_formats_registry.py",
     ),
-    "importers": ("tests/unit/importers",),
+    "importers": (
+        "tests/unit/importers", "tests/formats/test_damage.py", "tests/formats/test_moved.py",
+        "tests/formats/test_places.py",
+    ),
 }  # fmt: skip
 """Each room with the tests that are of it."""
+NARROWED = frozenset({"importers"})
+"""Rooms whose packages know nothing of each other: only those tests run that name a package that changes."""
 PLAN, SOURCE = "MUTATE_PLAN", "MUTATE_SOURCE"
 """Environment of the processes that run tests: the plan of a room; the one change of a fresh process."""
 HANG = 30
@@ -249,6 +255,26 @@ class Runner:
         self.failed = False
         self.seconds = 0.0
 
+    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+        """Leave out the tests of other packages."""
+        rooms = {Path(one.path).parts[1] for one in self.mutants}
+        if not rooms <= NARROWED:
+            return
+        names = naming(self.mutants)
+        texts: dict[Path, bool] = {}
+
+        def near(item: Any) -> bool:
+            spec = getattr(item, "callspec", None)
+            if "tests/formats/" in item.nodeid and spec is not None:
+                return bool(names.search(spec.id))
+            if item.path not in texts:
+                texts[item.path] = bool(names.search(_with_helpers(item.path)))
+            return texts[item.path]
+
+        dropped = [item for item in items if not near(item)]
+        items[:] = [item for item in items if near(item)]
+        config.hook.pytest_deselected(items=dropped)
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note how a phase of a test went."""
         self.failed = self.failed or report.failed
@@ -336,6 +362,22 @@ class Runner:
         return 0
 
 
+def naming(mutants: Sequence[Mutant]) -> re.Pattern[str]:
+    """What names one of the packages (or modules beside them) that change, as a package or as a format."""
+    packages = {Path(one.path).parts[2].removesuffix(".py") for one in mutants}
+    spelled = "|".join(sorted(name.replace("_", "[_-]") for name in packages))
+    return re.compile(rf"(?<![a-z])(?:{spelled})(?![a-z])")
+
+
+def _with_helpers(path: Path) -> str:
+    """The text of a test file and of the helpers that it imports."""
+    text = path.read_text(encoding="utf-8")
+    helpers = (
+        ROOT / (name.replace(".", "/") + ".py") for name in re.findall(r"^from (tests\.\S+)", text, re.M)
+    )
+    return text + "".join(one.read_text(encoding="utf-8") for one in helpers if one.exists())
+
+
 def _in_child(work: Any, seconds: float) -> int | None:
     """Call `work` in a forked child; its result, or None where it did not end in time."""
     child = os.fork()
@@ -343,6 +385,8 @@ def _in_child(work: Any, seconds: float) -> int | None:
         code = 1
         try:
             code = work()
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     handle = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
@@ -493,7 +537,8 @@ def _verdicts(process: subprocess.Popen[bytes], path: Path) -> Iterator[list[Any
         lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
         for line in lines[read:]:
             if line == "broken":
-                sys.exit("the room's tests did not run to their end")
+                log = (path.parent / "log").read_text(encoding="utf-8", errors="replace")
+                sys.exit(f"the room's tests did not run to their end:\n{log[-2000:]}")
             yield json.loads(line)
         read = len(lines)
         if over:

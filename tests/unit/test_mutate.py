@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.mutate import ROOT, Mutant, mutants_of, put_in, sample
+from scripts.mutate import ROOT, Mutant, mutants_of, naming, put_in, sample
 
 SOURCE = '''"""Text."""
 LIMIT = 3
@@ -52,6 +52,15 @@ def test_a_draw_is_the_same_for_one_seed() -> None:
     first, again, other = (sample(["tokens", "trace"], 7, seed) for seed in (1, 1, 2))
     assert first == again != other
     assert [len(found) for found in first.values()] == [4, 3]
+
+
+def test_tests_of_a_package_name_it_as_a_package_or_a_format() -> None:
+    changes = mutants_of("ctxctl/importers/pi_rpc/reader.py", "x = 1\n")
+    names = naming(changes + mutants_of("ctxctl/importers/capture.py", "x = 1\n"))
+    for text in ("ctxctl.importers.pi_rpc import", "pi-rpc/session.jsonl-tools", "importers.capture import"):
+        assert names.search(text), text
+    for text in ("ctxctl.importers.pi import", "def captures()", "importers/recapture"):
+        assert not names.search(text), text
 
 
 def victim(a: int) -> bool:

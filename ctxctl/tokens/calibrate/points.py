@@ -113,10 +113,6 @@ class Gatherer:
         self._contradicted: Counter[_Key] = Counter()
         self._blind: Counter[_Key] = Counter()
         self._blinds: dict[_Key, list[BlindRequest]] = {}
-        self.unnamed = 0
-        """Reports without a model."""
-        self.derived = 0
-        """Reports that were worked out from others and are not fitted to."""
 
     def add(self, step: Step) -> None:
         """Take one step in."""
@@ -127,8 +123,7 @@ class Gatherer:
         if usage is None or usage.reported_input is None or "simulated" in step.flags:
             return
         if step.model is None or usage.provenance != "native":
-            self.unnamed += step.model is None
-            self.derived += usage.provenance != "native"
+            # What was worked out from other reports is not fitted to.
             return
         model = family(step.model)
         key = (step.session, step.thread, model)

@@ -152,8 +152,8 @@ class _Book(NamedTuple):
         if terms.service_tier is not None or terms.speed is not None:
             return NOBODY._replace(note=f"no price is known for {variants.served(terms)}")
         source = known.source.partition(",")[0] or "models.dev"
-        rates, assumed = variants.placed(_with_hour(known, rates), known.provider, terms)
-        return Priced(rates, source, known.note, {}, assumed)
+        rates = variants.placed(_with_hour(known, rates), known.provider, terms)
+        return Priced(rates, source, known.note, {})
 
     def _of_library(self, dated: _Dated, size: int, terms: Terms) -> Priced:
         known = self.known
@@ -168,7 +168,7 @@ class _Book(NamedTuple):
         rates = _with_hour(known, rates)
         if terms.service_tier is None and terms.speed is None:
             rates = _with_audio(known, rates)
-        rates, placed = variants.placed(rates, dated.provider, terms)
+        rates = variants.placed(rates, dated.provider, terms)
         units = {
             name: price / 1000
             for name, key in _UNITS.items()
@@ -176,7 +176,7 @@ class _Book(NamedTuple):
         }
         units |= {name: Decimal(0) for provider, name in _FREE if provider == dated.provider}
         note = known.note if known.prices != Prices() else f"As {dated.provider} serves it, by genai-prices."
-        return Priced(rates, "genai-prices", note, units, (*assumed.notes, *placed))
+        return Priced(rates, "genai-prices", note, units, assumed.notes)
 
 
 def _with_hour(known: KnownModel, rates: Rates) -> Rates:

@@ -37,14 +37,14 @@ def served(terms: Terms) -> str:
     return " and ".join(f"{name} {value!r}" for name, value in said if value is not None)
 
 
-def placed(rates: Rates, provider: str | None, terms: Terms) -> tuple[Rates, tuple[str, ...]]:
-    """The rates where inference was held, and what was assumed of that."""
+def placed(rates: Rates, provider: str | None, terms: Terms) -> Rates:
+    """The rates where inference was held."""
     place = terms.inference_geo.lower() if terms.inference_geo is not None else ""
     factor = _PLACED.get((provider or "", place))
     if factor is None:
         # Elsewhere ("global") it costs what it costs everywhere.
-        return rates, ()
-    return rates._replace(**{n: r * factor for n, r in rates._asdict().items() if r is not None}), ()
+        return rates
+    return rates._replace(**{n: r * factor for n, r in rates._asdict().items() if r is not None})
 
 
 def prices(model: Any, provider: str, day: datetime, terms: Terms) -> tuple[Any, Assumed] | None:

@@ -110,46 +110,6 @@ def test_what_has_a_price_of_its_own_leaves_what_it_is_counted_among() -> None:
     assert without_separate_parts(Tokens(3), {"audio_input": 9}, rates)[0] == Tokens(audio_input=3)
 
 
-def test_a_batch_costs_half_and_a_tier_what_is_listed_for_it() -> None:
-    book = RateBook()
-
-    def of(model: str, provider: str, day: str, **terms: str) -> tuple[D | None, D | None]:
-        rates = book.rates(model, provider, day, 1000, Terms(**terms)).rates  # type: ignore[arg-type]
-        return rates.input, rates.output
-
-    assert of("claude-opus-4-5", "anthropic", "2026-11-01") == (D(5), D(25))
-    assert of("claude-opus-4-5", "anthropic", "2026-11-01", service_tier="batch") == (D("2.5"), D("12.5"))
-    # Before the day on which somebody read them: the same multiple of the usual price.
-    assert of("claude-opus-4-5", "anthropic", "2026-02-01", service_tier="batch") == (D("2.5"), D("12.5"))
-    assert of("claude-opus-4-0", "anthropic", "2025-09-01", service_tier="batch") == (D("7.5"), D("37.5"))
-    assert of("gpt-5", "openai", "2026-11-01", service_tier="flex") == (D("0.625"), D(5))
-    assert of("gpt-5", "openai", "2026-11-01", service_tier="priority") == (D("2.5"), D(20))
-    assert of("claude-opus-5-5", "anthropic", "2026-11-01", speed="fast") == (D(8), D(40))
-    assert of("claude-opus-5-5", "anthropic", "2026-11-01", inference_geo="us") == (D("4.4"), D(22))
-    assert of("claude-opus-5-5", "anthropic", "2026-11-01", inference_geo="global") == (D(4), D(20))
-    # Nobody lists these: no price, and not the usual one.
-    assert of("claude-opus-5-5", "anthropic", "2026-11-01", service_tier="priority") == (None, None)
-    assert of("claude-haiku-4-5", "anthropic", "2026-11-01", speed="fast") == (None, None)
-    told = book.rates("gpt-5", "openai", "2026-02-01", 1000, Terms(service_tier="flex"))
-    assert told.assumed == ("flex is listed from 2026-10-12 on: 0.5 times the usual price, as then",)
-
-
-def test_audio_costs_what_either_source_lists() -> None:
-    book = RateBook()
-    of_library = book.rates("gemini-2.5-flash", "google", None, 100).rates
-    assert (of_library.audio_input, of_library.input) == (D(1), D("0.3"))
-    of_table = book.rates("gpt-4o-audio-preview-2024-12-17", "openai", None, 100).rates
-    assert (of_table.audio_input, of_table.audio_output) == (D(40), D(80))
-
-
-def test_prices_by_date_and_by_size() -> None:
-    book = RateBook()
-    assert book.rates("gpt-5.6-sol", "openai", "2026-08-20T10:00:00Z", 10).rates.input == 5
-    assert book.rates("gpt-5.6-sol", "openai", "2026-08-21T10:00:00Z", 10).rates.input == 4
-    assert book.rates("claude-sonnet-4-5", "anthropic", "2026-01-01", 200_001).rates.output == D("22.5")
-    assert book.rates("claude-haiku-5-5", "anthropic", "2026-11-01", 100_001).rates.input == D("0.5")
-
-
 def spend(tmp_path: Path, bill: dict[str, Any], time: bool = True) -> tuple[Costs, StepCost]:
     path = tmp_path / "t.jsonl"
     told = {"model": "claude-opus-5-5", "provider": "anthropic", "input_tokens": 1000, "output_tokens": 100}

@@ -181,17 +181,6 @@ def test_what_the_bill_does_not_say_is_said(tmp_path: Path, capsys: pytest.Captu
     assert "1 step: no output is recorded: none priced" in " ".join(capsys.readouterr().out.split())
 
 
-def test_an_hour_in_the_cache_costs_twice_the_input_where_that_is_documented() -> None:
-    book = RateBook(OWN | {"mine-too": {"like": "claude-opus-4-5", "input_price": 4}})
-    rates = book.rates("claude-opus-4-5", "anthropic", "2026-05-04", 1000).rates
-    assert (rates.cache_write, rates.cache_write_1h) == (Decimal("6.25"), Decimal(10))
-    assert book.rates("mine-too", None, None, 1000).rates.cache_write_1h == 8
-    for model, provider in (("gpt-5", "openai"), ("mine", None)):
-        assert book.rates(model, provider, None, 1000).rates.cache_write_1h is None
-    own = RateBook({"mine": {**OWN["mine"], "cache_write_1h_price": 17}})
-    assert own.rates("mine", None, None, 1000).rates.cache_write_1h == 17
-
-
 def test_hours_are_a_part_of_their_own_in_every_sum(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     told = {"model": "claude-opus-4-5", "provider": "anthropic", "input_tokens": 1000, "output_tokens": 0}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctxctl.importers import registry
-from tests.unit.importers.agent_help import FIXTURES, Window, imported, of_type, windows
+from tests.unit.importers.agent_help import FIXTURES, Json, Window, imported, of_type, windows
 
 NAME = "aider"
 CHAT = FIXTURES / "aider" / "chat.history.md"
@@ -20,6 +20,10 @@ def shown(folder: Path, text: str) -> list[Window]:
     path = folder / "history.md"
     path.write_text(HEAD + text)
     return windows(path, NAME)
+
+
+def derived(item: Json) -> bool:
+    return bool(item.get("metadata", {}).get("ctxctl", {}).get("derived"))
 
 
 def test_each_start_of_the_program_is_a_session() -> None:
@@ -41,6 +45,17 @@ def test_files_are_in_the_window_until_they_are_dropped() -> None:
     told = "I committed the changes with git hash 1a2b3c4 & commit msg: feat: Print heights one per line"
     assert second.texts()[2:4] == [told, "Ok."]
     assert third.items == [("external_resource", None), ("user_message", "Thanks")]
+
+
+def test_what_was_said_stands_at_the_line_that_is_named() -> None:
+    lines = CHAT.read_text().splitlines()
+    found, _ = imported(NAME, CHAT.read_bytes())
+    kinds = ("user_message", "assistant_message")
+    said = [e for e in found if e["data"].get("context_kind") in kinds and not derived(e["data"])]
+    assert len(said) >= 6
+    for event in said:
+        at = event["metadata"]["ctxctl"]["source_line"]
+        assert event["data"]["content"].split("\n")[0] in lines[at - 1]
 
 
 def test_only_counts_in_full_are_bills() -> None:

@@ -90,7 +90,7 @@ def test_without_an_index_order_and_pairs_come_from_what_is_repeated(tmp_path: P
     assert [len(step.window) for step in main] == sorted(len(step.window) for step in main)
     assert [step.billed for step in main][:2] == MAIN[:2]
     # Four answers are in the same words, or the last of their conversation: nothing says whose they are.
-    assert slugs(problems) == ["unpaired-answers"]
+    assert [(problem.slug, problem.line) for problem in problems] == [("unpaired-answers", 1)]
     assert {step.billed for step in steps} - {None} <= {*MAIN, *AGENT}
 
 
@@ -130,7 +130,7 @@ def test_a_request_without_an_answer_stands_at_its_place(tmp_path: Path) -> None
 def test_a_body_that_is_gone_is_reported_and_costs_its_step_only(tmp_path: Path) -> None:
     steps, problems = seen(copied(tmp_path, index()[2]["request_file"]))
     assert [step.billed for step in steps if step.thread == "main"] == [2720, 2796, 3473, 3512]
-    assert "no-request" in slugs(problems)
+    assert [problem.line for problem in problems if problem.slug == "no-request"] == [1]
 
 
 def test_an_index_never_leads_out_of_its_directory(tmp_path: Path) -> None:

@@ -111,6 +111,17 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_told(tmp_path
     assert [problem.slug for problem in problems] == ["no-such-file"]
 
 
+def test_a_sub_agents_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
+    """A run that was killed at its start leaves an empty file: the session is told without it."""
+    project = tmp_path / "project"
+    shutil.copytree(AGENTS, project)
+    (project / SESSION / "subagents" / "agent-a1.jsonl").write_bytes(b"")
+    found, problems = folder_events(project)
+    assert (SESSION, "main") in {(session, thread) for session, thread, _ in steps(found)}
+    (told,) = [problem for problem in problems if problem.slug == "empty-file"]
+    assert "agent-a1.jsonl" in told.message
+
+
 def test_a_workflows_journal_holds_no_message(tmp_path: Path) -> None:
     written(tmp_path / "s.jsonl", *talk("s", "1"))
     journal = tmp_path / "s" / "subagents" / "workflows" / "wf_1" / "journal.jsonl"

@@ -304,12 +304,28 @@ def test_instructions_in_metadata_are_taken_only_if_no_message_carries_them(tmp_
     )
     without = windows(written(tmp_path, META, context, said("user", "a"), said("assistant", "b")), "codex")
     assert without[0].texts() == ["You are Codex.", "Be kind.", "Be exact.", "a"]
+    assert without[0].kinds()[1:3] == ["durable_memory", "developer_instruction"]
+    told, _ = imported("codex", jsonl(META, context, said("user", "a"), said("assistant", "b")))
+    (sent,) = of_type(told, "context.assembly.created")
+    assert [block["role"] for block in sent["ordered_blocks"]] == ["system", "user", "developer", "user"]
     carried = [
         said("developer", "Be exact."),
         said("user", "<user_instructions>\nBe kind.\n</user_instructions>"),
     ]
     records = [META, context, *carried, said("user", "a"), said("assistant", "b")]
     assert windows(written(tmp_path, *records), "codex")[0].texts()[3:] == ["a"]
+
+
+def test_a_block_of_text_without_its_text_is_nothing_and_one_of_another_type_its_json(tmp_path: Path) -> None:
+    blocks = [
+        {"type": "input_text"},
+        {"text": None},
+        {"type": "input_text", "text": "a"},
+        {"type": "map", "at": 7},
+    ]
+    asked = envelope("response_item", type="message", role="user", content=blocks)
+    (found,) = windows(written(tmp_path, META, asked, said("assistant", "b")), "codex")
+    assert found.texts() == ["You are Codex.", "a", '{"at":7,"type":"map"}']
 
 
 # -- forks and sub-agents -----------------------------------------------------------------------------------

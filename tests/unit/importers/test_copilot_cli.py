@@ -160,6 +160,24 @@ def test_a_rewind_takes_back_what_came_after_the_event_or_with_it(tmp_path: Path
     assert last.texts() == ["One", "Yes", "Three"]
 
 
+def test_a_rewind_to_the_first_prompt_takes_all_back(tmp_path: Path) -> None:
+    records = [
+        event("user.message", 1, content="One"),
+        event("assistant.message", 2, messageId="m1", content="Yes"),
+        {**event("session.snapshot_rewind", 3, upToEventId="e1", eventsRemoved=2), "ephemeral": True},
+        event("user.message", 4, content="Two"),
+        event("assistant.message", 5, messageId="m2", content="Fine"),
+    ]
+    assert windows(written(tmp_path, *records), NAME)[-1].texts() == ["Two"]
+
+
+@pytest.mark.parametrize(("call", "step"), [("c" * 80, "c" * 80), ("c" * 81, "r1"), ("c" * 400, "r1")])
+def test_a_request_goes_by_its_call_unless_that_is_sealed(tmp_path: Path, call: str, step: str) -> None:
+    answer = event("assistant.message", 2, messageId="m1", content="Yes", apiCallId=call, requestId="r1")
+    (found,) = windows(written(tmp_path, event("user.message", 1, content="One"), answer), NAME)
+    assert found.step.step_id == step
+
+
 def test_calls_whose_list_was_blanked_are_known_by_their_start(tmp_path: Path) -> None:
     records = [
         event("user.message", 1, content="One"),

@@ -67,6 +67,20 @@ def test_an_answer_in_several_choices_is_one() -> None:
     assert len([e for e in found if e["event_type"] == "context.injection.applied"]) == 1
 
 
+def test_the_words_of_several_choices_are_one_text() -> None:
+    words = ("I look.", " It is blue.")
+    split = "".join(f"      - {{role: assistant, content: '{one}'}}\n" for one in words)
+    whole = f"      - {{role: assistant, content: '{''.join(words)}'}}\n"
+    asked, more = "      - {role: user, content: hi}\n", "      - {role: user, content: and now}\n"
+    told = "      - {role: assistant, content: It is red.}\n"
+    data = f"conversations:\n  - messages:\n{asked}{split}  - messages:\n{asked}{whole}{more}{told}".encode()
+    found, problems = events("copilot-snapshots", data)
+    assert not problems
+    said = {e["data"]["content"] for e in found if e["data"].get("context_kind") == "assistant_message"}
+    assert said == {"I look. It is blue.", "It is red."}
+    assert len([e for e in found if e["event_type"] == "context.injection.applied"]) == 2
+
+
 def test_answers_that_a_later_conversation_repeats_in_its_history_are_no_requests() -> None:
     """The tool's result is rendered anew: the history behind it is sent again, and was asked for once."""
     call = "{id: toolcall_0, type: function, function: {name: view, arguments: '{}'}}"

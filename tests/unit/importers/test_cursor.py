@@ -161,9 +161,9 @@ def test_a_database_without_messages_says_so(tmp_path: Path) -> None:
     with sqlite3.connect(path) as made:
         made.execute("DELETE FROM blobs")
     _, problems = imported(NAME, path.read_bytes())
-    assert [p.slug for p in problems] == ["missing-blob"]
+    assert [(p.slug, p.line) for p in problems] == [("missing-blob", 1)]
     _, problems = imported(NAME, vscdb(tmp_path / "state.vscdb", {}).read_bytes())
-    assert [p.slug for p in problems] == ["no-records"]
+    assert [(p.slug, p.line) for p in problems] == [("no-records", 1)]
 
 
 @pytest.mark.parametrize(

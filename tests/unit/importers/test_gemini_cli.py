@@ -248,6 +248,8 @@ def test_captures_are_known(path: Path) -> None:
         {"type": "user", "message": {"role": "user", "content": "x"}, "sessionId": "s"},
         [{"role": "user", "content": "x"}],
         {"jsonrpc": "2.0", "method": "tools/list", "id": 1},
+        {"method": "tools/list", "response": {"tools": []}},
+        {"id": "m", "type": "user", "timestamp": "t", "content": "x", "session": "another client's"},
     ],
 )
 def test_other_captures_are_left_alone(other: Any) -> None:

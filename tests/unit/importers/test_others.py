@@ -99,6 +99,18 @@ def test_qwen_compressed_history_replaces_what_was_there() -> None:
     assert told["metadata"]["native"]["originalTokenCount"] == 974
 
 
+def test_qwen_compressed_nothing_where_the_client_notes_something_else() -> None:
+    notes = [
+        {"type": "system", "subtype": kind, "sessionId": "s"} for kind in ("ui_telemetry", "slash_command")
+    ]
+    found = imported("qwen-code", QWEN.read_bytes() + jsonl(*notes))[0]
+    assert (
+        len(of_type(found, COMPACTED))
+        == len(of_type(imported("qwen-code", QWEN.read_bytes())[0], COMPACTED))
+        == 1
+    )
+
+
 def test_droid_keeps_what_came_after_the_anchor() -> None:
     found = windows(DROID, "droid")
     assert [w.turn for w in found] == ["m2", "m2", "m7"]

@@ -429,6 +429,22 @@ def test_a_hostile_bill_is_counted_out(tmp_path: Path, traces: list[str], bill: 
     assert saved.fits[0].weights[2] == pytest.approx(SLOPE, abs=0.02)
 
 
+def test_what_is_no_bill_of_a_known_model_is_not_fitted_to(tmp_path: Path) -> None:
+    """A bill that was worked out from the session's total, and those of a model that nobody named."""
+    path = tmp_path / "session.jsonl"
+    body = [json.loads(line) for line in session(6, 40).splitlines()]
+    bills = [one["data"] for one in body if "usage.reported" in one["event_type"]]
+    for bill in bills[5::10]:
+        bill["metadata"] = {"ctxctl": {"derived": True}}
+    path.write_bytes(lines(body))
+    ((lane,),) = sessions_of(steps(str(path)))
+    assert (len(lane.points), lane.contradicted) == (36, 0)
+    for bill in bills:
+        bill["model"] = None
+    path.write_bytes(lines(body))
+    assert sessions_of(steps(str(path))) == []
+
+
 def test_another_model_is_held_against_its_own_window_in_its_own_tokens(tmp_path: Path) -> None:
     """A bill larger than the supposed model's window is not its bill: it neither teaches nor contradicts."""
     path = tmp_path / "long.jsonl"

@@ -24,7 +24,7 @@ from ctxctl.tokens.calibrate.errors import distinct_segments, quantile, reason, 
 from ctxctl.tokens.calibrate.expect import model_weights
 from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, NOTHING, WIDTH, vector_sum, weighed_tokens
 from ctxctl.tokens.calibrate.fit import fit, levels, median, overall
-from ctxctl.tokens.calibrate.points import Lane, Point, Row, family, plausible, rows_of
+from ctxctl.tokens.calibrate.points import BlindRequest, Lane, Point, Row, family, plausible, rows_of
 
 MODEL = "claude-imagined-9"
 TRUE = (1.3, 1.1, 1.15, 1.05, 1.6, 1.2, 12.0, 5.0, 45.0, 20.0, 9.0, 3.0)
@@ -108,6 +108,22 @@ def test_what_was_hardly_seen_is_drawn_to_the_weights_of_relatives() -> None:
     assert fit(odd + results)[0] > 1.5
     assert fit(odd + results, near)[0] == pytest.approx(1.1, abs=0.06)
     assert fit(odd + results, near)[5] == 1.1
+
+
+def test_what_nobody_can_count_costs_what_was_billed_beyond_the_rest() -> None:
+    """Images of 1,500 tokens each that came with text; where some left, nobody knows which."""
+    sessions = []
+    for seed in range(4):
+        one = lane(seed, 40)
+        came = tuple(a - b for a, b in zip(one.points[1].sizes, one.points[0].sizes, strict=True))
+        text = weighed_tokens(TRUE, came)
+        blinds = [BlindRequest(Row(90_000, round(text + 1500 * n), came), n) for n in (1, 2, 5)]
+        blinds.append(BlindRequest(Row(90_000, round(text), came), -1))
+        sessions.append([one._replace(blinds=tuple(blinds))])
+    found = fitted(MODEL, sessions, "o200k_base")
+    assert isinstance(found, Fit)
+    assert found.blind_item == pytest.approx(1500, abs=20)
+    assert found.blinds == 4 * 3
 
 
 def test_the_order_of_sessions_and_rows_is_all_one() -> None:
@@ -210,6 +226,26 @@ def test_what_is_tested_was_not_fitted() -> None:
     errors = sorted(miss.error for miss in found.next_size)
     assert sum(error > 0.005 for error in errors) >= 15, "the fifth session is not predicted well"
     assert quantile(errors, 0.3) < 0.002
+
+
+@pytest.mark.parametrize(
+    ("threads", "steps", "by", "tested"),
+    [
+        (4, 30, "threads", 4 * 29),
+        (2, 30, "stretches", 2 * 29),
+        (1, 30, "stretches", 29),
+        (1, 4, "stretches", 3),
+    ],
+)
+def test_one_session_is_tested_by_leaving_out_threads_or_else_stretches(
+    threads: int, steps: int, by: str, tested: int
+) -> None:
+    """Each step but the first of a thread is predicted once, by weights of the others."""
+    session = [lane(seed, steps) for seed in range(threads)]
+    found = held_out.predict_by_methods(distinct_segments([session]))
+    assert (found.by, len(found.next_size)) == (by, tested)
+    expected = [move for one in session for move in moves(one.points, [(n - 1, n) for n in range(1, steps)])]
+    assert sorted((miss.reported, miss.change, miss.moved) for miss in found.next_size) == sorted(expected)
 
 
 def moves(

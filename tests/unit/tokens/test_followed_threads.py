@@ -33,6 +33,30 @@ def test_nothing_is_foretold_before_the_first_bill() -> None:
     assert told.size == 30_400
 
 
+@pytest.mark.parametrize(
+    ("model", "encoding", "tools", "size", "half"),
+    [
+        ("gpt-4o", "o200k_base", 0, 107, 10),
+        ("gpt-4o", "o200k_base", 1, 119, 70),
+        ("gpt-4", "cl100k_base", 1, 123, 10),
+        ("o3", "o200k_base", 0, 107, 140),
+        ("gpt-5.5", "o200k_base", 1, 119, 200),
+    ],
+)
+def test_a_whole_request_to_a_public_tokenizer_is_foretold_by_rule(
+    model: str, encoding: str, tools: int, size: int, half: int
+) -> None:
+    """A hundred tokens of text in one message: 4 around it, 3 of the answer, and what tools add."""
+    how = model_weights(shipped_calibration(), model, encoding)
+    moved = tuple(100 if name == "text" else 0 for name in CLASSES)
+    items = tuple({"text": 1, "tool_definition": tools}.get(name, 0) for name in CLASSES)
+    thread = ThreadExpectation()
+    assert expected_request(thread.entered(moved, items, whole=True), model, how, 100) == (size, half)
+    assert expected_request(thread.entered(moved, items), model, how, 100) is None, "some of it is unseen"
+    unread = thread.entered(moved, items, whole=True, blind=1)
+    assert expected_request(unread, model, how, 100) is None, "a part of any size"
+
+
 def test_requests_without_a_bill_add_up_and_make_it_less_sure() -> None:
     thread = ThreadExpectation().entered(results(5000), NOTHING).billed(OPUS, of(OPUS), 30_000, 5000)
     once = thread.entered(results(300), results(1))

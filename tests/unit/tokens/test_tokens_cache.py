@@ -202,6 +202,44 @@ def test_busy_file_keeps_the_buffer(path: Path, monkeypatch: pytest.MonkeyPatch)
     assert stored(path) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("error", "given_up"),
+    [
+        (sqlite3.DatabaseError("file is not a database"), True),
+        (sqlite3.OperationalError("disk I/O error"), True),
+        (sqlite3.OperationalError("database is locked"), False),
+    ],
+)
+def test_a_file_that_never_opens_is_given_up_but_not_a_busy_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch, error: sqlite3.Error, given_up: bool
+) -> None:
+    opened: list[int] = []
+
+    def fails(_: Path) -> sqlite3.Connection:
+        opened.append(1)
+        raise error
+
+    connect = module._connect
+    monkeypatch.setattr(module, "_connect", fails)
+    with CountCache(path) as cache:
+        for _ in range(40):
+            assert cache.get(KEY) is None
+        before = len(opened)
+        assert cache.get(KEY) is None
+        assert (len(opened) == before) is given_up
+        # What fails now and then is not given up: each success starts the count of failures anew.
+        other = CountCache(path)
+        for _ in range(10):
+            monkeypatch.setattr(module, "_connect", fails)
+            assert other.get(KEY) is None
+            monkeypatch.setattr(module, "_connect", connect)
+            assert other.get_all([KEY]) == {}
+            other.close()
+        other.put(KEY, 4)
+        other.close()
+    assert stored(path) == (4, True)
+
+
 def test_buffer_is_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_KEEP_AT_MOST", 600)
     path.mkdir(parents=True)
@@ -341,7 +379,9 @@ def test_a_buffer_is_written_in_one_transaction(path: Path, monkeypatch: pytest.
         cache.flush()
     verbs = [statement.split()[:2] for statement in said]
     insert = ["INSERT", "OR"]
-    assert verbs[:4] == [["BEGIN", "IMMEDIATE"], insert, insert, ["COMMIT"]]
+    assert verbs == [["BEGIN", "IMMEDIATE"], insert, insert, ["COMMIT"]], (
+        "and what is written is not written again"
+    )
 
 
 def test_a_file_of_somebody_else_is_not_held_open(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
