@@ -19,7 +19,7 @@ from ctxctl.engine.textdiff.turn_alignment import AlignedTurns
 from ctxctl.model.blame import Moment
 from ctxctl.model.results import Change, Step
 from ctxctl.model.sessions import By, ItemDiff
-from ctxctl.session.ceilings import Ceilings
+from ctxctl.session.results import Ceilings
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector, Progress

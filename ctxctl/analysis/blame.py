@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.analysis.frame_pair import several_sessions
-from ctxctl.analysis.lacks import fidelity_of
+from ctxctl.analysis.frame_pair import fidelity_of, several_sessions
 from ctxctl.engine.query.facts import tool_server_of
 from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.entry_log import EntryLog, PresentSince

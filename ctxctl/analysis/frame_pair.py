@@ -1,4 +1,7 @@
-"""Two frames of one trace or of two, with what the steps between them say about removals."""
+"""Two frames of one trace or of two, with what the steps between them say about removals.
+
+What a converted capture is known to hold nothing of, without a replay of all of it.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,12 @@ if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
     from ctxctl.session.results import FrameDiff
     from ctxctl.trace.index import Span
+from typing import TYPE_CHECKING
+
+from ctxctl.model.records import Fidelity
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector
 
 
 def frame_changes(
@@ -117,3 +126,19 @@ def _skipped(p: Placement, held: int, stale: bool) -> Change:
         reason=None, into=None, flags=flags, source=p.source,
         provenance="simulated" if p.simulated else "derived" if p.derived else "native", line=p.line,
     )  # fmt: skip
+
+
+def fidelity_of(inspector: Inspector) -> tuple[Fidelity, ...]:
+    """What the imports of a trace measured: from its replay where that is over, else by its last lines.
+
+    An import ends with its measure, so the lines of the last step hold that of a trace of one session.  Empty
+    where nothing was measured or, of several sessions, where the trace has not been replayed yet.
+    """
+    if inspector.summary is not None:
+        return inspector.summary.fidelity
+    spans = inspector.places().spans
+    if not spans or several_sessions(inspector):
+        return ()
+    last = max(spans, key=lambda span: span.start)
+    events = inspector.trace.events(last.start, last.line, None)
+    return tuple(event.record for event in events if isinstance(event.record, Fidelity))

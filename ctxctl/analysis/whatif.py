@@ -12,8 +12,7 @@ from dataclasses import replace
 
 import msgspec
 
-from ctxctl.analysis.comparison import Comparison, Supposed
-from ctxctl.analysis.whatif_side import recorded_limits, whatif_side
+from ctxctl.analysis.comparison import Comparison, Supposed, recorded_limits, whatif_side
 from ctxctl.config import load as load_settings
 from ctxctl.engine.replay.placements import Count
 from ctxctl.engine.simulate.placements import Trim
@@ -24,8 +23,7 @@ from ctxctl.policies.registry import RECORDED, Strategy, policy_by_name
 from ctxctl.session.edits import Resolved
 from ctxctl.session.facade import Inspector
 from ctxctl.session.params import Params, fitter_of, planner_of, recomputer_of, same_ranks
-from ctxctl.session.recount import Recount
-from ctxctl.session.scales import scales_of
+from ctxctl.session.scales import Recount, scales_of
 from ctxctl.tokens.catalogue.find import KnownModel, find_model
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.tokens.encodings import NAMES

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.budget.beside import fewer_tokens, named, part_of
 from ctxctl.budget.derive import earlier_lines, free_name, model_lines, part_lines, quoted
-from ctxctl.budget.observe import Observed, PartGroup
+from ctxctl.budget.observe import Observed, PartGroup, SessionGrowth
 from ctxctl.budget.plan import DRIFT, MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
-from ctxctl.budget.session_growth import SessionGrowth
 from ctxctl.labels import plural
 from ctxctl.model.results import Placement, Step
 from ctxctl.text import visible

@@ -169,7 +169,7 @@ def _write_plan(plan: str | None, traces: list[str], how: Run) -> None:
 
 
 def _template() -> str:
-    from ctxctl.budget.template import TEMPLATE
+    from ctxctl.budget.plan import TEMPLATE
 
     return TEMPLATE
 
@@ -178,8 +178,8 @@ def _derived(traces: list[str], how: Run) -> str:
     from ctxctl.budget.derive import derived_plan, observed
     from ctxctl.budget.observe import Observed
     from ctxctl.cli.run import opened, tell_problems
-    from ctxctl.report.header import base_name
-    from ctxctl.report.unrecorded import lacking
+    from ctxctl.report.heading import base_name
+    from ctxctl.report.sent import lacking
 
     if (found := _continued(traces)) is not None:
         return _onward(*found, how)
@@ -216,8 +216,8 @@ def _onward(path: str, address: str, how: Run) -> str:
     from ctxctl.budget.continuation import continuation_plan, session_so_far
     from ctxctl.cli.run import opened, tell_problems
     from ctxctl.importers.registry import available
-    from ctxctl.report.header import base_name
-    from ctxctl.report.unrecorded import lacking
+    from ctxctl.report.heading import base_name
+    from ctxctl.report.sent import lacking
 
     with opened(path, how, "measuring") as inspector:
         found = session_so_far(inspector, address)
@@ -240,7 +240,7 @@ def _tell(
     against: bool,
 ) -> None:
     from ctxctl import __version__
-    from ctxctl.report.budget import text
+    from ctxctl.report import budget as text
 
     if form == "text":
         out.lines(text.lines(found, out.width))
@@ -268,7 +268,7 @@ def _summarize(found: Estimate, findings: list[Finding]) -> None:
     import os
 
     from ctxctl.cli.output import note
-    from ctxctl.report.budget.text import markdown
+    from ctxctl.report.budget import markdown
 
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:

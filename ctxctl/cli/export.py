@@ -95,7 +95,7 @@ def export(
     from ctxctl.cli.selection import nothing_there
     from ctxctl.errors import Exit, UnreadableError
     from ctxctl.report.exports import by_name, refuse
-    from ctxctl.report.problems import problem_lines
+    from ctxctl.report.tables import problem_lines
 
     writer = by_name(format)
     refuse(

@@ -211,7 +211,7 @@ def _object(found: LearnedSet) -> dict[str, Any]:
 
 def _tell_problems(recording: str, problems: list[Problem], how: Run) -> None:
     from ctxctl.cli.output import note
-    from ctxctl.report.problems import problem_lines
+    from ctxctl.report.tables import problem_lines
 
     cap = None if how.everything else how.settings.problems
     for line in problem_lines(recording, sorted(problems), len(problems), cap):

@@ -207,7 +207,7 @@ _PRICES = 5
 
 
 def _object(known: KnownModel) -> dict[str, object]:
-    from ctxctl.report.money_json import listed
+    from ctxctl.report.jsonout import listed
 
     return {
         "type": "model",
@@ -230,7 +230,7 @@ def _object(known: KnownModel) -> dict[str, object]:
 
 
 def _row_object(row: Row) -> dict[str, object]:
-    from ctxctl.report.money_json import listed
+    from ctxctl.report.jsonout import listed
     from ctxctl.tokens.catalogue.table import load_table
 
     return {

@@ -10,7 +10,7 @@ from ctxctl.cli.options import CommonOptions
 from ctxctl.cli.output import Output, note
 from ctxctl.errors import Exit
 from ctxctl.model.whatif import AS_RECORDED, Limits, Replacement
-from ctxctl.report.header import Header, base_name
+from ctxctl.report.heading import Header, base_name
 
 if TYPE_CHECKING:
     from ctxctl.config import Settings
@@ -135,7 +135,7 @@ def tell_learned(inspector: Inspector, *, always: bool = False) -> None:
 def tell_problems(inspector: Inspector, how: Run) -> None:
     """Problems as lines of JSON on standard output, or as plain lines on standard error."""
     from ctxctl.report import jsonout
-    from ctxctl.report.problems import problem_lines
+    from ctxctl.report.tables import problem_lines
 
     tell_learned(inspector)
     problems = inspector.problems

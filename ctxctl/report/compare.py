@@ -12,7 +12,7 @@ from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Change, Counts, Frame, Placement
 from ctxctl.report import jsonout
 from ctxctl.report.changes import changes_table, counts_line, rows, short
-from ctxctl.report.header import base_name
+from ctxctl.report.heading import base_name
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import size
 from ctxctl.report.tables import labelled

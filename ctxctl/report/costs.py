@@ -8,15 +8,13 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.analysis.costs import Costs, DoubtedSums, SpentOn, StepCost
-from ctxctl.analysis.stated import StatedSums, stated_of
+from ctxctl.analysis.costs import Costs, DoubtedSums, SpentOn, StatedSums, StepCost, stated_of
 from ctxctl.labels import AT_LEAST, dollars, number, plural, share, signed_share
 from ctxctl.model.addresses import prefix
 from ctxctl.model.money import Money, Tokens
+from ctxctl.report.bill_notes import doubted_lines, marked, miss_cell, miss_object, misses_object, misses_text
 from ctxctl.report.catalogue import catalogue_object
-from ctxctl.report.doubts import doubted_lines, marked
-from ctxctl.report.misses import miss_cell, miss_object, misses_object, misses_text
-from ctxctl.report.money_json import exact, money_object, rates_object, tokens_object
+from ctxctl.report.jsonout import exact, money_object, rates_object, tokens_object
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.text import visible

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.errors import UsageError
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step, Turn
-from ctxctl.report.header import Header
+from ctxctl.report.heading import Header
 from ctxctl.session import Inspector
 
 Progress = Callable[[float], None]
@@ -60,7 +60,7 @@ def _events(inspector: Inspector, how: Manner, report: Report, progress: Progres
 
 
 def _html(inspector: Inspector, how: Manner, report: Report, progress: Progress) -> Iterator[bytes]:
-    from ctxctl.report.findings import Looking
+    from ctxctl.lint.run import Looking
     from ctxctl.report.html.writer import write
     from ctxctl.tokens.catalogue.rates import RateBook
 
@@ -70,8 +70,8 @@ def _html(inspector: Inspector, how: Manner, report: Report, progress: Progress)
 
 
 def _markdown(inspector: Inspector, how: Manner, report: Report, progress: Progress) -> Iterator[bytes]:
-    from ctxctl.report.findings import Looking
-    from ctxctl.report.markdown.writer import write
+    from ctxctl.lint.run import Looking
+    from ctxctl.report.markdown import write
     from ctxctl.tokens.catalogue.rates import RateBook
 
     rules = Looking(inspector, how.lint, how.models)
@@ -80,15 +80,15 @@ def _markdown(inspector: Inspector, how: Manner, report: Report, progress: Progr
 
 
 def _csv(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:
-    from ctxctl.report.tabular import rows
+    from ctxctl.report import tabular
 
-    return rows.written(inspector, how.table, progress)
+    return tabular.written(inspector, how.table, progress)
 
 
 def _parquet(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:
-    from ctxctl.report.tabular import parquet
+    from ctxctl.report import tabular
 
-    return parquet.written(inspector, how.table, progress)
+    return tabular.parquet_pieces(inspector, how.table, progress)
 
 
 def _otlp(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:

@@ -8,10 +8,9 @@ from typing import Any
 from ctxctl.labels import number, plural
 from ctxctl.model.results import Change, Frame, Placement, StageView, Step
 from ctxctl.model.vocab import STAGES
-from ctxctl.report.annotations import told
 from ctxctl.report.changes import changes_table, rows, short
 from ctxctl.report.paint import Paint
-from ctxctl.report.step import facts, heading, segment_lines
+from ctxctl.report.step import facts, heading, segment_lines, told
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import clip, preview, visible
 

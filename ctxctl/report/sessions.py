@@ -9,7 +9,7 @@ from typing import Any, Final
 from ctxctl.labels import APPROXIMATE, SIGNS, dollars, number, plural, signed
 from ctxctl.model.sessions import ItemDiff, SessionDiff, SideTotal, ThreadPair, TurnPair, TurnSide
 from ctxctl.model.vocab import MAIN_THREAD
-from ctxctl.report.doubts import marked
+from ctxctl.report.bill_notes import marked
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import clip, pad, preview, visible

@@ -13,7 +13,7 @@ from ctxctl.model.turnpairs import TurnPair, TurnSide
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.model.whatif import Pair, Totals
 from ctxctl.report import jsonout
-from ctxctl.report.header import Header
+from ctxctl.report.heading import Header
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import methods
 from ctxctl.report.tables import Column, fits, labelled, table

@@ -28,8 +28,7 @@ from ctxctl.policies.registry import Strategy
 from ctxctl.session.addresses import address_id, step_ordinal
 from ctxctl.session.assembly import joints_of, text_of
 from ctxctl.session.calibration import NONE, SESSION, fitted_to
-from ctxctl.session.history.history import ItemHistory
-from ctxctl.session.item_life import life_of, with_common_keys
+from ctxctl.session.history import ItemHistory
 from ctxctl.session.learned.choice import OFF
 from ctxctl.session.opening import Opened, native_line, open_trace
 from ctxctl.session.params import (
@@ -43,10 +42,9 @@ from ctxctl.session.params import (
     same_ranks,
 )
 from ctxctl.session.places import StepPlaces, step_index, step_places
-from ctxctl.session.recount import Recount
 from ctxctl.session.redaction import RedactionFilter
-from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_diff
-from ctxctl.session.scales import scales_of
+from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_diff, life_of, with_common_keys
+from ctxctl.session.scales import Recount, scales_of
 from ctxctl.session.survey import Survey
 from ctxctl.tokens.overhead import written_size
 
@@ -446,7 +444,7 @@ class Inspector:
         name = address_id(address, places.spans)
         if name is None:
             return step_ordinal(address, places.spans)
-        from ctxctl.session.id_lookup import ordinal_by_id
+        from ctxctl.session.places import ordinal_by_id
 
         return ordinal_by_id(name, self.trace, places, context_only=name != address)
 

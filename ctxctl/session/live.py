@@ -20,11 +20,9 @@ from ctxctl.importers.capture import NATIVE
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.model.whatif import AS_RECORDED, Limits
-from ctxctl.session.live_capture import ANEW, LATER, CaptureFeed, is_companion
+from ctxctl.session.live_capture import ANEW, LATER, CaptureFeed, Feed, FeedLook, NativeFeed, is_companion
 from ctxctl.session.live_choice import SessionChoice, kind_of, no_session_error, warm_up
-from ctxctl.session.live_feeds import Feed, FeedLook, NativeFeed
-from ctxctl.session.live_inspector import LiveInspector, Take
-from ctxctl.session.live_rows import LiveRows
+from ctxctl.session.live_inspector import LiveInspector, LiveRows, Take
 from ctxctl.session.opening import Opened
 from ctxctl.session.params import first_model, resolve_params
 from ctxctl.trace.file_events import LOOK, FileWaiter

@@ -14,7 +14,7 @@ from ctxctl.labels import step_name
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
 from ctxctl.model.why import Link, Moment, Rest, State
-from ctxctl.session.history.history import INJECTED, HistoryRow, ItemEntry, ItemHistory
+from ctxctl.session.history import INJECTED, HistoryRow, ItemEntry, ItemHistory
 from ctxctl.session.resolver import ItemRefs
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.listdiff import Splice, splices
 from ctxctl.model.results import Change, Placement, Step
 from ctxctl.report import jsonout
-from ctxctl.report.html.pack import dumped, packed, plain
-from ctxctl.report.html.texts import Texts
+from ctxctl.report.html.contents import Texts, dumped, packed, plain
 
 _FULL: Final = 96 << 10
 """Bytes of differences that a run holds at least before it ends."""

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.costs import Costs, StepCost
 from ctxctl.labels import dollars, tables
+from ctxctl.lint.run import Looking
 from ctxctl.model.findings import Finding
 from ctxctl.model.records import Assembly, Item
 from ctxctl.model.results import Placement, Step, Turn
@@ -22,11 +23,9 @@ from ctxctl.model.vocab import WARNINGS, UsedMethod
 from ctxctl.report import jsonout
 from ctxctl.report.costs import spent_object, sum_object
 from ctxctl.report.fidelity import measured
-from ctxctl.report.findings import Looking
-from ctxctl.report.header import Header
+from ctxctl.report.heading import Header
+from ctxctl.report.html.contents import Texts, dumped, escaped, limit_for, packed, plain
 from ctxctl.report.html.frames import Frames, Thread
-from ctxctl.report.html.pack import dumped, escaped, packed, plain
-from ctxctl.report.html.texts import Texts, limit_for
 from ctxctl.session import Inspector
 from ctxctl.session.survey import row_of
 from ctxctl.text import visible

@@ -17,9 +17,8 @@ from ctxctl.labels import number, plural, signed
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
 from ctxctl.model.vocab import WARNINGS
-from ctxctl.report.annotations import told
-from ctxctl.report.misses import miss_text
-from ctxctl.report.step import derived_basis
+from ctxctl.report.bill_notes import miss_text
+from ctxctl.report.step import derived_basis, told
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged
 from ctxctl.tui.screens.turns.state import Detail, Target
 from ctxctl.tui.sizes import amount, method_of

@@ -19,9 +19,8 @@ from ctxctl.errors import UsageError
 from ctxctl.model.why import Link, Why
 from ctxctl.report.paint import plain
 from ctxctl.report.why import why_lines
-from ctxctl.session import Inspector
-from ctxctl.session.history import cache
-from ctxctl.session.history.cache import item_history_of
+from ctxctl.session import Inspector, history_cache
+from ctxctl.session.history_cache import item_history_of
 from tests.oracle import build, real
 from tests.oracle.build import Event, assembly, at, budget, compact, event, inject, item, remove, select
 
@@ -463,7 +462,7 @@ def test_a_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
         whole = path.read_bytes()
         for data in (b"", whole[:40], whole[:-1], whole[:60] + b"\xff" + whole[61:]):
             path.write_bytes(data)
-            assert cache.load_history(inspector.trace.source, "") is None
+            assert history_cache.load_history(inspector.trace.source, "") is None
     with Inspector.open(tmp_path / "trace.jsonl") as inspector:
         assert explain_item(inspector, 0, "A").state == "current"
 
@@ -554,6 +553,6 @@ def test_what_it_costs_is_what_the_cost_report_says(name: str) -> None:
 
 
 def suppose_money(inspector: Inspector, why: Why) -> list[Link]:
-    from ctxctl.analysis.why.price import money_for_item
+    from ctxctl.analysis.why.supposing import money_for_item
 
     return list(money_for_item(inspector, why, None))

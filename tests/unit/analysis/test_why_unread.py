@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.why.answer import explain_item
-from ctxctl.analysis.why.raw import FAR
+from ctxctl.analysis.why.answer import FAR, explain_item
 from ctxctl.cli.main import run
 from ctxctl.model.why import Why
 from ctxctl.session import Inspector

@@ -15,9 +15,8 @@ from ctxctl.budget.estimate import estimate
 from ctxctl.budget.fitted import Session
 from ctxctl.budget.growth import between, grown_runs
 from ctxctl.budget.measure import Reader
-from ctxctl.budget.observe import Observed
+from ctxctl.budget.observe import Observed, SessionGrowth
 from ctxctl.budget.plan import parse, policy_of
-from ctxctl.budget.session_growth import SessionGrowth
 from ctxctl.budget.sessions import session
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError

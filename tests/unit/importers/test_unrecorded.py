@@ -7,7 +7,7 @@ import pytest
 from ctxctl.importers.registry import available
 from ctxctl.ingest.about import About, absent, native
 from ctxctl.model.records import Fidelity
-from ctxctl.report.unrecorded import lacking, unrecorded_label
+from ctxctl.report.sent import lacking, unrecorded_label
 
 NONE = {"not recorded": 9}
 ALL = {"native": 9}

@@ -98,7 +98,7 @@ def test_what_stays_in_the_window_is_counted_until_it_leaves(tmp_path: Path) -> 
 
 
 def test_a_rule_that_fires_on_everything_is_bounded(tmp_path: Path) -> None:
-    from ctxctl.lint.findings import KEPT
+    from ctxctl.lint.run import KEPT
 
     made = Made(tmp_path / "t.jsonl").turn(1)
     for number in range(KEPT + 50):

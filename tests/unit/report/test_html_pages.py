@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import ctxctl
 from ctxctl.analysis.blame import blame_frame
 from ctxctl.report.html import frames
-from ctxctl.report.html.pack import dumped, escaped, plain
-from ctxctl.report.html.texts import NONE, limit_for
+from ctxctl.report.html.contents import NONE, dumped, escaped, limit_for, plain
 from ctxctl.report.html.writer import SCRIPTS
 from ctxctl.session import Inspector
 from tests.unit.report.page_help import Page, exported

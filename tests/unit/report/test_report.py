@@ -28,15 +28,22 @@ from ctxctl.model.results import (
 )
 from ctxctl.report import jsonout
 from ctxctl.report.changes import changes_table, counts_line, counts_short, rows, why
-from ctxctl.report.header import Header
-from ctxctl.report.heading import header_lines, one_line
+from ctxctl.report.heading import Header, header_lines, one_line
 from ctxctl.report.life import life_lines, spans
 from ctxctl.report.paint import ansi, plain
-from ctxctl.report.problems import problem_line, problem_lines
-from ctxctl.report.replay import ReplayReport
+from ctxctl.report.replay import ReplayReport, Totals
 from ctxctl.report.step import cache_text, facts, sent_text, step_lines, usage_text
-from ctxctl.report.tables import Column, bar, labelled, layout, letters, table, wrap
-from ctxctl.report.totals import Totals
+from ctxctl.report.tables import (
+    Column,
+    bar,
+    labelled,
+    layout,
+    letters,
+    problem_line,
+    problem_lines,
+    table,
+    wrap,
+)
 from ctxctl.text import cells
 
 HEADER = Header("t.jsonl", "native", "recorded", None, "o200k_base", True, "", "model", "0")

@@ -10,7 +10,7 @@ from ctxctl.ingest.build import digest_of
 from ctxctl.ingest.parts import Part
 from ctxctl.providers.dialects.slots import structured
 from ctxctl.session.learned import store
-from ctxctl.session.learned.frames import HeldPlacement, requests
+from ctxctl.session.learned.gather import HeldPlacement, requests
 from ctxctl.session.learned.insert import Own
 from ctxctl.trace.validate import validate_event
 from tests.unit.session.learned_help import (

@@ -9,7 +9,7 @@ import pytest
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 from ctxctl.session import Inspector
-from ctxctl.session.history.cache import item_history_of
+from ctxctl.session.history_cache import item_history_of
 from ctxctl.session.resolver import ItemFound, resolve_item
 from tests.unit.session.resolving import DOORS, NONE, answers, names
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.session import Inspector
-from ctxctl.session.redaction.learning import shaped
-from ctxctl.session.redaction.shingles import Shingles
+from ctxctl.session.redaction.learning import Shingles, shaped
 from tests.oracle.build import assembly, at, event, item, lines, update
 
 ADDRESS = "lives at 12 Elm Street in Springfield with two dogs"
@@ -169,12 +168,12 @@ def test_runs_of_words_are_joined() -> None:
 def test_a_large_file_is_looked_through_once_and_then_only_what_is_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ctxctl.session.redaction import scan
+    from ctxctl.session.redaction import masking
     from ctxctl.trace.source import Source, open_source
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CTXCTL_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(scan, "_LARGE", 1000)
+    monkeypatch.setattr(masking, "_LARGE", 1000)
     path = tmp_path / "t.jsonl"
     path.write_bytes(lines([item(f"i{n}", "x" * 500) for n in range(400)]))
     size = path.stat().st_size
@@ -191,7 +190,7 @@ def test_a_large_file_is_looked_through_once_and_then_only_what_is_new(
 
         with open_source(path) as source, monkeypatch.context() as patched:
             patched.setattr(Source, "read", counting)
-            return scan.trace_redacts(source), asked
+            return masking.trace_redacts(source), asked
 
     first, again = read(), read()
     assert (first[0], again[0]) == (False, False)

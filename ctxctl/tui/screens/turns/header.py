@@ -12,8 +12,7 @@ from typing import Final
 from ctxctl.labels import AT_MOST, LIMIT_SOURCES, methods, number, plural, progress, share, short
 from ctxctl.model.results import Step, Window
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED, UsedMethod
-from ctxctl.report.sent import beside
-from ctxctl.report.unrecorded import NOT_RECORDED
+from ctxctl.report.sent import NOT_RECORDED, beside
 from ctxctl.text import cells, pad
 from ctxctl.tui import sizes
 from ctxctl.tui.layout import Parts, Piece, one_line, spread

@@ -17,7 +17,7 @@ from ctxctl.budget.plan import Bounds, line_of
 from ctxctl.labels import MINUS, dollars, number, plural, share
 from ctxctl.model.fitting import Room
 from ctxctl.report import gates
-from ctxctl.report.money_json import tokens_object
+from ctxctl.report.jsonout import tokens_object
 from ctxctl.report.tables import Column, Table, labelled, table
 from ctxctl.text import visible
 

@@ -13,17 +13,15 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.costs import Costs, StepCost
 from ctxctl.labels import SIGNS, dollars, number, plural, signed
+from ctxctl.lint.run import Looking
 from ctxctl.model.addresses import prefix
 from ctxctl.model.annotations import Compacted
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn, Window
-from ctxctl.report.doubts import doubted_lines, marked
-from ctxctl.report.findings import Looking
-from ctxctl.report.header import Header
-from ctxctl.report.heading import how_known, learned
-from ctxctl.report.misses import misses_text
+from ctxctl.report.bill_notes import doubted_lines, marked, misses_text
+from ctxctl.report.heading import Header, how_known, learned
+from ctxctl.report.replay import Totals
 from ctxctl.report.sent import against, beside, known_by, limit
-from ctxctl.report.totals import Totals
 from ctxctl.session import Inspector
 from ctxctl.session.survey import row_of
 from ctxctl.text import ELLIPSIS, visible

@@ -1,6 +1,8 @@
 """Two tables that a trace is exported as, a row for each step or for each change of one, made in one replay.
 
 As CSV they follow RFC 4180: a head, commas, CRLF, UTF-8.
+
+A table as Parquet, with zstd; needs pyarrow (extra `parquet`).
 """
 
 from __future__ import annotations
@@ -8,9 +10,10 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator
 from io import StringIO
+from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
-from ctxctl.errors import UsageError
+from ctxctl.errors import UnavailableError, UsageError
 from ctxctl.model.results import Change, Step, Turn
 from ctxctl.model.vocab import SEGMENTS
 from ctxctl.session import Inspector
@@ -211,3 +214,74 @@ CHANGES: Final = (
 """A row for each change of a step; not the skipped ones: each step has as many as its window holds."""
 
 TABLES: Final = {"steps": STEPS, "changes": CHANGES}
+
+
+_BATCH_ROWS: Final = 8192
+"""Rows of a row group: what a reader may skip at once, and what is in memory here."""
+
+
+class _Pieces:
+    """What a writer of files needs; hands out what was written since the last time."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+        self._at = 0
+
+    def write(self, data: Any) -> int:
+        """Take some bytes in."""
+        held = bytes(data)
+        self._held.append(held)
+        self._at += len(held)
+        return len(held)
+
+    def tell(self) -> int:
+        """How much was written altogether."""
+        return self._at
+
+    def flush(self) -> None:
+        """Nothing waits here."""
+
+    def close(self) -> None:
+        """It stays readable."""
+
+    def taken(self) -> bytes:
+        """All since the last time."""
+        data = b"".join(self._held)
+        self._held.clear()
+        return data
+
+
+def parquet_pieces(inspector: Inspector, table: str, progress: Callable[[float], None]) -> Iterator[bytes]:
+    """The file, piece by piece; raises UsageError("unknown-table") and UnavailableError("needs-parquet")."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise UnavailableError(
+            "needs-parquet", "writing Parquet needs pyarrow", hint="pip install 'ctxctl[parquet]'"
+        ) from None
+    made = columns(table)
+    types = {"text": pa.string(), "int": pa.int64(), "bool": pa.bool_()}
+    schema = pa.schema([(column.name, types[column.type]) for column in made])
+    pieces = _Pieces()
+    found = rows(inspector, table, progress)
+    with pq.ParquetWriter(pa.PythonFile(pieces, mode="w"), schema, compression="zstd") as writer:
+        while batch := list(islice(found, _BATCH_ROWS)):
+            cells = [
+                pa.array([_sound(row[place]) for row in batch], types[column.type])
+                for place, column in enumerate(made)
+            ]
+            writer.write_batch(pa.record_batch(cells, schema=schema))
+            yield pieces.taken()
+    yield pieces.taken()
+
+
+def _sound(value: Any) -> Any:
+    """A value that the file can hold: lone surrogates are no UTF-8, and integers have 64 bits."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return None
+    return value
