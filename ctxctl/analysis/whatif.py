@@ -13,7 +13,6 @@ from dataclasses import replace
 import msgspec
 
 from ctxctl.analysis.comparison import Comparison, Supposed, recorded_limits, whatif_side
-from ctxctl.config import load as load_settings
 from ctxctl.engine.replay.placements import Count
 from ctxctl.engine.simulate.placements import Trim
 from ctxctl.errors import UsageError
@@ -72,7 +71,7 @@ class WhatIfs:
         policy, changed = self._policy(supposition.policy)
         limits, known = supposition.limits, None
         if model is not None and supposition.window is None and supposition.max_input is None:
-            known = find_model(model, own=load_settings().models)
+            known = find_model(model, own=base.own_models)
             limits = Limits(known.window, supposition.reserve, known.max_input)
         edits, edited = self._edits(supposition)
         changed = changed or (fitter_of(policy) is not None and limits.given) or edits is not None

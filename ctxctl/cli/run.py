@@ -75,6 +75,7 @@ def inspector_of(path: str, how: Run) -> Inspector:
         set=how.texts,
         calibration=settings.calibration,
         learned=settings.learned,
+        own_models=settings.models,
     )
 
 

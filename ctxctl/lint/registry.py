@@ -1,18 +1,74 @@
-"""Which rules run, and with which parameters: flags before settings, settings before defaults.
+"""The rules by code, those of plug-ins included (entry point group ``ctxctl.rules``), and which of them run.
 
-The rules by code, those of plug-ins included (entry point group ``ctxctl.rules``).
+Flags go before settings, settings before defaults.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, Final, NamedTuple
 
+from ctxctl.entry_points import installed, loaded
 from ctxctl.errors import UsageError
 from ctxctl.lint.rule import Rule
 from ctxctl.model.findings import SEVERITIES, Severity
+
+_OWN: Final = (
+    "copies:InjectedAgain",
+    "versions:VersionWithoutChange",
+    "versions:ChangeWithoutVersion",
+    "copies:StaleCopies",
+    "tools:ToolAsContext",
+    "citations:UnreferencedSource",
+    "cache:VolatilePrefix",
+    "tools:UnusedTools",
+    "copies:LargeItem",
+    "copies:Duplicate",
+    "copies:NearDuplicate",
+    "selection:SelectedNotInjected",
+    "selection:InjectedNotSelected",
+    "selection:OmittedWithoutReason",
+    "budget:BudgetDoesNotAddUp",
+    "budget:StillOverBudget",
+    "budget:CompactionWithoutCoverage",
+    "tools:CallWithoutResult",
+    "citations:RemovedStillCited",
+    "governance:RedactedReturns",
+    "selection:MissingUnresolved",
+    "governance:DeclaresStatus",
+    "versions:VersionKeyCollision",
+    "selection:SecondSelection",
+    "selection:NullWhileAttached",
+    "bill:EstimateOffBill",
+    "bill:UnrecordedCut",
+    "cache:CacheMissed",
+    "bill:ImpossibleBill",
+    "budget:OverCap",
+)
+"""Where each rule is, below `ctxctl.lint.rules`, in the order of the codes."""
+
+
+@lru_cache(maxsize=1)
+def rules() -> tuple[type[Rule], ...]:
+    """All rules, by code; of two plug-ins' with one code the first counts."""
+    # A plug-in that does not load is passed over.
+    plugged = (plugin.made for plugin in installed("ctxctl.rules", _as_rule) if plugin.error is None)
+    known: dict[str, type[Rule]] = {}
+    for rule in (*_own(), *plugged):
+        known.setdefault(rule.code, rule)
+    return tuple(sorted(known.values(), key=lambda rule: rule.code))
+
+
+def _own() -> list[type[Rule]]:
+    return [loaded(f"ctxctl.lint.rules.{name}") for name in _OWN]
+
+
+def _as_rule(found: Any) -> type[Rule]:
+    """A rule's class; raises TypeError for anything else."""
+    if isinstance(found, type) and issubclass(found, Rule) and hasattr(found, "code"):
+        return found
+    raise TypeError("is no rule with a code")
 
 
 class Chosen(NamedTuple):
@@ -153,71 +209,3 @@ def _like(rule: type[Rule], parameter: str, value: Any) -> Any:
 def severity_of(name: str) -> Severity | None:
     """The severity of this name."""
     return next((one for one in SEVERITIES if one == name), None)
-
-
-_OWN: Final = (
-    "copies:InjectedAgain",
-    "versions:VersionWithoutChange",
-    "versions:ChangeWithoutVersion",
-    "copies:StaleCopies",
-    "tools:ToolAsContext",
-    "citations:UnreferencedSource",
-    "cache:VolatilePrefix",
-    "tools:UnusedTools",
-    "copies:LargeItem",
-    "copies:Duplicate",
-    "copies:NearDuplicate",
-    "selection:SelectedNotInjected",
-    "selection:InjectedNotSelected",
-    "selection:OmittedWithoutReason",
-    "budget:BudgetDoesNotAddUp",
-    "budget:StillOverBudget",
-    "budget:CompactionWithoutCoverage",
-    "tools:CallWithoutResult",
-    "citations:RemovedStillCited",
-    "governance:RedactedReturns",
-    "selection:MissingUnresolved",
-    "governance:DeclaresStatus",
-    "versions:VersionKeyCollision",
-    "selection:SecondSelection",
-    "selection:NullWhileAttached",
-    "bill:EstimateOffBill",
-    "bill:UnrecordedCut",
-    "cache:CacheMissed",
-    "bill:ImpossibleBill",
-    "budget:OverCap",
-)
-"""Where each rule is, below `ctxctl.lint.rules`, in the order of the codes."""
-
-
-@lru_cache(maxsize=1)
-def rules() -> tuple[type[Rule], ...]:
-    """All rules, by code; of two plug-ins' with one code the first counts."""
-    found = [*_own(), *_plugged()]
-    known: dict[str, type[Rule]] = {}
-    for rule in found:
-        known.setdefault(rule.code, rule)
-    return tuple(sorted(known.values(), key=lambda rule: rule.code))
-
-
-def _own() -> list[type[Rule]]:
-    made = []
-    for entry in _OWN:
-        module, _, name = entry.partition(":")
-        made.append(getattr(import_module(f"ctxctl.lint.rules.{module}"), name))
-    return made
-
-
-def _plugged() -> list[type[Rule]]:
-    """Rules of other packages; one that cannot be imported is passed over."""
-    from importlib.metadata import entry_points
-
-    found = []
-    for entry in entry_points(group="ctxctl.rules"):
-        try:
-            made = entry.load()
-        except Exception:
-            continue
-        if isinstance(made, type) and issubclass(made, Rule) and hasattr(made, "code"):
-            found.append(made)
-    return found

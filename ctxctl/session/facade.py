@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ctxctl.config import load as load_settings
 from ctxctl.engine.replay.changes import ChangeContext, compare_frames, no_cause, rescored_items
 from ctxctl.engine.replay.cursor import ReplayCursor, Snapshots, StepAt, ignore_problem, steps_with_turns
 from ctxctl.engine.replay.ordering import Ends
@@ -34,6 +33,7 @@ from ctxctl.session.opening import Opened, native_line, open_trace
 from ctxctl.session.params import (
     LimitFinder,
     ModeLookahead,
+    OwnModels,
     Params,
     fitter_of,
     planner_of,
@@ -83,7 +83,7 @@ class Inspector:
         self._written: dict[tuple[str, str], int | None] = {}
         """By digest and encoding: every thread has the same definitions."""
         """By encoding, for steps of models that have another one."""
-        self._limiter = LimitFinder(params.runtime, load_settings().models)
+        self._limiter = LimitFinder(params.runtime, params.own_models)
         self._found = ReportedProblems()
         """What the engine reported in the first pass, or in the last one that came to its end."""
         self._summary: Summary | None = None
@@ -114,6 +114,7 @@ class Inspector:
         set: Texts = (),  # noqa: A002 - what the option is called
         calibration: str | None = NONE,
         learned: str = OFF,
+        own_models: OwnModels | None = None,
     ) -> Inspector:
         """Open a native or foreign trace; `-` is stdin.
 
@@ -122,14 +123,17 @@ class Inspector:
             drop: Items that are supposed never to have been there: `kind:KIND`, `source:SOURCE`,
                 `server:SERVER`, `item:ID`, or a bare word that is one of these only.
             set: Texts that are supposed in the place of items' own, by `ID` or `ID@VERSION`.
-            calibration: As `calibrating.chosen` takes it; `session` goes through the trace once to fit it.
-            learned: As `learned.chosen` takes it.
+            calibration: As `calibration.chosen` takes it; `session` goes through the trace once to fit it.
+            learned: As `choose_set` takes it.
+            own_models: What the user's settings say of models; nothing is read from the settings here.
 
         Raises UnreadableError, UsageError (unknown names) or UnavailableError (an extra is not installed).
         """
         opened = open_trace(path, format, learned)
         try:
-            params, strategy = resolve_params(opened, target, model, encoding, policy, calibration)
+            params, strategy = resolve_params(
+                opened, target, model, encoding, policy, calibration, own_models
+            )
             made = cls(opened, msgspec.structs.replace(params, limits=limits), strategy)
             if params.calibration.origin == SESSION:
                 steps = (at.step for at, _ in made.walk())

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import xxhash
 
-from ctxctl import config
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.session.history import ITEMS, ROWS, STEPS, ItemHistory
 from ctxctl.tokens.catalogue.table import load_table as table
@@ -131,4 +130,4 @@ def _sizes_under(params: Params) -> tuple[str, ...]:
     """What sizes and limits rest on besides: a calibration, the model table, the user's own models."""
     found = params.calibration.calibration
     weighed = params.calibration.origin + (f" {found.digest}" if found is not None else "")
-    return weighed, table().date, str(sorted(config.load().models.items()))
+    return weighed, table().date, str(sorted(params.own_models.items()))

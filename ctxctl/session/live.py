@@ -24,7 +24,7 @@ from ctxctl.session.live_capture import ANEW, LATER, CaptureFeed, Feed, FeedLook
 from ctxctl.session.live_choice import SessionChoice, kind_of, no_session_error, warm_up
 from ctxctl.session.live_inspector import LiveInspector, LiveRows, Take
 from ctxctl.session.opening import Opened
-from ctxctl.session.params import first_model, resolve_params
+from ctxctl.session.params import OwnModels, first_model, resolve_params
 from ctxctl.trace.file_events import LOOK, FileWaiter
 
 SLICE: Final = (0.1, 0.25)
@@ -93,6 +93,7 @@ class LiveSession:
         seeks: bool = True,
         calibration: str | None = "none",
         learned: str = "none",
+        own_models: OwnModels | None = None,
     ) -> None:
         """`path`: a file (which need not exist yet), or a directory; None: wherever runtimes write.
 
@@ -101,7 +102,7 @@ class LiveSession:
         Without `seeks` nobody opens steps, or looks at open ones, before the end: only `take` counts.
         """
         self._sessions = SessionChoice(path, format, pin=pin)
-        self._asked = (target, model, encoding, policy, calibration)
+        self._asked = (target, model, encoding, policy, calibration, own_models)
         self._learned, self._limits = learned, limits
         self._skipped = skipped
         self._seeks = seeks

@@ -7,7 +7,7 @@ and the runtimes' own rules (`LimitFinder`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -48,6 +48,9 @@ _NAME = 40
 _MODEL = re.compile(rb'"model(?:_ref)?"\s*:')
 
 _NOTHING_AHEAD = ThreadAhead(frozenset(), None)
+
+OwnModels = dict[str, dict[str, Any]]
+"""The user's own table of models by name (`[models."name"]` of the settings)."""
 
 
 class ModeLookahead:
@@ -95,10 +98,10 @@ class LimitFinder:
 
     Args:
         runtime: Format of the capture; None: the trace was recorded, and no client's rule applies.
-        own: The user's table of models (`[models."name"]` of the settings).
+        own: What the user's settings say of models.
     """
 
-    def __init__(self, runtime: str | None, own: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def __init__(self, runtime: str | None, own: OwnModels | None = None) -> None:
         from ctxctl.tokens.catalogue.limits import LimitBook
 
         self._runtime = runtime
@@ -154,6 +157,8 @@ class Params(msgspec.Struct, frozen=True):
     """What is dropped from the session, and what is set in it."""
     calibration: calibrating.Chosen = calibrating.NOTHING
     """What texts are weighed with where the model has no public tokenizer, and what sizes are expected by."""
+    own_models: OwnModels = {}
+    """What the user's settings say of models."""
     runtime: str | None = None
     """The format of the foreign capture that the trace is, or was imported from; None: it was recorded."""
 
@@ -260,6 +265,7 @@ def resolve_params(
     encoding: str | None,
     policy: str | None,
     calibration: str | None = calibrating.NONE,
+    own_models: OwnModels | None = None,
 ) -> tuple[Params, Strategy | None]:
     """Settle what a replay is made under; raises UsageError for names that do not exist.
 
@@ -294,6 +300,7 @@ def resolve_params(
             assumed,
             fitting=fitter_of(strategy) is not None,
             calibration=calibrating.chosen(calibration),
+            own_models=own_models or {},
             runtime=opened.format if opened.format != NATIVE else imported_format(opened.trace),
         ),
         strategy,

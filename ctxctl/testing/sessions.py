@@ -38,5 +38,6 @@ def opened(name: str, *, weighed: bool = False) -> Iterator[Named]:
         encoding=now.encoding,
         format=now.format,
         calibration=now.calibration if weighed else NONE,
+        own_models=now.models,
     ) as inspector:
         yield Named(inspector, address)

@@ -179,8 +179,11 @@ def test_no_rule_falls_over_a_capture_of_any_format(path: Path) -> None:
 
 
 def test_a_rule_of_a_plug_in_is_one_of_the_rules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import sys
     from collections.abc import Iterable
     from importlib import metadata
+    from types import ModuleType, SimpleNamespace
+    from typing import cast
 
     from ctxctl.lint import registry
     from ctxctl.lint.context import StepContext
@@ -200,16 +203,15 @@ def test_a_rule_of_a_plug_in_is_one_of_the_rules(monkeypatch: pytest.MonkeyPatch
                 if p.title == "LOUD"
             ]
 
-    class Point:
-        def load(self) -> type[Rule]:
-            return Shouting
-
-    class Broken:
-        def load(self) -> type[Rule]:
-            raise ImportError("not installed")
-
+    monkeypatch.setitem(sys.modules, "acme_rules", cast("ModuleType", SimpleNamespace(Shouting=Shouting)))
+    points = [
+        metadata.EntryPoint("broken", "acme_gone:Rule", "ctxctl.rules"),
+        metadata.EntryPoint("shouting", "acme_rules:Shouting", "ctxctl.rules"),
+    ]
     own = metadata.entry_points
-    monkeypatch.setattr(metadata, "entry_points", lambda **by: [Broken(), Point()] if by else own())
+    monkeypatch.setattr(
+        metadata, "entry_points", lambda **by: points if by == {"group": "ctxctl.rules"} else own(**by)
+    )
     registry.rules.cache_clear()
     try:
         made = Made(tmp_path / "t.jsonl").turn(1).item("a", PROSE, title="LOUD").sent(["a"])
