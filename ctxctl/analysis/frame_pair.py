@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ctxctl.engine.replay.renderings import rendering_difference
+from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Change, Frame, Placement
 
 if TYPE_CHECKING:
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
     from ctxctl.session.results import FrameDiff
     from ctxctl.trace.index import Span
-from typing import TYPE_CHECKING
-
-from ctxctl.model.records import Fidelity
-
-if TYPE_CHECKING:
-    from ctxctl.session.facade import Inspector
 
 
 def frame_changes(

@@ -7,14 +7,21 @@ Findings for reports that walk through a trace anyway: the rules look on, and no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from ctxctl.engine.replay.cursor import StepAt
+from ctxctl.engine.replay.run import Engine
 from ctxctl.lint.context import SeenRecord, StepContext, ThreadSums, TraceContext
-from ctxctl.model.findings import Finding, Tally
+from ctxctl.lint.registry import configured_rules
+from ctxctl.lint.rule import Hit, Rule
+from ctxctl.model.event import Event
+from ctxctl.model.findings import Finding, Place, Tally, findings_order
 from ctxctl.model.records import Item
+from ctxctl.session.facade import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 
 if TYPE_CHECKING:
@@ -25,17 +32,6 @@ if TYPE_CHECKING:
     from ctxctl.lint.rule import Hit, Rule
     from ctxctl.model.event import Event
     from ctxctl.session.facade import Inspector, Progress
-from collections.abc import Mapping
-from decimal import Decimal
-from typing import NamedTuple
-
-from ctxctl.engine.replay.cursor import StepAt
-from ctxctl.engine.replay.run import Engine
-from ctxctl.lint.registry import configured_rules
-from ctxctl.lint.rule import Hit, Rule
-from ctxctl.model.event import Event
-from ctxctl.model.findings import Place, findings_order
-from ctxctl.session.facade import Inspector
 
 _RECORDS: Final = 1 << 15
 """Item records remembered so that equal ones are shown to the rules once."""

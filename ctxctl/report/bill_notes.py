@@ -6,23 +6,17 @@ Cache misses that nothing recorded explains, in words and as JSON.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.labels import APPROXIMATE, plural
-from ctxctl.model.money import BILL_PARTS
-
-if TYPE_CHECKING:
-    from ctxctl.analysis.costs import DoubtedSums
-    from ctxctl.model.results import Doubt
-from typing import TYPE_CHECKING, Any
-
-from ctxctl.labels import dollars
+from ctxctl.labels import APPROXIMATE, dollars, plural
 from ctxctl.model.missed import miss_reason
+from ctxctl.model.money import BILL_PARTS
 from ctxctl.model.results import Miss
 from ctxctl.report.jsonout import exact
 
 if TYPE_CHECKING:
-    from ctxctl.analysis.costs import Costs, StepCost
+    from ctxctl.analysis.costs import Costs, DoubtedSums, StepCost
+    from ctxctl.model.results import Doubt
 
 _WHY: Final = {
     "zero": "nothing is billed for it",

@@ -9,24 +9,19 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ctxctl.engine.sizes.scales import RAW, EnteredSize, Expectation, Scale, Scales, Uncalibrated
-from ctxctl.model.vocab import MODEL, OPENAI_CHAT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ctxctl.model.content import Content
-    from ctxctl.session.params import Params
-    from ctxctl.tokens.calibrate.calibration import Calibration
-    from ctxctl.tokens.calibrate.expect import ModelWeights
-    from ctxctl.tokens.calibrate.following import ThreadExpectation
-from typing import TYPE_CHECKING
-
 from ctxctl.model.content import Content
+from ctxctl.model.vocab import MODEL, OPENAI_CHAT
 from ctxctl.session.params import counting_room
 from ctxctl.tokens.overhead import written_size
 
 if TYPE_CHECKING:
-    from ctxctl.model.content import ContentStore
+    from collections.abc import Callable
+
+    from ctxctl.model.content import Content, ContentStore
+    from ctxctl.session.params import Params
+    from ctxctl.tokens.calibrate.calibration import Calibration
+    from ctxctl.tokens.calibrate.expect import ModelWeights
+    from ctxctl.tokens.calibrate.following import ThreadExpectation
 
 
 class WrittenTools(Protocol):

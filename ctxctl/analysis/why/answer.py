@@ -7,42 +7,34 @@ Whether the capture itself holds a text that no item has: then its importer did 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
-
-from ctxctl.analysis.why.chain import SentenceChain
-from ctxctl.analysis.why.cost import carried_cost, compaction_figures, room_needed
-from ctxctl.analysis.why.reading import StepReader
-from ctxctl.errors import UsageError
-from ctxctl.model.why import Link, State, Why
-from ctxctl.session.history import HistoryRow, ItemEntry, ItemHistory
-from ctxctl.session.history_cache import item_history_of
-from ctxctl.session.resolver import ASK_THERE, ItemCandidate, NoItem, no_such_item, only_item, resolve_item
-
-if TYPE_CHECKING:
-    from ctxctl.session.facade import Inspector, Progress
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
 import orjson
 
 from ctxctl.analysis.frame_pair import fidelity_of
+from ctxctl.analysis.why.chain import SentenceChain
+from ctxctl.analysis.why.cost import carried_cost, compaction_figures, room_needed
+from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.annotations import OVER
-from ctxctl.errors import CtxctlError
+from ctxctl.errors import CtxctlError, UsageError
 from ctxctl.importers.capture import NATIVE
 from ctxctl.ingest.about import FACTS, Level
 from ctxctl.ingest.folder import Folder
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import Missing, Surface
-from ctxctl.session.history import SURFACE, TOLD_MISSING
+from ctxctl.model.why import Link, State, Why
+from ctxctl.session.history import SURFACE, TOLD_MISSING, HistoryRow, ItemEntry, ItemHistory
+from ctxctl.session.history_cache import item_history_of
+from ctxctl.session.resolver import ASK_THERE, ItemCandidate, NoItem, no_such_item, only_item, resolve_item
 from ctxctl.trace.source import Source, open_source
 
 if TYPE_CHECKING:
-    from ctxctl.session.facade import Inspector
+    from ctxctl.session.facade import Inspector, Progress
 
 
 def explain_item(

@@ -8,18 +8,23 @@ What an item has cost in money: a range, for where in a request it stood is not 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ctxctl.analysis.why.cost import CarryingRequests, uncut_tokens
 from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.cursor import ignore_problem
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.simulate.unfitted_window import FOR_ROOM, ROOM_REASONS
 from ctxctl.errors import UsageError
+from ctxctl.labels import dollars, plural
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.fitting import Fitter
+from ctxctl.model.money import MILLION, ZERO, Rates
 from ctxctl.model.results import Step
 from ctxctl.model.sizes import limit_words, rounded_size
 from ctxctl.model.whatif import MOST_TOKENS, Limits
@@ -32,17 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ctxctl.session.facade import Inspector, Progress
-    from ctxctl.session.history import StepRow
-from collections.abc import Iterator
-from decimal import Decimal
-from typing import TYPE_CHECKING
-
-from ctxctl.analysis.why.cost import CarryingRequests, uncut_tokens
-from ctxctl.labels import dollars, plural
-from ctxctl.model.money import MILLION, ZERO, Rates
-
-if TYPE_CHECKING:
-    from ctxctl.session.facade import Inspector
     from ctxctl.session.history import StepRow
     from ctxctl.tokens.catalogue.rates import Priced, RateBook
 

@@ -6,20 +6,15 @@ Bills that cannot be true.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from ctxctl.engine.sizes.doubts import doubt_of
 from ctxctl.labels import plural, share
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import StepContext
-from decimal import Decimal
-from typing import TYPE_CHECKING
-
-from ctxctl.engine.sizes.doubts import doubt_of
-
-if TYPE_CHECKING:
     from ctxctl.lint.context import StepContext
     from ctxctl.model.results import Doubt
 

@@ -19,15 +19,7 @@ from ctxctl.model.sizes import limit_words, sent_of
 
 if TYPE_CHECKING:
     from ctxctl.lint.context import SeenRecord, StepContext
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ctxctl.lint.context import StepContext
     from ctxctl.model.results import Window
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ctxctl.lint.context import StepContext
 
 _SLACK = 0.02
 """Share by which the sum of a budget's segments may miss its total: separators are nobody's."""

@@ -10,16 +10,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.lint.rule import Hit, Rule
-
-if TYPE_CHECKING:
-    from ctxctl.lint.context import StepContext
-    from ctxctl.model.results import Placement, Step
-from typing import TYPE_CHECKING
-
 from ctxctl.model.missed import miss_reason
 
 if TYPE_CHECKING:
     from ctxctl.lint.context import StepContext
+    from ctxctl.model.results import Placement, Step
 
 _LONGEST: Final = 200_000
 _VOLATILE: Final = re.compile(

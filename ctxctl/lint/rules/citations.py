@@ -9,22 +9,16 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from ctxctl.engine.replay.item_table import base_id, version_of
 from ctxctl.lint.rule import Hit, Rule
+from ctxctl.model import vocab
+from ctxctl.model.records import Assembly, Selection
 from ctxctl.model.vocab import segment_of
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import StepContext, ThreadSums
+    from ctxctl.lint.context import SeenRecord, StepContext, ThreadSums
     from ctxctl.model.results import Placement
-from typing import TYPE_CHECKING
-
-from ctxctl.engine.replay.item_table import base_id, version_of
-from ctxctl.model import vocab
-from ctxctl.model.records import Assembly, Selection
-
-if TYPE_CHECKING:
-    from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import SeenRecord, StepContext
 
 _WORD: Final = re.compile(r"[^\W_][\w./:-]{5,60}")
 _ANSWERS: Final = frozenset({"assistant_message", "tool_call"})

@@ -12,44 +12,21 @@ Texts that are nearly the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-from ctxctl.lint.rule import Hit, Rule
-
-if TYPE_CHECKING:
-    from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import StepContext
-from typing import TYPE_CHECKING
-
-from ctxctl import labels
-
-if TYPE_CHECKING:
-    from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import StepContext
-    from ctxctl.model.results import Placement
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-if TYPE_CHECKING:
-    from ctxctl.lint.context import StepContext, ThreadSums
-    from ctxctl.lint.rule import Hit
-from typing import TYPE_CHECKING
+import xxhash
 
+from ctxctl import labels
 from ctxctl.labels import share
-from ctxctl.lint.rule import Hit
+from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.sizes import limit_words, sent_of
 
 if TYPE_CHECKING:
-    from ctxctl.lint.context import StepContext
-from typing import TYPE_CHECKING
-
-import xxhash
-
-if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import StepContext
+    from ctxctl.lint.context import StepContext, ThreadSums
+    from ctxctl.lint.rule import Hit
     from ctxctl.model.content import Content
     from ctxctl.model.results import Placement
 

@@ -11,14 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from ctxctl.lint.rule import Hit, Rule
-from ctxctl.trace.governance import declarations
-
-if TYPE_CHECKING:
-    from ctxctl.lint.context import SeenRecord
-from typing import TYPE_CHECKING
-
 from ctxctl.model.annotations import UNREDACTED
 from ctxctl.model.records import Item, Redaction
+from ctxctl.trace.governance import declarations
 
 if TYPE_CHECKING:
     from ctxctl.lint.context import SeenRecord

@@ -6,24 +6,17 @@ Context that was asked for and did not come.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ctxctl.engine.replay.step_facts import UNCHANGED
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model import vocab
-from ctxctl.model.records import Selection, Surface
+from ctxctl.model.records import Item, Missing, Selection, Surface
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.context import SeenRecord, StepContext
     from ctxctl.model.records import Ref
-from typing import TYPE_CHECKING, Final
-
-from ctxctl.model.records import Item, Missing
-
-if TYPE_CHECKING:
-    from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import SeenRecord, StepContext
 
 
 def _ids(refs: list[str]) -> str:

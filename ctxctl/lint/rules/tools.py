@@ -7,12 +7,15 @@ Tool calls that the model never got an answer to.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 import xxhash
 
+from ctxctl.engine.query.facts import tool_server_of
 from ctxctl.lint.context import LONGEST
 from ctxctl.lint.rule import Hit, Rule
 
@@ -20,20 +23,6 @@ if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.context import SeenRecord, StepContext, ThreadSums
     from ctxctl.model.findings import Place
-    from ctxctl.model.results import Placement
-import json
-import re
-from typing import TYPE_CHECKING
-
-from ctxctl.engine.query.facts import tool_server_of
-
-if TYPE_CHECKING:
-    from ctxctl.model.results import Placement
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.context import StepContext
     from ctxctl.model.results import Placement
 
 _TOLD: Final = 3

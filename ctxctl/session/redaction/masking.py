@@ -8,6 +8,7 @@ it must not take longer the larger it is.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from ctxctl.engine.replay.item_table import base_id, version_of
+from ctxctl.model import vocab
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
@@ -23,15 +25,12 @@ from ctxctl.model.records import Assembly, Item
 from ctxctl.session.redaction.learning import CommonRun, RedactionLearner
 from ctxctl.session.redaction.secrets import LEAST, Secrets, Unescaped, apart
 from ctxctl.trace.growing import SCRATCH, GrowingTrace
+from ctxctl.trace.index import cache_file, fingerprint_of, open_own, replace_file, same_file
 from ctxctl.trace.reader import Trace
+from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
     from ctxctl.session.params import Params
-import json
-
-from ctxctl.model import vocab
-from ctxctl.trace.index import cache_file, fingerprint_of, open_own, replace_file, same_file
-from ctxctl.trace.source import Source
 
 MASK: Final = "[redacted]"
 _KEPT: Final = 8 << 20
