@@ -275,6 +275,13 @@ def _side(side: TurnSide) -> dict[str, Any]:
         "over": side.over,
         "sent": side.sent,
         "uncounted": side.uncounted,
+        **_outcome(side),
+    }
+
+
+def _outcome(side: TurnSide | Totals) -> dict[str, Any]:
+    """What was left out, and what the cache and the money came to, of a turn or of all turns."""
+    return {
         "omitted": side.omitted,
         "truncated": side.truncated,
         "compactions": side.compactions,
@@ -310,14 +317,7 @@ def _totals(side: Totals, *, simulated: bool) -> dict[str, Any]:
         "first_over": _place(first),
         "first_over_by": None if first is None else (first.simulated if simulated else first.recorded).over,
         "sent": side.sent,
-        "omitted": side.omitted,
-        "truncated": side.truncated,
-        "compactions": side.compactions,
-        "possible_prefix": side.prefix,
-        "cache_breaks": side.breaks,
-        "broken_tokens": side.lost,
-        "context_cost": _money(side.cost),
-        "unpriced_steps": side.unpriced,
+        **_outcome(side),
         "recorded_by_method": dict(sorted(side.by_method.items())),
         "known_by": {name: side.known_by[name] for name in get_args(UsedMethod) if name in side.known_by},
     }

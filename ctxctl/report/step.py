@@ -358,40 +358,40 @@ def missing_text(one: MissingContext) -> str:
     parts = [f"{_say(one.missing_id or 'something')}" + (f" [{state}]" if state else "")]
     if one.question:
         parts[0] += f": {_say(one.question)}"
-    for label, value in (
-        ("for the user", one.summary),
-        ("needed for", one.needed_for),
-        ("asked of", one.requested_from),
-        ("action", one.requested_action),
-    ):
-        if value:
-            parts.append(f"{label}: {_say(value)}")
-    for label, values in (
-        ("may come from", one.candidate_sources),
-        ("blocks", one.blocked_actions),
-        ("resolved by", one.resolution_refs),
-    ):
-        if values:
-            parts.append(f"{label}: {_names(values)}")
-    return "; ".join(parts)
+    return "; ".join(
+        [
+            *parts,
+            *_clause("for the user:", one.summary),
+            *_clause("needed for:", one.needed_for),
+            *_clause("asked of:", one.requested_from),
+            *_clause("action:", one.requested_action),
+            *_clause("may come from:", one.candidate_sources),
+            *_clause("blocks:", one.blocked_actions),
+            *_clause("resolved by:", one.resolution_refs),
+        ]
+    )
 
 
 def redacted_text(one: Redacted) -> str:
     """Which item, what was done to it, why, and by which policy; never what it said."""
-    parts = [f"{_say(one.item)} {_say(one.state or 'redacted')}"]
-    if one.method:
-        parts[0] += f" by {_say(one.method)}"
-    if one.reason:
-        parts.append(f"because {_say(one.reason)}")
-    if one.fields:
-        parts.append(f"in {_names(one.fields)}")
-    if one.policy_refs:
-        parts.append(f"policy {_names(one.policy_refs)}")
-    if one.actor:
-        parts.append(f"by {_say(one.actor)}")
-    if one.replacement:
-        parts.append(f"replaced by {_say(one.replacement)}")
-    return "; ".join(parts)
+    what = f"{_say(one.item)} {_say(one.state or 'redacted')}"
+    return "; ".join(
+        [
+            " ".join([what, *_clause("by", one.method)]),
+            *_clause("because", one.reason),
+            *_clause("in", one.fields),
+            *_clause("policy", one.policy_refs),
+            *_clause("by", one.actor),
+            *_clause("replaced by", one.replacement),
+        ]
+    )
+
+
+def _clause(words: str, value: str | Sequence[str] | None) -> list[str]:
+    """The words before a name, or before a list of names; nothing where there is none."""
+    if not value:
+        return []
+    return [f"{words} {_say(value) if isinstance(value, str) else _names(value)}"]
 
 
 def bound_text(one: Bound) -> str:
