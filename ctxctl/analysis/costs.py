@@ -180,8 +180,8 @@ class Costs:
             self.unreported += 1
         else:
             self.billed_tokens = _plus(self.billed_tokens, cost.billed_tokens)
-        for sums, told in ((self.units, cost.units), (self.not_priced, cost.not_priced)):
-            for name, number in told.items():
+        for sums, counts in ((self.units, cost.units), (self.not_priced, cost.not_priced)):
+            for name, number in counts.items():
                 sums[name] = sums.get(name, 0) + number
         for what in cost.assumed:
             self.assumed[what] = self.assumed.get(what, 0) + 1

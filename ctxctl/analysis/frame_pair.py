@@ -73,8 +73,8 @@ def explained_changes(found: FrameDiff, known: dict[str, Change]) -> FrameDiff:
     changes = []
     for change in found.changes:
         if change.status == "removed":
-            told = known.get(change.item)
-            cause = (told.cause, told.reason, told.into) if told is not None else (None, None, None)
+            left = known.get(change.item)
+            cause = (left.cause, left.reason, left.into) if left is not None else (None, None, None)
             change = msgspec.structs.replace(change, cause=cause[0], reason=cause[1], into=cause[2])
         changes.append(change)
     return found._replace(changes=tuple(changes))

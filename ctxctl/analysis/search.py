@@ -70,7 +70,7 @@ class _Search:
         self._withheld: set[int] = set()
 
     def run(self) -> Iterator[Found]:
-        query, told, before = self._query, 0.0, dict[ThreadKey, list[Placement]]()
+        query, last_shown, before = self._query, 0.0, dict[ThreadKey, list[Placement]]()
         arounds = QueryContexts(query, self._inspector.text)
         ordinal = -1
         for ordinal, (at, engine) in enumerate(
@@ -89,8 +89,8 @@ class _Search:
                     self._changes(ordinal, SearchedStep(at, before.get(key, []), engine, key, around))
             before[key] = at.placements
             now = monotonic()
-            if now - told >= _TELL or (self._fresh and self._total == len(self._fresh)):
-                told = now
+            if now - last_shown >= _TELL or (self._fresh and self._total == len(self._fresh)):
+                last_shown = now
                 yield self._found(ordinal + 1)
         self._part = 1.0
         yield self._found(ordinal + 1)._replace(done=True)

@@ -209,9 +209,9 @@ def _window_note(model: str, known: KnownModel | None) -> Iterator[str]:
     if known.window is None and known.max_input is None:
         yield f"The window of {_quoted(model)} is not known here: limits as recorded. {known.note}"
         return
-    told = [f"window {known.window:,}"] if known.window is not None else []
-    told += [f"max input {known.max_input:,}"] if known.max_input is not None else []
-    yield f"{_quoted(model)}: {', '.join(told)}. {known.note}"
+    sizes = [f"window {known.window:,}"] if known.window is not None else []
+    sizes += [f"max input {known.max_input:,}"] if known.max_input is not None else []
+    yield f"{_quoted(model)}: {', '.join(sizes)}. {known.note}"
 
 
 def _quoted(name: str) -> str:

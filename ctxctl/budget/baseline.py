@@ -26,18 +26,18 @@ _UPDATE: Final = "if that is meant: --update-baseline, and commit it"
 def compared_numbers(found: Estimate) -> dict[str, int | str]:
     """What is compared, at the plan's level: tokens, turns as `turn:` (less is worse), dollars as text."""
     level = found.plan.limits.at
-    told: dict[str, int | str] = {"tokens:total": found.total(level)}
+    numbers: dict[str, int | str] = {"tokens:total": found.total(level)}
     for part in found.parts:
-        told[f"tokens:part:{part.part.name}"] = getattr(part, level)
+        numbers[f"tokens:part:{part.part.name}"] = getattr(part, level)
     for server in {part.part.server for part in found.parts if part.part.server is not None}:
-        told[f"tokens:server:{server}"] = found.server(server, level)
-    told["tokens:last-turn"] = getattr(found.turns[-1], level)
+        numbers[f"tokens:server:{server}"] = found.server(server, level)
+    numbers["tokens:last-turn"] = getattr(found.turns[-1], level)
     turn = getattr(found.first_wanted, level)
-    told["turn:first-overflow"] = turn if turn is not None else found.plan.last + 1
+    numbers["turn:first-overflow"] = turn if turn is not None else found.plan.last + 1
     # Prices of today would fail a gate by themselves one day.
     if found.bill is not None and (found.plan.model.date is not None or found.bill.source == "settings"):
-        told["usd:session"] = f"{getattr(found.bill, level).quantize(Decimal('0.000001')):f}"
-    return dict(sorted(told.items()))
+        numbers["usd:session"] = f"{getattr(found.bill, level).quantize(Decimal('0.000001')):f}"
+    return dict(sorted(numbers.items()))
 
 
 def compare_with_baseline(found: Estimate, path: Path) -> list[Finding]:
@@ -48,14 +48,14 @@ def compare_with_baseline(found: Estimate, path: Path) -> list[Finding]:
 def _compared(now: dict[str, int | str], before: dict[str, Decimal], found: Estimate) -> Iterator[Finding]:
     bounds = found.plan.limits
     band = Decimal(str(bounds.tolerance.share or 0.0))
-    for name, told in now.items():
+    for name, number in now.items():
         subject = (
             name.split(":")[-1] if ":part:" not in name and ":server:" not in name else name.split(":", 2)[2]
         )
         if name not in before:
             yield Finding("baseline-new", subject, f"{visible(name)} is not in the baseline", _UPDATE)
             continue
-        was, value = before[name], Decimal(told)
+        was, value = before[name], Decimal(number)
         grew = was - value if name.startswith("turn:") else value - was
         change = f"{visible(name)} was {exact(was)} and is {exact(value)}{_share(was, value)}"
         if grew > was * band:

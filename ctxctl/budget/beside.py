@@ -92,9 +92,9 @@ def named(lacking: str) -> str:
     return f"not recorded: {visible(lacking)[:150]}" if lacking else "not recorded"
 
 
-def part_of(name: str, tokens: str, now: int | None, told: str) -> Iterator[str]:
+def part_of(name: str, tokens: str, now: int | None, comment: str) -> Iterator[str]:
     """The part as TOML; `name` and `tokens` as they stand in it."""
-    yield f"# {told}"
+    yield f"# {comment}"
     yield from ("[[part]]", f"name = {name}", 'segment = "system"', f"tokens = {tokens}")
     if now is not None:
         yield f"now = {now}"

@@ -287,7 +287,7 @@ def plan_base(model: Model, own: dict[str, dict[str, Any]]) -> PlanBase:
         model: The plan's table.
         own: Models of the user's own settings.
     """
-    limits, told = _limits(model, own)
+    limits, limits_from = _limits(model, own)
     cap = limits.cap
     assert cap is not None
     if limits.window is not None and model.reserve >= limits.window:
@@ -305,9 +305,9 @@ def plan_base(model: Model, own: dict[str, dict[str, Any]]) -> PlanBase:
     found = resolve_encoding(model.name)
     room = Room(cap, limits.window, limits.reserve, limits.max_input)
     if model.encoding is not None and (model.name is None or model.encoding != found.encoding):
-        return PlanBase(room, told, model.encoding, model.name is None, "")
+        return PlanBase(room, limits_from, model.encoding, model.name is None, "")
     assumed = found.assumed.replace("The trace names", "The plan names")
-    return PlanBase(room, told, found.encoding, found.known, assumed)
+    return PlanBase(room, limits_from, found.encoding, found.known, assumed)
 
 
 def _limits(model: Model, own: dict[str, dict[str, Any]]) -> tuple[Limits, str]:
@@ -330,5 +330,5 @@ def _limits(model: Model, own: dict[str, dict[str, Any]]) -> tuple[Limits, str]:
             f"the window of {visible(model.name[:80])!r} is not known: {visible(known.note)}",
             hint=(f"near: {', '.join(alike)}; or " if alike else "") + "give window = 128000 in [model]",
         )
-    told = known.note if known.sure else f"{known.note} Name the provider to be sure."
-    return Limits(known.window, model.reserve, known.max_input), told
+    limits_from = known.note if known.sure else f"{known.note} Name the provider to be sure."
+    return Limits(known.window, model.reserve, known.max_input), limits_from

@@ -258,8 +258,8 @@ def _checked(plan: Plan, name: str) -> None:
     for part in plan.part:
         given = [name for name in SORTS if getattr(part, name) is not None]
         if len(given) != 1:
-            told = " and ".join(given) or "none"
-            raise _bad(name, f"part {part.name!r} needs one of {', '.join(SORTS)}; it has {told}")
+            has = " and ".join(given) or "none"
+            raise _bad(name, f"part {part.name!r} needs one of {', '.join(SORTS)}; it has {has}")
         if names.count(part.name) > 1:
             raise _bad(name, f"two parts are called {part.name!r}")
         if part.items is not None and part.tokens is None:
@@ -288,8 +288,8 @@ def _checked(plan: Plan, name: str) -> None:
         raise _bad(name, f"{draws:,} sizes would be drawn; fewer runs than {plan.runs:,}, or fewer turns")
     for head in plan.limits.headroom:
         if not plan.first <= head.turn <= plan.last:
-            told = f"the conversation has no turn {head.turn}, only {plan.first} to {plan.last}"
-            raise _bad(name, f"limits.headroom: {told}")
+            why = f"the conversation has no turn {head.turn}, only {plan.first} to {plan.last}"
+            raise _bad(name, f"limits.headroom: {why}")
     if plan.limits.tolerance.share is None:
         raise _bad(name, "limits.tolerance must be a share, as '5%'")
     policy_of(plan, name)
@@ -298,7 +298,7 @@ def _checked(plan: Plan, name: str) -> None:
 def _talk_checked(plan: Plan, name: str) -> None:
     talk = plan.conversation
     sizes = (talk.user, talk.answer, talk.calls, talk.call, talk.result)
-    if talk.seen and any(told != constant(0) for told in sizes):
+    if talk.seen and any(size != constant(0) for size in sizes):
         raise _bad(name, "conversation.seen stands in place of user, answer, calls, call and result")
     if talk.unit == "request" and not talk.seen:
         raise _bad(name, 'conversation.unit = "request" needs seen')

@@ -31,8 +31,8 @@ def finding_mark(finding: Finding) -> str:
     from hashlib import sha256
 
     place = finding.place
-    told = "\0".join((finding.code, place.session or "", place.thread, finding.subject))
-    return f"{finding.code}:{sha256(told.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    identity = "\0".join((finding.code, place.session or "", place.thread, finding.subject))
+    return f"{finding.code}:{sha256(identity.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def name_of(trace: str) -> str:
@@ -73,12 +73,12 @@ def write_baseline(findings: Sequence[Finding], traces: Iterable[str], path: Pat
     before = read_baseline(path) if path.is_file() else {}
     now: Known = {name: marks for name, marks in before.items() if name not in set(map(name_of, traces))}
     for finding in findings:
-        told = f"{finding.code} {visible(finding.message)[:120]}"
-        now.setdefault(name_of(finding.trace), {})[finding_mark(finding)] = told
+        text = f"{finding.code} {visible(finding.message)[:120]}"
+        now.setdefault(name_of(finding.trace), {})[finding_mark(finding)] = text
     table = {name: dict(sorted(marks.items())) for name, marks in sorted(now.items())}
     replace_baseline(path, {"findings": table})
-    old = {(name, key): told for name, marks in before.items() for key, told in marks.items()}
-    new = {(name, key): told for name, marks in now.items() for key, told in marks.items()}
+    old = {(name, key): text for name, marks in before.items() for key, text in marks.items()}
+    new = {(name, key): text for name, marks in now.items() for key, text in marks.items()}
     changes = [f"{visible(name)}: {new[name, key]}, new" for name, key in sorted(new.keys() - old.keys())]
     return changes + [
         f"{visible(name)}: {old[name, key]}, gone" for name, key in sorted(old.keys() - new.keys())
@@ -92,6 +92,6 @@ def read_baseline(path: Path) -> Known:
 
 def _parse(data: dict[str, Any]) -> Known:
     return {
-        str(name): {str(key): visible(str(told)) for key, told in marks.items()}
+        str(name): {str(key): visible(str(said)) for key, said in marks.items()}
         for name, marks in data["findings"].items()
     }

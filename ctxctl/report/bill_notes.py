@@ -39,11 +39,11 @@ def doubt_text(doubt: Doubt) -> str:
 def doubted_lines(sums: DoubtedSums) -> Iterator[str]:
     """A sentence for each part of the bills that cannot be true."""
     for part in reversed(BILL_PARTS):
-        told = sums.parts.get(part)
-        if told is not None:
+        bills = sums.parts.get(part)
+        if bills is not None:
             yield (
-                f"{part} of {plural(told.requests, 'request')} cannot be true: {told.reported:,} reported, "
-                f"{told.counted:,} counted; priced as counted"
+                f"{part} of {plural(bills.requests, 'request')} cannot be true: {bills.reported:,} reported, "
+                f"{bills.counted:,} counted; priced as counted"
             )
     if sums.repeated:
         yield (

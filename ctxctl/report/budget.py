@@ -163,16 +163,16 @@ def _verdicts(found: Estimate) -> Iterator[tuple[str, str]]:
         still = _when(found, found.first_over, found.over_between, found.runs)
         yield "still over", f"{still}{_of(found, found.runs)}"
     if found.left_out:
-        told = (f"{left.name} ({left.tokens:,} tokens)" for left in found.left_out)
-        yield "leaves first", ", ".join(told)
+        names = (f"{left.name} ({left.tokens:,} tokens)" for left in found.left_out)
+        yield "leaves first", ", ".join(names)
     bill = found.bill
     if bill is None:
         yield "cost", f"not known. {found.unpriced}"
         return
     each = f"{dollars(bill.per_turn)} a {found.unit}{_of(found, found.runs)}"
     yield "cost", f"{dollars(bill.p50)} a session at p50, {dollars(bill.p95)} at p95; {each}"
-    told = (f"{count:,} {name}" for name, count in bill.tokens._asdict().items() if count)
-    yield "billed", f"{', '.join(told)} tokens a session; without a cache {dollars(bill.uncached)}"
+    counts = (f"{count:,} {name}" for name, count in bill.tokens._asdict().items() if count)
+    yield "billed", f"{', '.join(counts)} tokens a session; without a cache {dollars(bill.uncached)}"
     yield "prices", f"{bill.source}. {' '.join(bill.notes)}"
 
 

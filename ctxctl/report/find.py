@@ -66,13 +66,13 @@ def _size(window: Window) -> str:
 def _change(change: Change, width: int, paint: Paint) -> str:
     sign = SIGNS.get(change.status, " ")
     reason = why(change)
-    told = f"{change.tokens:,}" + (f"  {reason}" if reason else "")
+    size = f"{change.tokens:,}" + (f"  {reason}" if reason else "")
     name = preview(change.title or change.item, 400)
     if change.title and change.title != change.item:
         name += f"  ({preview(change.item, 60)})"
     head = f"{sign} {pad(visible(change.status), 8)}{pad(visible(change.kind), _KIND + 6)} "
     text = clip(
-        f"{clip(name, max(width - len(head) - len(told) - 2, 12))}  {told}", max(width - len(head), 12)
+        f"{clip(name, max(width - len(head) - len(size) - 2, 12))}  {size}", max(width - len(head), 12)
     )
     return paint(change.status, head) + text
 

@@ -79,33 +79,33 @@ def _assumed(header: Header) -> list[tuple[str, str]]:
     return [("assumed", "nothing" if header.encoding_known else visible(header.assumed))]
 
 
-def calibrated(told: dict[str, Any]) -> str:
+def calibrated(note: dict[str, Any]) -> str:
     """Whose tokens the sizes are, by which calibration, and how far off the next size is expected to be."""
-    why = [f"{visible(one['model'])} is not: {visible(one['why'])}" for one in told["refused"][:_MODELS]]
-    kind = told["method"].partition(":")[0]
+    why = [f"{visible(one['model'])} is not: {visible(one['why'])}" for one in note["refused"][:_MODELS]]
+    kind = note["method"].partition(":")[0]
     if kind == "exact":
-        return "; ".join([f"counted exactly: {visible(told['how'])}", *why])
+        return "; ".join([f"counted exactly: {visible(note['how'])}", *why])
     if kind == "estimate":
-        return "; ".join([f"estimated: {visible(told['how'])}", *why])
-    fitted = told["how"].startswith("fitted ")
-    fit = next((one for one in told["models"] if fitted and one["model"] == told["fit"]), None)
+        return "; ".join([f"estimated: {visible(note['how'])}", *why])
+    fitted = note["how"].startswith("fitted ")
+    fit = next((one for one in note["models"] if fitted and one["model"] == note["fit"]), None)
     error = "" if fitted else "; its own error is not known, and taken to be several times as large"
     if fit is not None:
         p50, p95 = (given_share(fit[name] / 100) for name in ("error_p50", "error_p95"))
         error = f"; the next size is off by {p50} (p50), {p95} (p95)"
-    which = f" (calibration {told['digest'][:8]}, {told['from']})" if told["digest"] else ""
-    return "; ".join([f"calibrated: {visible(told['how'])}{which}{error}", *why])
+    which = f" (calibration {note['digest'][:8]}, {note['from']})" if note["digest"] else ""
+    return "; ".join([f"calibrated: {visible(note['how'])}{which}{error}", *why])
 
 
-def learned(told: dict[str, Any]) -> str:
+def learned(note: dict[str, Any]) -> str:
     """What a log was completed by, and how much of what was billed beside the record it explains."""
-    name = f"{visible(told['client'])} {visible(told['version'])}"
-    text = f"{name}, {told['items']:,} items, digest {told['digest']}"
-    if told["match"] != "exact":
-        log = visible(told["log_version"]) if told["log_version"] else "a version that it does not name"
-        why = "named" if told["match"] == "named" else "the same minor version"
+    name = f"{visible(note['client'])} {visible(note['version'])}"
+    text = f"{name}, {note['items']:,} items, digest {note['digest']}"
+    if note["match"] != "exact":
+        log = visible(note["log_version"]) if note["log_version"] else "a version that it does not name"
+        why = "named" if note["match"] == "named" else "the same minor version"
         text += f" (the log is of {log}; {why})"
-    fit = told["fit"]
+    fit = note["fit"]
     if fit is None:
         return f"{text}; derived, and held against no bill so far"
     part = share(abs(fit["unexplained"]), fit["sent"], fine=True)
@@ -145,8 +145,8 @@ def one_line(header: Header) -> str:
     """The parameters of a replay in one line, without the trace's name."""
     encoding = f"encoding {visible(header.encoding)}{how_known(header)}"
     model = [f"model {visible(header.model)}"] if header.model else []
-    told = header.learned
-    known = [f"learned {visible(told['client'])} {visible(told['version'])}"] if told is not None else []
+    note = header.learned
+    known = [f"learned {visible(note['client'])} {visible(note['version'])}"] if note is not None else []
     known += ["the capture not all understood"] * bool(header.doubts)
     return ", ".join(
         [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}", *known]

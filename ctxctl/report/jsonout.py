@@ -120,14 +120,14 @@ def usage(value: UsageView | None) -> dict[str, Any] | None:
     runtime says that it cost only where it does."""
     if value is None:
         return None
-    told = msgspec.structs.asdict(value)
-    terms = {name: held for name, held in msgspec.structs.asdict(told.pop("terms")).items() if held}
+    fields = msgspec.structs.asdict(value)
+    terms = {name: held for name, held in msgspec.structs.asdict(fields.pop("terms")).items() if held}
     stated: dict[str, Any] = {
         name: terms.pop(name) for name in ("stated_usd", "stated_total_usd") if name in terms
     }
-    reasoned = told.pop("reported_reasoning")
+    reasoned = fields.pop("reported_reasoning")
     return {
-        **told,
+        **fields,
         **({"reported_reasoning": reasoned} if reasoned is not None else {}),
         **({"terms": terms} if terms else {}),
         **stated,
@@ -248,8 +248,8 @@ def money_object(money: Money | None) -> dict[str, str | None] | None:
     """By part, and in all; the parts that few bills have only where there is something of them."""
     if money is None:
         return None
-    told = {name: exact(amount) for name, amount in money._asdict().items() if amount or name in _ALWAYS}
-    return {**told, "total": exact(money.total)}
+    parts = {name: exact(amount) for name, amount in money._asdict().items() if amount or name in _ALWAYS}
+    return {**parts, "total": exact(money.total)}
 
 
 def tokens_object(tokens: Tokens | None) -> dict[str, int] | None:
@@ -267,5 +267,5 @@ def rates_object(rates: Rates) -> dict[str, str | None]:
 
 def listed(prices: Any, always: int) -> dict[str, Any]:
     """Prices of the table; the first `always` fields even where they are not known."""
-    told = prices._asdict()
-    return {name: p for at, (name, p) in enumerate(told.items()) if p is not None or at < always}
+    fields = prices._asdict()
+    return {name: p for at, (name, p) in enumerate(fields.items()) if p is not None or at < always}

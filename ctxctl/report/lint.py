@@ -72,15 +72,15 @@ def _finding(finding: Finding, width: int) -> Iterator[str]:
     for line in wrap(_broken(visible(finding.message), room), room):
         yield lead + line
         lead = "    "
-    told = cost(finding)
+    price = cost(finding)
     parts = []
     if finding.count > 1:
         rest = [visible(at) for place in finding.more if (at := address(place)) is not None]
         more = ", ..." if finding.count - 1 > len(rest[:3]) else ""
         where = f" ({', '.join(rest[:3])}{more})" if rest else ""
         parts.append(f"and at {plural(finding.count - 1, 'more step')}{where}")
-    if told:
-        parts.append(f"{told} in all" if finding.count > 1 else told)
+    if price:
+        parts.append(f"{price} in all" if finding.count > 1 else price)
     if parts:
         yield from _indented("; ".join(parts), width)
     yield f"      {visible(command(finding))}"  # whole, to be copied
@@ -111,9 +111,9 @@ def verdict(findings: Sequence[Finding], tallies: Mapping[str, Tally], baselined
     counts = [
         (severity, sum(f.severity == severity for f in findings)) for severity in ("error", "warning", "info")
     ]
-    told = ", ".join(plural(n, name) if name != "info" else f"{n:,} info" for name, n in counts if n)
+    each = ", ".join(plural(n, name) if name != "info" else f"{n:,} info" for name, n in counts if n)
     among = f"{plural(len(tallies), 'trace')}, {plural(steps, 'step')}"
-    yield f"{plural(len(findings), 'finding')} in {among}: {told}" if findings else f"no findings in {among}"
+    yield f"{plural(len(findings), 'finding')} in {among}: {each}" if findings else f"no findings in {among}"
     more = sum(n for tally in tallies.values() for n in tally.more.values())
     ignored = sum(n for tally in tallies.values() for n in tally.ignored.values())
     if more:
@@ -247,9 +247,9 @@ def results(findings: Sequence[Finding], foreign: frozenset[str]) -> list[Result
     """As CI systems read them; in a `foreign` trace lines are not those of its file."""
     made = []
     for finding in findings:
-        told = cost(finding)
+        price = cost(finding)
         times = f" ({finding.count:,} steps)" if finding.count > 1 else ""
-        costs = f" Cost: {told}." if told else ""
+        costs = f" Cost: {price}." if price else ""
         made.append(
             Result(
                 rule=finding.code,

@@ -230,15 +230,15 @@ class _Report:
         lines = table(heads, rows[:40], {3, 5}) + ([f"… and {number(more)} more."] if more > 0 else [])
         return ["### Compactions", "", *lines, ""]
 
-    def _compaction(self, where: Where, step: Step, told: Compacted | None) -> list[str]:
+    def _compaction(self, where: Where, step: Step, record: Compacted | None) -> list[str]:
         freed = signed(-step.ledger.freed)
-        if told is None:
+        if record is None:
             return [self._say(address(where)), "", "", "", "", freed, "", ""]
-        coverage = ", ".join(f"{name} {value}" for name, value in list(told.coverage.items())[:4])
+        coverage = ", ".join(f"{name} {value}" for name, value in list(record.coverage.items())[:4])
         return [
-            self._say(address(where)), self._say(told.method, 40), self._say(told.trigger, 40),
-            number(len(told.source_item_refs)), self._say(told.summary, 40), freed,
-            self._say(coverage, 160), self._say("; ".join(told.loss_notes[:3]), 300),
+            self._say(address(where)), self._say(record.method, 40), self._say(record.trigger, 40),
+            number(len(record.source_item_refs)), self._say(record.summary, 40), freed,
+            self._say(coverage, 160), self._say("; ".join(record.loss_notes[:3]), 300),
         ]  # fmt: skip
 
     def _breaks(self, found: Gathered) -> list[str]:

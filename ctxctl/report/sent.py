@@ -130,8 +130,8 @@ def lacking(found: Sequence[Fidelity], about: About | None = None) -> str:
 def unrecorded_label(found: Sequence[Fidelity], about: About | None = None) -> str:
     """The name of the segment `unrecorded`: what is `lacking`, by whether it was recorded."""
     plain, unread = _names(found, about)
-    told = ((plain, NOT_RECORDED), (unread, NOT_UNDERSTOOD))
-    return ", ".join(f"{', '.join(names)} ({how})" for names, how in told if names) or NOT_RECORDED
+    groups = ((plain, NOT_RECORDED), (unread, NOT_UNDERSTOOD))
+    return ", ".join(f"{', '.join(names)} ({how})" for names, how in groups if names) or NOT_RECORDED
 
 
 def _names(found: Sequence[Fidelity], about: About | None) -> tuple[list[str], list[str]]:

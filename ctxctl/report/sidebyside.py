@@ -170,8 +170,8 @@ def _sum(side: Totals) -> str:
 def known_by(side: Totals) -> str:
     """How it is known what the steps of a side sent."""
     said = {"reported": "billed", "expected": "expected", "recorded": "only what is recorded"}
-    told = [f"{said[name]} at {plural(n, 'step')}" for name, n in side.known_by.items()]
-    return ", ".join(told) or "none"
+    ways = [f"{said[name]} at {plural(n, 'step')}" for name, n in side.known_by.items()]
+    return ", ".join(ways) or "none"
 
 
 def _difference(recorded: Totals, simulated: Totals) -> str:
@@ -213,11 +213,11 @@ def _verdict(side: Totals, addresses: Addresses, *, simulated: bool) -> str:
 
 
 def _prices(comparison: Comparison) -> str:
-    told = ", ".join(f"{name} ({plural(n, 'step')})" for name, n in comparison.prices_from.items())
-    if not told:
+    sources = ", ".join(f"{name} ({plural(n, 'step')})" for name, n in comparison.prices_from.items())
+    if not sources:
         return "none are known"
     whose = "the supposed model's on the simulated side" if comparison.supposed.model else "on both sides"
-    return f"{told}, {whose}; answers left out"
+    return f"{sources}, {whose}; answers left out"
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
@@ -233,8 +233,8 @@ def _notes(comparison: Comparison) -> Iterator[str]:
 def trace(header: Header, comparison: Comparison) -> dict[str, Any]:
     """The first line: the recorded side's parameters, and what is supposed in the place of the record."""
     supposed = comparison.supposed
-    told = jsonout.supposed(supposed.limits, supposed.params.edited)
-    return {**jsonout.trace(header), "supposed": told}
+    given = jsonout.supposed(supposed.limits, supposed.params.edited)
+    return {**jsonout.trace(header), "supposed": given}
 
 
 def supposition(comparison: Comparison) -> dict[str, Any]:

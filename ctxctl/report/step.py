@@ -203,8 +203,8 @@ def usage_text(step: Step) -> str:
     assert usage is not None
     if usage.reported_input is not None:
         cached = f" ({usage.reported_cached:,} cached)" if usage.reported_cached is not None else ""
-        told = "billed" if usage.provenance == "native" else usage.provenance
-        parts.append(f"{told} {usage.reported_input:,} in{cached}")
+        how = "billed" if usage.provenance == "native" else usage.provenance
+        parts.append(f"{how} {usage.reported_input:,} in{cached}")
     if usage.reported_output is not None:
         parts.append(f"{usage.reported_output:,} out")
     said = ", ".join(parts) or "no input billed"

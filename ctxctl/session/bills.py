@@ -121,8 +121,8 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     assumed.extend(found.assumed)
     if whole is None or usage is None:
         return Bill(found, None, None, None, None, {}, {}, tuple(assumed))
-    told = {**terms.modalities, "reasoning": usage.reported_reasoning or 0}
-    billed, left = without_separate_parts(whole, told, found.rates)
+    apart = {**terms.modalities, "reasoning": usage.reported_reasoning or 0}
+    billed, left = without_separate_parts(whole, apart, found.rates)
     # Of a bill that is not believed its parts are not either.
     believed = billed if believed == whole else believed
     beside, missing = _beside(step, terms, found, book)

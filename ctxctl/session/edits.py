@@ -73,7 +73,7 @@ def resolve_edits(
     chosen = [_selected(inventory, selector, text) for selector in dict.fromkeys(drop)]
     matched: Items = set().union(*(items for _, items in chosen))
     gone, summaries = _with_what_belongs(inventory, matched)
-    texts, told = _texts(inventory, store, [_meant(inventory, one, text) for one in replacements])
+    texts, replaced = _texts(inventory, store, [_meant(inventory, one, text) for one in replacements])
     _no_contradiction(gone, texts)
     dropped: dict[ThreadKey, set[str]] = {}
     for key, item in gone:
@@ -81,7 +81,7 @@ def resolve_edits(
     edits = Edits({key: frozenset(items) for key, items in dropped.items()}, texts)
     drops = {name: Dropped(name, len(items)) for name, items in chosen}
     calls = len(gone) - len(matched) - summaries
-    return Resolved(edits, Edited(tuple(drops.values()), calls, summaries, told))
+    return Resolved(edits, Edited(tuple(drops.values()), calls, summaries, replaced))
 
 
 # What is dropped --------------------------------------------------------------------------------------------
@@ -205,17 +205,17 @@ def _texts(
     inventory: Inventory, store: ContentStore, replacements: Sequence[Replacement]
 ) -> tuple[_Texts, tuple[Replaced, ...]]:
     texts: _Texts = {}
-    told: list[Replaced] = []
+    replaced: list[Replaced] = []
     seen: set[str] = set()
     # What names a version goes before what names them all.
     for one in sorted(replacements, key=lambda r: _whole(inventory, r.item), reverse=True):
         if one.item in seen:
             raise UsageError("bad-set", f"{_quoted(one.item)} is set twice")
         seen.add(one.item)
-        told.append(_replace(inventory, store, one, texts))
+        replaced.append(_replace(inventory, store, one, texts))
     order = [one.item for one in replacements]
-    told.sort(key=lambda r: order.index(r.item if r.version is None else f"{r.item}@{r.version}"))
-    return texts, tuple(told)
+    replaced.sort(key=lambda r: order.index(r.item if r.version is None else f"{r.item}@{r.version}"))
+    return texts, tuple(replaced)
 
 
 def _meant(inventory: Inventory, one: Replacement, text: TextOf) -> Replacement:

@@ -92,7 +92,7 @@ class Inspector:
         self._cursor: ReplayCursor | None = None
         self._places: StepPlaces | None = None
         self._ahead: ModeLookahead | None = None
-        self.chronicle: ItemHistory | None = None
+        self.item_history: ItemHistory | None = None
         """What became of every item, once somebody has replayed the trace for it (`inspector.why`)."""
         self.inventory: Inventory | None = None
         """What items there are, once somebody has asked."""
@@ -148,8 +148,8 @@ class Inspector:
 
     def edit(self, drop: Sequence[str], set: Texts) -> None:  # noqa: A002
         """Suppose contents to be others from here on; raises UsageError (see `resolve_edits`)."""
-        self.edits, told = self.edits_of(drop, set)
-        self.params = msgspec.structs.replace(self.params, edited=told)
+        self.edits, edited = self.edits_of(drop, set)
+        self.params = msgspec.structs.replace(self.params, edited=edited)
 
     def edits_of(self, drop: Sequence[str], set: Texts) -> Resolved:  # noqa: A002
         """What such edits come to in this trace; raises UsageError (see `resolve_edits`)."""
@@ -298,7 +298,7 @@ class Inspector:
         found = self.reporting()
         engine = self._engine(found.add)
         survey = self._survey_rows = Survey()
-        chronicle = ItemHistory()
+        history = ItemHistory()
         snapshots = Snapshots(engine)
         with self._lock:
             self._snapshots, self._cursor = snapshots, None
@@ -309,12 +309,12 @@ class Inspector:
             self._counter.foresee(batch, self.trace.contents, least=8)
             for event in batch:
                 if done := engine.feed(event):
-                    survey.note(chronicle.noting(done, engine), engine)
+                    survey.note(history.noting(done, engine), engine)
                     ended = len(survey.rows)
                     snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
-        survey.note(chronicle.noting(engine.end(), engine), engine)
+        survey.note(history.noting(engine.end(), engine), engine)
         self._finish(engine, found)
-        self.chronicle = chronicle.finish(engine, self.trace.covered)
+        self.item_history = history.finish(engine, self.trace.covered)
         assert self._summary is not None
         return Outline(tuple(survey.rows), self._summary)
 

@@ -1,4 +1,4 @@
-"""The chronicle of an inspector: from memory, from a file in the user's cache beside the step index, or by
+"""The history of an inspector: from memory, from a file in the user's cache beside the step index, or by
 one replay."""
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from ctxctl.session.params import Params
 
 FORMAT: Final = 4
-_MAGIC: Final = b"ctxctl chronicle\n"
+_MAGIC: Final = b"ctxctl history\n"
 _CHECK: Final = 16
 _MOST: Final = 1 << 30
 """Largest file that is read."""
 
 
 def save_history(source: Source, made_under: str, found: ItemHistory) -> bool:
-    """Keep a chronicle of a file that was read to its end; False where it cannot be kept."""
+    """Keep a history of a file that was read to its end; False where it cannot be kept."""
     path = cache_file(source, "why")
     if path is None or source.spooled:
         return False
@@ -50,7 +50,7 @@ def save_history(source: Source, made_under: str, found: ItemHistory) -> bool:
 
 
 def load_history(source: Source, made_under: str) -> ItemHistory | None:
-    """The chronicle of this very file under these parameters; None if there is none."""
+    """The history of this very file under these parameters; None if there is none."""
     path = cache_file(source, "why")
     if path is None or source.spooled:
         return None
@@ -89,19 +89,19 @@ def _parse(data: bytes, source: Source, made_under: str) -> ItemHistory | None:
 
 def item_history_of(inspector: Inspector, progress: Progress | None = None) -> ItemHistory:
     """What became of every item of a trace; the first call may replay the trace, and keeps the outline."""
-    known, source = inspector.chronicle, inspector.trace.source
+    known, source = inspector.item_history, inspector.trace.source
     if known is None or known.covered != source.size:
         made_under = _made_under(inspector)
         known = load_history(source, made_under) if made_under is not None else None
         if known is None:
             inspector.outline(progress)
-            known = inspector.chronicle
+            known = inspector.item_history
             if known is None or known.covered != source.size:  # outlined in another way, or grown meanwhile
                 known = _walked(inspector, progress)
             # A trace with problems is read anew by each run, which has to tell them.
             if made_under is not None and known.covered == source.size and not inspector.problem_count:
                 save_history(source, made_under, known)
-        inspector.chronicle = known
+        inspector.item_history = known
     return known
 
 

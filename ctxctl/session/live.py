@@ -215,7 +215,7 @@ class LiveSession:
         """Feed the engine, and show what came of it."""
         if not changed and self._state != "reading" and not self._owing(now_open=inspector):
             return False
-        if changed and (self._better_params(inspector) or inspector.prophecies_fail()):
+        if changed and (self._better_params(inspector) or inspector.lookahead_changed()):
             self._anew(inspector)
             return True
         began = time.monotonic()

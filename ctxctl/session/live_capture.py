@@ -121,8 +121,8 @@ class CaptureFeed:
             faults = capture.source.problems if isinstance(capture.source, Source) else ()
         file.flush()
         fresh = GrowingTrace(GrowingSource(self._name, self._path))
-        told = (*faults, *problems)
-        return Opened(fresh, found.name, found.default_policy, told, used), file
+        reported = (*faults, *problems)
+        return Opened(fresh, found.name, found.default_policy, reported, used), file
 
     def _doubtful(self, marks: Marks, made: BinaryIO, now: float) -> bool:
         """Whether the capture may be half written: it lost lines, and has not been so for long."""

@@ -95,7 +95,7 @@ class LiveInspector(Inspector):
         self._sent: dict[tuple[object, ...], int] = {}
         """Of each result given out: a hash, where it may come again."""
         self._engine_now = self._engine(self._found.add, skipped=skipped)
-        self._snapshots = Snapshots(self._engine_now, self._here())
+        self._snapshots = Snapshots(self._engine_now, self._resume_point())
         self._published: tuple[LiveRows, LiveTail, Survey] = (
             LiveRows((), 0, (), {}),
             empty_tail(0),
@@ -105,7 +105,7 @@ class LiveInspector(Inspector):
         """What threads were told about the trace's future: it may turn out otherwise."""
         self._low: int | None = None
         """Rows before this one were not touched when the trace was read again."""
-        self._veiled = 0
+        self._learnt_when_published = 0
         """How often the redactor had learnt something when rows were published last."""
         self.kept = 0
         """Leading rows that were published as they are the time before, too."""
@@ -150,7 +150,7 @@ class LiveInspector(Inspector):
                 ended = len(survey.rows)
                 if self._keeps and self._snapshots.due(ended):
                     at = event.offset + event.length + 1
-                    self._snapshots.offer(engine, ended, at, event.line + 1, self._here())
+                    self._snapshots.offer(engine, ended, at, event.line + 1, self._resume_point())
             if n % _BETWEEN == 0 and n < len(batch) and batch[n].offset > event.offset and enough():
                 self._waiting = batch[n:]
                 return True
@@ -187,7 +187,7 @@ class LiveInspector(Inspector):
         """A capture was imported again: what the importer reported this time counts."""
         self._opened = opened
 
-    def prophecies_fail(self) -> bool:
+    def lookahead_changed(self) -> bool:
         """Whether a thread was told something of the trace's future that is no longer so: replay anew."""
         if not self._answered:
             return False
@@ -195,14 +195,14 @@ class LiveInspector(Inspector):
             if self._ahead is not None:
                 self._ahead.extend()
             return any(
-                _outcome(Inspector._look_ahead(self, key)) != _outcome(told)
-                for key, told in self._answered.items()
+                _outcome(Inspector._look_ahead(self, key)) != _outcome(answer)
+                for key, answer in self._answered.items()
             )
 
     def _look_ahead(self, key: Any) -> Any:
-        told = super()._look_ahead(key)
-        self._answered[key] = told
-        return told
+        answer = super()._look_ahead(key)
+        self._answered[key] = answer
+        return answer
 
     def _ends(self) -> Ends | None:
         """The trace is still being written: steps come when they are over."""
@@ -229,7 +229,7 @@ class LiveInspector(Inspector):
             self._waiting = []
             self._ahead = None
 
-    def _here(self) -> _Here:
+    def _resume_point(self) -> _Here:
         found = self._found
         contents = self.trace.contents.mark()
         return _Here(found.count, len(found.kept), contents, len(self._keys), found.late)
@@ -242,8 +242,8 @@ class LiveInspector(Inspector):
         step is over since.
         """
         survey = self._survey_rows
-        if self._veiled != self.redactor.news:
-            self._veiled = self.redactor.news
+        if self._learnt_when_published != self.redactor.news:
+            self._learnt_when_published = self.redactor.news
             first = survey.reword(self.redactor.words)
             if first is not None:
                 self._low = first if self._low is None else min(first, self._low)

@@ -53,32 +53,32 @@ def explain_item(
     Raises UsageError: `ambiguous-item`; `no-such-item` with near names, or where another thread has it;
     `no-such-frame`.
     """
-    chronicle = item_history_of(inspector, progress)
-    if not 0 <= ordinal < len(chronicle):
+    history = item_history_of(inspector, progress)
+    if not 0 <= ordinal < len(history):
         raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
     reader = StepReader(inspector)
-    thread = chronicle.thread_of(ordinal)
-    entry, version, how = chronicle.find(thread, name), None, None
+    thread = history.thread_of(ordinal)
+    entry, version, how = history.find(thread, name), None, None
     if entry is None:
 
         def remark(one: ItemCandidate) -> str:
-            return _whether_there(chronicle, thread, ordinal, one)
+            return _whether_there(history, thread, ordinal, one)
 
-        answer = resolve_item(inspector.items(progress), name, inspector.text, {chronicle.threads[thread]})
+        answer = resolve_item(inspector.items(progress), name, inspector.text, {history.threads[thread]})
         if isinstance(answer, NoItem):
-            return _never(inspector, chronicle, reader, answer, ordinal, name)
+            return _never(inspector, history, reader, answer, ordinal, name)
         found = only_item(answer, name, any_version=True, remark=remark)
-        entry, version, how = chronicle.find(thread, found.candidate.item), found.version, found.how
+        entry, version, how = history.find(thread, found.candidate.item), found.version, found.how
         if entry is None:
             none = NoItem((), (), ())
-            return _never(inspector, chronicle, reader, none, ordinal, found.candidate.item)
-    return _of_item(inspector, chronicle, reader, ordinal, entry, version, how, everything)
+            return _never(inspector, history, reader, none, ordinal, found.candidate.item)
+    return _of_item(inspector, history, reader, ordinal, entry, version, how, everything)
 
 
-def _whether_there(chronicle: ItemHistory, thread: int, ordinal: int, one: ItemCandidate) -> str:
+def _whether_there(history: ItemHistory, thread: int, ordinal: int, one: ItemCandidate) -> str:
     """Whether a step's window holds an item, for a list of candidates; empty where no frame ever had it."""
-    entry = chronicle.find(thread, one.item)
-    life = chronicle.life(entry.number, ordinal) if entry is not None else []
+    entry = history.find(thread, one.item)
+    life = history.life(entry.number, ordinal) if entry is not None else []
     if not life:
         return ""
     there = life[-1].held > 0 and life[-1].status not in ("removed", "omitted", "gone")
@@ -86,15 +86,15 @@ def _whether_there(chronicle: ItemHistory, thread: int, ordinal: int, one: ItemC
 
 
 def _of_item(
-    inspector: Inspector, chronicle: ItemHistory, reader: StepReader, ordinal: int, entry: ItemEntry,
+    inspector: Inspector, history: ItemHistory, reader: StepReader, ordinal: int, entry: ItemEntry,
     version: str | None, how: str | None, everything: bool,
 ) -> Why:  # fmt: skip
-    life = chronicle.life(entry.number, ordinal)
+    life = history.life(entry.number, ordinal)
     state = state_of(entry, life, reader, ordinal)
-    chain = SentenceChain(inspector, chronicle, reader, ordinal, entry, life, state)
+    chain = SentenceChain(inspector, history, reader, ordinal, entry, life, state)
     if state in ("out", "omitted") and chain.untold():
         state = "untold"
-        chain = SentenceChain(inspector, chronicle, reader, ordinal, entry, life, state)
+        chain = SentenceChain(inspector, history, reader, ordinal, entry, life, state)
     links, left_out = chain.links(everything=everything)
     state, more = chain.version(version)
     links += more
@@ -103,15 +103,15 @@ def _of_item(
     tokens = (last.tokens or None) if last is not None else None
     held = last.held if last is not None and state in ("current", "stale") else 0
     if state in ("out", "omitted", "available"):
-        links += gaps_recorded(chronicle, reader, ordinal, (entry.item, entry.source or ""), only_these=True)
+        links += gaps_recorded(history, reader, ordinal, (entry.item, entry.source or ""), only_these=True)
     elif state in ("current", "stale"):
         names = (entry.item, entry.source or "")
-        links += gaps_recorded(chronicle, reader, ordinal, names, only_these=True, only_here=True)
-    links += carried_cost(chronicle, reader, ordinal, life)
+        links += gaps_recorded(history, reader, ordinal, names, only_these=True, only_here=True)
+    links += carried_cost(history, reader, ordinal, life)
     if state in ("out", "omitted"):
-        wanting = room_needed(chronicle, reader, ordinal, life, links)
+        wanting = room_needed(history, reader, ordinal, life, links)
         links += [msgspec.structs.replace(link, event=chain.measured()) for link in wanting]
-        links += compaction_figures(chronicle, reader, ordinal, life)
+        links += compaction_figures(history, reader, ordinal, life)
     span = reader.span(ordinal)
     return Why(
         entry.item, version, entry.kind, entry.title, entry.source, ordinal, span.session, span.thread,
@@ -135,16 +135,16 @@ def state_of(entry: ItemEntry, life: list[HistoryRow], reader: StepReader, ordin
 
 
 def _never(
-    inspector: Inspector, chronicle: ItemHistory, reader: StepReader, answer: NoItem, ordinal: int, name: str
+    inspector: Inspector, history: ItemHistory, reader: StepReader, answer: NoItem, ordinal: int, name: str
 ) -> Why:
     """No item is called so: what was asked for instead, or the nearest names."""
     if answer.elsewhere:
         raise no_such_item(answer, name, ASK_THERE)
-    links = gaps_recorded(chronicle, reader, ordinal, (name,), only_these=True)
-    told = [] if links else left_in_capture(inspector, name)
-    state: State = "unread" if any(link.verdict == "not-understood" for link in told) else "unknown"
+    links = gaps_recorded(history, reader, ordinal, (name,), only_these=True)
+    in_capture = [] if links else left_in_capture(inspector, name)
+    state: State = "unread" if any(link.verdict == "not-understood" for link in in_capture) else "unknown"
     if state == "unread":
-        links = told
+        links = in_capture
     elif not links:
         if answer.near:
             raise no_such_item(answer, name)
@@ -153,9 +153,9 @@ def _never(
                 "surface", "unknown", "was never on the surface: no item has that id, title, source or text",
                 provenance="derived",
             ),
-            *told,
+            *in_capture,
         ]  # fmt: skip
-        links += gaps_recorded(chronicle, reader, ordinal, (), only_these=False)
+        links += gaps_recorded(history, reader, ordinal, (), only_these=False)
     span = reader.span(ordinal)
     return Why(
         name, None, None, None, None, ordinal, span.session, span.thread, span.turn, span.step,
@@ -170,7 +170,7 @@ _STEPS: Final = 64
 
 
 def gaps_recorded(
-    chronicle: ItemHistory,
+    history: ItemHistory,
     reader: StepReader,
     ordinal: int,
     names: tuple[str, ...],
@@ -184,10 +184,10 @@ def gaps_recorded(
     `only_here` what the step's own records tell.
     """
     wanted = tuple(name.casefold() for name in names if name)
-    found = list(_missing(chronicle, reader, ordinal, wanted, only_here=only_here))[-_MOST:]
+    found = list(_missing(history, reader, ordinal, wanted, only_here=only_here))[-_MOST:]
     if only_here:
         return found
-    found += _sources(chronicle, reader, ordinal, wanted)
+    found += _sources(history, reader, ordinal, wanted)
     if not found and not only_these:
         text = "nothing was recorded as missing, asked for or failed up to here"
         found = [Link("missing", "nothing", text, provenance="derived")]
@@ -195,9 +195,9 @@ def gaps_recorded(
 
 
 def _missing(
-    chronicle: ItemHistory, reader: StepReader, ordinal: int, wanted: tuple[str, ...], *, only_here: bool
+    history: ItemHistory, reader: StepReader, ordinal: int, wanted: tuple[str, ...], *, only_here: bool
 ) -> Iterator[Link]:
-    flags = chronicle.steps["flags"]
+    flags = history.steps["flags"]
     steps = [n for n in reader.steps_of(ordinal) if n <= ordinal and flags[n] & TOLD_MISSING]
     if only_here:
         steps = [n for n in steps if n == ordinal]
@@ -247,13 +247,13 @@ def _told(reader: StepReader, step: int, event: Event, record: Missing) -> Link:
     )  # fmt: skip
 
 
-def _sources(chronicle: ItemHistory, reader: StepReader, ordinal: int, wanted: tuple[str, ...]) -> list[Link]:
+def _sources(history: ItemHistory, reader: StepReader, ordinal: int, wanted: tuple[str, ...]) -> list[Link]:
     """Whether the last surface has a source of that name: it was attached, and nothing of it is there."""
     if not wanted:
         return []
-    flags = chronicle.steps["flags"]
-    told = (n for n in reversed(reader.steps_of(ordinal)) if n <= ordinal and flags[n] & SURFACE)
-    for step in told:
+    flags = history.steps["flags"]
+    steps = (n for n in reversed(reader.steps_of(ordinal)) if n <= ordinal and flags[n] & SURFACE)
+    for step in steps:
         events = [event for event in reader.of(step) if isinstance(event.record, Surface)]
         if not events:
             continue
@@ -261,8 +261,8 @@ def _sources(chronicle: ItemHistory, reader: StepReader, ordinal: int, wanted: t
         assert isinstance(event.record, Surface)
         sources = event.record.available_source_refs
         there = set[str | None]()
-        for item in chronicle.frame(ordinal):
-            entry = chronicle.entry(item)
+        for item in history.frame(ordinal):
+            entry = history.entry(item)
             there |= {entry.item, entry.source}
         found = [s for s in sources if s.casefold() in wanted and s not in there]
         return [
@@ -307,8 +307,8 @@ def left_in_capture(inspector: Inspector, text: str) -> list[Link]:
     if spot is not None:
         file = f" of {spot.file}" if spot.file is not None else ""
         under = f", under {spot.key}" if spot.key else ""
-        told = f"the capture holds it on line {spot.line:,}{file} (byte {spot.byte:,}){under}"
-        sentence = f"{told}, and its importer did not take it: whether it was sent is not known"
+        where = f"the capture holds it on line {spot.line:,}{file} (byte {spot.byte:,}){under}"
+        sentence = f"{where}, and its importer did not take it: whether it was sent is not known"
         return [Link("surface", "not-understood", sentence)]
     lacking = _lacking(inspector)
     if not lacking:

@@ -31,16 +31,16 @@ _FATES: Final = 8
 
 
 def fate(
-    chronicle: ItemHistory, reader: StepReader, ordinal: int, thread: int, summary: str, target: str
+    history: ItemHistory, reader: StepReader, ordinal: int, thread: int, summary: str, target: str
 ) -> Iterator[Link]:
     """What became of a summary up to a step: a sentence for each, down to one that is there or is lost."""
     seen = set[str]()
     for _ in range(_FATES):
-        entry = chronicle.find(thread, summary) or chronicle.find(thread, summary.rpartition("@")[0])
+        entry = history.find(thread, summary) or history.find(thread, summary.rpartition("@")[0])
         if entry is None or entry.item in seen:
             return
         seen.add(entry.item)
-        life = chronicle.life(entry.number, ordinal)
+        life = history.life(entry.number, ordinal)
         if not life:
             text = f"summary {entry.item} was in no frame up to here"
             yield Link("compaction", "summary-absent", text, None, None, {"item": entry.item}, "derived")
@@ -73,10 +73,10 @@ class SentenceChain:
     """Makes the sentences."""
 
     def __init__(
-        self, inspector: Inspector, chronicle: ItemHistory, reader: StepReader, ordinal: int,
+        self, inspector: Inspector, history: ItemHistory, reader: StepReader, ordinal: int,
         entry: ItemEntry, life: list[HistoryRow], state: State,
     ) -> None:  # fmt: skip
-        self._chronicle = chronicle
+        self._chronicle = history
         self._reader = reader
         self._ordinal = ordinal
         self._entry = entry
@@ -85,20 +85,20 @@ class SentenceChain:
         self._target = inspector.params.target
         self._policy = inspector.params.policy
         prefix = f"{entry.item}@"
-        others = chronicle.fitting(entry.thread, "id", lambda text: text.startswith(prefix))
-        self._named = ItemRefs(entry.item, frozenset(chronicle.entry(n).item for n in others))
+        others = history.fitting(entry.thread, "id", lambda text: text.startswith(prefix))
+        self._named = ItemRefs(entry.item, frozenset(history.entry(n).item for n in others))
 
     def links(self, *, everything: bool) -> tuple[list[Link], int]:
         """The chain, and how many changes in the middle of it are left out."""
         found = list(self._origin())
         life = self._life
-        told = life if everything or len(life) <= 1 + _LATEST else [life[0], *life[-_LATEST:]]
-        for row in told:
+        rows = life if everything or len(life) <= 1 + _LATEST else [life[0], *life[-_LATEST:]]
+        for row in rows:
             found += self._row(row)
         if not life or life[-1].last != self._ordinal:
             found += self._now()
         found += self._keeps()
-        return _without_repeats(found), len(life) - len(told)
+        return _without_repeats(found), len(life) - len(rows)
 
     def untold(self) -> bool:
         """Whether a compaction that does not tell what it left took it in last, and what stands for that is

@@ -277,14 +277,14 @@ def money_for_item(
 
     It is between what it would be had as much of it as possible been read from a cache, and as little.
     """
-    chronicle, reader = item_history_of(inspector), StepReader(inspector)
-    entry = chronicle.find(chronicle.thread_of(why.ordinal), why.item)
+    history, reader = item_history_of(inspector), StepReader(inspector)
+    entry = history.find(history.thread_of(why.ordinal), why.item)
     if entry is None or why.state in ("unknown", "unread", "later", "available"):
         return
     from ctxctl.tokens.catalogue.rates import RateBook
 
     book = RateBook(models)
-    life = chronicle.life(entry.number, why.ordinal)
+    life = history.life(entry.number, why.ordinal)
     found = CarryingRequests(reader, why.ordinal, life)
     moment = reader.moment(why.ordinal)
     low = high = ZERO
@@ -292,7 +292,7 @@ def money_for_item(
     note = ""
     for steps, held in found.runs:
         for ordinal in steps:
-            step = chronicle.step(ordinal)
+            step = history.step(ordinal)
             rates = _rates(book, step)
             span = _between(step, rates.rates, held)
             if span is None:
@@ -314,7 +314,7 @@ def money_for_item(
         yield Link("cost", "no-price", text, moment, None, {"requests": found.requests}, "derived")
     tokens = uncut_tokens(life) if why.state in ("out", "omitted") else None
     if tokens:
-        step = chronicle.step(why.ordinal)
+        step = history.step(why.ordinal)
         rate = _rates(book, step).rates.input
         if rate is not None:
             text = f"would cost {dollars(rate * tokens / MILLION)} more in this request, as plain input"

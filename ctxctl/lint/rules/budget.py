@@ -129,8 +129,8 @@ class StillOverBudget(Rule):
             message = f"still over budget after it was cut: {sent_of(step.window)}, and {fit} fit"
         else:
             over = 0
-            told = [f"{name.removeprefix('over_')} by {facts[name]:,}" for name in _OTHERS if facts.get(name)]
-            message = f"still over budget after it was cut: {', '.join(told) or 'by its own record'}"
+            by = [f"{name.removeprefix('over_')} by {facts[name]:,}" for name in _OTHERS if facts.get(name)]
+            message = f"still over budget after it was cut: {', '.join(by) or 'by its own record'}"
         yield Hit("", message, look.place(), None, over or None)
 
 
@@ -190,9 +190,9 @@ class CompactionWithoutCoverage(Rule):
 
     def step(self, look: StepContext) -> Iterator[Hit]:
         """Compactions of the step."""
-        for told in look.step.told.compactions:
-            if not told.coverage and not told.loss_notes:
-                what = told.compaction_id or told.summary or "a compaction"
-                count = len(told.source_item_refs)
+        for one in look.step.told.compactions:
+            if not one.coverage and not one.loss_notes:
+                what = one.compaction_id or one.summary or "a compaction"
+                count = len(one.source_item_refs)
                 of = f" of {count:,} items" if count else ""
-                yield Hit("", f"{what}{of} has neither coverage nor loss notes", look.place(), told.summary)
+                yield Hit("", f"{what}{of} has neither coverage nor loss notes", look.place(), one.summary)

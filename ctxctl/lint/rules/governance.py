@@ -70,7 +70,7 @@ class RedactedReturns(Rule):
     fix = "Redact at the source, before summaries are made of it, and rotate what has leaked."
 
     def __init__(self) -> None:
-        self._veiled = False
+        self._has_redactions = False
         """Whether the trace holds something that was redacted."""
         self._digests: dict[str, str] = {}
         """Digests of texts that were redacted, with their items."""
@@ -78,12 +78,12 @@ class RedactedReturns(Rule):
     @property
     def repeats(self) -> bool:
         """Something was redacted: what comes again in the very same words matters."""
-        return bool(self._digests) or self._veiled
+        return bool(self._digests) or self._has_redactions
 
     def seen(self, seen: SeenRecord) -> Iterator[Hit]:
         """A record that may hold something redacted before."""
         redactor = seen.around.inspector.redactor
-        self._veiled = bool(redactor)
+        self._has_redactions = bool(redactor)
         record = seen.record
         name = seen.thread.book.item_of(record.item_id) if isinstance(record, Item | Redaction) else ""
         found = False

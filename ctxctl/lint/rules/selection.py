@@ -111,10 +111,10 @@ class OmittedWithoutReason(Rule):
         item_of = sealed.reading.item_of
         selection = sealed.facts.selection
         if selection is not None:
-            told = {item_of(r.ref) for r in (*selection.selected, *selection.omitted)}
+            decided = {item_of(r.ref) for r in (*selection.selected, *selection.omitted)}
             silent = [item_of(r.ref) for r in selection.omitted if not r.reason and not r.native_reason]
             yield from self._hits(look, "omitted", silent, "the selection omits {} and gives no reason")
-            lost = [i for r in selection.candidates if (i := item_of(r.ref)) not in told]
+            lost = [i for r in selection.candidates if (i := item_of(r.ref)) not in decided]
             dropped = sealed.reading.dropped()
             lost = [item for item in lost if item not in dropped]
             text = "{}: a candidate that was neither selected nor omitted"

@@ -121,7 +121,7 @@ class Frames:
                 )
                 shift += len(inserted) - removed
         thread.frame, thread.marks = frame, marks
-        run.steps.append(dumped({"e": edits, **self._told(thread, step)}))
+        run.steps.append(dumped({"e": edits, **self._step_row(thread, step)}))
         run.weight += len(run.steps[-1])
         thread.steps += 1
         self._pending += run.weight - before
@@ -184,12 +184,12 @@ class Frames:
             held = thread.last.get(change.item)
         return None if held is None else self._texts.head(held[1])
 
-    def _told(self, thread: Thread, step: Step) -> dict[str, Any]:
-        told = jsonout.step(step)
-        told["changes"] = [
+    def _step_row(self, thread: Thread, step: Step) -> dict[str, Any]:
+        row = jsonout.step(step)
+        row["changes"] = [
             {**change, "line": value.line, "head": self._head(thread, value)}
             for change, value in zip(
-                told["changes"], (c for c in step.changes if c.status != "skipped"), strict=True
+                row["changes"], (c for c in step.changes if c.status != "skipped"), strict=True
             )
         ]
-        return {name: plain(value) for name, value in told.items() if name not in _PLACE}
+        return {name: plain(value) for name, value in row.items() if name not in _PLACE}

@@ -126,8 +126,8 @@ class _Report:
 
     def _named(self, step: Step, thread: Thread) -> list[Any]:
         origin = step.told.origin
-        told = None if origin is None else plain(origin)
-        return [step.session, step.thread, told]
+        shown = None if origin is None else plain(origin)
+        return [step.session, step.thread, shown]
 
     def end(self, findings: list[Finding]) -> None:
         """Close what is open, and put what is known only now behind it."""

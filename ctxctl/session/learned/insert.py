@@ -105,12 +105,12 @@ class LearnedInserter:
         return {**data, "facts": made}
 
     def _head(self, key: tuple[Any, Any], marks: Json, data: Json) -> _Head | None:
-        told = self._items.pop(key, None) or ItemStream()
+        stream = self._items.pop(key, None) or ItemStream()
         kind = thread_kind(key[1], marks)
         items = self.learned.threads.get(kind) if kind is not None else None
         if not items:
             return None
-        window = [held for block in blocks_of(data) for held in told.held(block)]
+        window = [held for block in blocks_of(data) for held in stream.held(block)]
         own = Own(window)
         head = _Head([], [])
         for number, item in enumerate(items, 1):

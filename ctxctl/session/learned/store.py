@@ -167,11 +167,11 @@ CLIENTS: Final = tuple(_SAID)
 def version_of(client: str, source: Source | Folder) -> str | None:
     """The version that the first megabyte of a log names; None where it says none, or its files differ."""
     if isinstance(source, Folder):
-        told = set()
+        versions = set()
         for name in source.files:
-            told.add(_in(client, source.head(name, _HEAD)))
-        told.discard(None)
-        return told.pop() if len(told) == 1 else None
+            versions.add(_in(client, source.head(name, _HEAD)))
+        versions.discard(None)
+        return versions.pop() if len(versions) == 1 else None
     head = source.read(0, _HEAD)
     if head.startswith(b"SQLite format 3\0"):
         return _of_database(source) if client == "opencode" else None

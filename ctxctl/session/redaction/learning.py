@@ -51,8 +51,8 @@ def shaped(text: str) -> Iterator[str]:
         yield match[1].rstrip(".)]}")
     for match in _SHAPES.finditer(text):
         found = match.group().strip(" .-/")
-        told = any(map(str.isdigit, found)) or "@" in found
-        if told and not _PLAIN_WORDS.fullmatch(found) and not _DATE.fullmatch(found):
+        is_number_or_address = any(map(str.isdigit, found)) or "@" in found
+        if is_number_or_address and not _PLAIN_WORDS.fullmatch(found) and not _DATE.fullmatch(found):
             yield found
 
 

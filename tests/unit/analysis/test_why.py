@@ -428,7 +428,7 @@ def test_a_redacted_text_is_not_searched(tmp_path: Path) -> None:
         assert explain_item(inspector, 0, build.ABC[2:]).state == "unknown"
 
 
-def test_the_chronicle_is_kept_and_only_for_this_file(tmp_path: Path) -> None:
+def test_the_history_is_kept_and_only_for_this_file(tmp_path: Path) -> None:
     where = tmp_path / "trace.jsonl"
     with opened(tmp_path, STEP_1) as inspector:
         made = item_history_of(inspector)
