@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ctxctl.analysis.series import UNKNOWN, ThreadSeries, thread_series
-from ctxctl.analysis.sessions import SeriesPair, differences, paired_threads, turns_of
+from ctxctl.analysis.sessions import SeriesPair, aligned_turns, item_differences, paired_threads
 from ctxctl.analysis.where import steps_where
 from ctxctl.engine.query import Query
 from ctxctl.engine.replay.cursor import StepAt
@@ -172,7 +172,7 @@ def _parted(one: Inspector, two: Inspector, pair: SeriesPair, asked: bool) -> Pa
 
 def _places(pair: SeriesPair, asked: bool, count: _Count) -> Iterator[_Place]:
     """The places at which two threads differ, the first of each turn."""
-    for turn in turns_of(pair)[0]:
+    for turn in aligned_turns(pair)[0]:
         steps = (_steps(pair.a, turn.a), _steps(pair.b, turn.b))
         by: By | None = None
         if turn.a is not None and turn.b is not None:
@@ -221,5 +221,5 @@ def _ordinal(course: ThreadSeries | None, step: int) -> int | None:
 def _parting(one: Inspector, two: Inspector, place: _Place) -> Parting:
     a = one.at(place.a) if place.a is not None else None
     b = two.at(place.b) if place.b is not None else None
-    items = tuple(differences(a.placements, b.placements)) if a is not None and b is not None else ()
+    items = tuple(item_differences(a.placements, b.placements)) if a is not None and b is not None else ()
     return Parting(place.why, a, b, place.a, place.b, place.by, place.holds, items)

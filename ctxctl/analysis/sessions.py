@@ -91,14 +91,14 @@ def _by_session(found: Iterable[ThreadSeries]) -> list[list[ThreadSeries]]:
     return list(sessions.values())
 
 
-def turns_of(pair: SeriesPair) -> tuple[list[AlignedTurns], bool]:
+def aligned_turns(pair: SeriesPair) -> tuple[list[AlignedTurns], bool]:
     """The aligned turns of two threads; whether no better alignment exists."""
     a, b = (course.turns if course is not None else [] for course in pair)
     return align_turns([turn.prompt for turn in a], [turn.prompt for turn in b])
 
 
 def _threads(pair: SeriesPair) -> tuple[ThreadPair, bool]:
-    found, minimal = turns_of(pair)
+    found, minimal = aligned_turns(pair)
     held = _Held()
     turns = tuple(
         held.step(
@@ -172,7 +172,7 @@ class _Held:
         return fresh
 
 
-def differences(a: Sequence[Placement], b: Sequence[Placement]) -> list[ItemDiff]:
+def item_differences(a: Sequence[Placement], b: Sequence[Placement]) -> list[ItemDiff]:
     """What one of two windows holds that the other lacks, stale copies left out."""
     ours = Counter(content_key(p) for p in a if not p.stale)
     theirs = Counter(content_key(p) for p in b if not p.stale)

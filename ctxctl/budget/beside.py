@@ -87,7 +87,7 @@ def scaled_arrivals(sums: Sequence[int], total: int) -> Arrival:
     return found[0], found[1], found[2], found[3]
 
 
-def named(lacking: str) -> str:
+def part_name(lacking: str) -> str:
     """The name of the part; `lacking` are the words for what the format holds nothing of, may be empty."""
     return f"not recorded: {visible(lacking)[:150]}" if lacking else "not recorded"
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ctxctl.budget.beside import fewer_tokens, named, part_of
+from ctxctl.budget.beside import fewer_tokens, part_name, part_of
 from ctxctl.budget.derive import earlier_lines, free_name, model_lines, part_lines, quoted
 from ctxctl.budget.observe import Observed, PartGroup, SessionGrowth
 from ctxctl.budget.plan import DRIFT, MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
@@ -104,7 +104,7 @@ def continuation_plan(found: SessionSoFar, name: str, encoding: str, lacking: st
     taken: set[str] = set()
     if beside > 0:
         told = f"Billed beside what is recorded, at {unit} {found.number:,}."
-        out += part_of(quoted(free_name(named(lacking), taken)), str(beside), beside, told)
+        out += part_of(quoted(free_name(part_name(lacking), taken)), str(beside), beside, told)
     out += part_lines(threads, taken, now, unit)
     if rest > 0:
         out += earlier_lines(rest, taken)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.budget.beside import named, part_of
+from ctxctl.budget.beside import part_name, part_of
 from ctxctl.budget.distribution import measured_spread
 from ctxctl.budget.observe import GroupSizes, Observed, PartGroup, TurnTalk, answers_of, groups_of, talk_of
 from ctxctl.budget.plan import DRIFT, MOST_DRAWN, MOST_DRAWS, MOST_SEEN, MOST_TURNS, Arrival
@@ -202,7 +202,7 @@ def _unrecorded(threads: Sequence[Observed], taken: set[str], lacking: str) -> I
     if less:
         comment += f" In {less:,} of them fewer were billed than counted: 0 here."
     size = spread_text(measured_spread([max(0, tokens) for tokens in found]))
-    yield from part_of(quoted(free_name(named(lacking), taken)), size, None, comment)
+    yield from part_of(quoted(free_name(part_name(lacking), taken)), size, None, comment)
 
 
 def _limits(threads: Sequence[Observed]) -> Iterator[str]:

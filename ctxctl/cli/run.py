@@ -118,7 +118,7 @@ def header(
         fitting=params.fitting,
         calibration=calibration_note(params.calibration, params.encoding, params.first_model, params.target),
         doubts=inspector.doubts,
-        learned=choice.described(inspector.learned, inspector.replay),
+        learned=choice.described_learned(inspector.learned, inspector.replay),
     )
 
 

@@ -190,7 +190,7 @@ def _asked(metadata: object) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str) and name)
 
 
-KEPT: Final = 200
+MOST_FINDINGS: Final = 200
 """Findings kept of one rule; more are only counted."""
 _PLACES: Final = 4
 """Places told of a finding beside the first."""
@@ -245,7 +245,7 @@ class GatheredHits:
         group = self._groups.get(key)
         if group is None:
             held = self._of_rule.get(rule.code, 0)
-            if held >= KEPT:
+            if held >= MOST_FINDINGS:
                 name = hash(key)
                 if name not in self._beyond and len(self._beyond) < _TOLD_APART:
                     self._beyond.add(name)
@@ -285,7 +285,7 @@ def _finding(group: _Group, trace: str, *, several: bool) -> Finding:
     )
 
 
-class Looking:
+class FindingsBesideWalk:
     """The rules of the settings, beside a walk.
 
     Args:

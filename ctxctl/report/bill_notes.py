@@ -25,7 +25,7 @@ _WHY: Final = {
 }
 
 
-def marked(text: str, is_counted: bool) -> str:
+def with_mark(text: str, is_counted: bool) -> str:
     """A figure, with the mark before it where part of it is as counted."""
     return f"{APPROXIMATE}{text}" if is_counted else text
 

@@ -20,10 +20,10 @@ from ctxctl.model.addresses import prefix
 from ctxctl.model.blame import Blame, Block, Moment, Total
 from ctxctl.model.vocab import MODEL
 from ctxctl.report import jsonout, sent
-from ctxctl.report.changes import short
+from ctxctl.report.changes import short_version
 from ctxctl.report.frame import notes
 from ctxctl.report.paint import Paint
-from ctxctl.report.sent import lacking
+from ctxctl.report.sent import lacking_text
 from ctxctl.report.step import believed_bill, heading, sent_text
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import cells, clip, pad, preview, visible
@@ -177,7 +177,7 @@ class _Gutter:
             self._when(block.since),
             "?" if p.method == "uncounted" else number(p.tokens),
             clip(preview(title or p.item, 200), _ITEM),
-            clip(short(p.version), _VERSION) if p.version is not None else "",
+            clip(short_version(p.version), _VERSION) if p.version is not None else "",
             ending(p.source, _SOURCE) if p.source and p.source != p.item else "",
             remarks_of(block),
         )
@@ -410,8 +410,8 @@ def beside(found: Blame) -> str | None:
     if not window.unrecorded:
         return None
     if window.unrecorded < 0:
-        return sent.beside(window)
-    named = lacking(found.fidelity)
+        return sent.unrecorded_text(window)
+    named = lacking_text(found.fidelity)
     about = "about " if window.used_method != "reported" else ""
     said = f"{about}{window.unrecorded:,} tokens ({_sum_share(found, window.unrecorded)}) not recorded"
     return f"{said}: {named}" if named else said

@@ -334,7 +334,7 @@ _KEYS: Final = {
 """Where a plan says what these rules demand."""
 
 
-def held(bounds: Bounds, *, against: bool) -> list[str]:
+def rules_held(bounds: Bounds, *, against: bool) -> list[str]:
     """The rules that a check holds against a plan; `against`: a baseline too."""
     given = {
         "does-not-fit": True,

@@ -12,7 +12,14 @@ from ctxctl.analysis.costs import Costs, DoubtedSums, SpentOn, StatedSums, StepC
 from ctxctl.labels import AT_LEAST, dollars, number, plural, share, signed_share
 from ctxctl.model.addresses import prefix
 from ctxctl.model.money import Money, Tokens
-from ctxctl.report.bill_notes import doubted_lines, marked, miss_cell, miss_object, misses_object, misses_text
+from ctxctl.report.bill_notes import (
+    doubted_lines,
+    miss_cell,
+    miss_object,
+    misses_object,
+    misses_text,
+    with_mark,
+)
 from ctxctl.report.catalogue import catalogue_object
 from ctxctl.report.jsonout import exact, money_object, rates_object, tokens_object
 from ctxctl.report.tables import Column, labelled, table
@@ -37,11 +44,15 @@ def step_row(cost: StepCost) -> tuple[str, ...]:
         kinds = (plain, bill.cached + bill.audio_cached, bill.written + bill.written_1h, bill.answer)
         tokens = tuple(number(n) for n in kinds)
     if bill is not None and parts:
-        tokens = (marked(tokens[0], "input" in parts), *tokens[1:3], marked(tokens[3], "output" in parts))
+        tokens = (
+            with_mark(tokens[0], "input" in parts),
+            *tokens[1:3],
+            with_mark(tokens[3], "output" in parts),
+        )
     by = cost.step.cache.broken_by
     broke = by is not None and cost.broken is not None
     return (
-        address(cost), *tokens, _lower(marked(dollars(_total(cost.believed)), bool(parts)), cost),
+        address(cost), *tokens, _lower(with_mark(dollars(_total(cost.believed)), bool(parts)), cost),
         dollars(_total(cost.counted)),
         dollars(cost.broken) if broke else "", visible(by.name) if by is not None and broke else "",
         miss_cell(cost),
@@ -127,7 +138,7 @@ def _facts(costs: Costs) -> Iterator[tuple[str, str]]:
     yield from (("stated", line) for line in stated_lines(costs.stated, costs.steps))
     doubted = costs.doubted
     if doubted.requests or (costs.unreported and costs.sent_tokens.context):
-        money = marked(_spread(costs.sent), True) if known else "not priced"
+        money = with_mark(_spread(costs.sent), True) if known else "not priced"
         how = ["what of a bill cannot be true as counted"] if doubted.requests else []
         if costs.unreported:
             how.append(f"{plural(costs.unreported, 'request')} without a bill at the expected size")

@@ -62,7 +62,7 @@ _KIND_OF: Final = {kind.event_type: kind for kind in records.KINDS if kind.schem
 }
 
 
-def strict(
+def strict_lines(
     inspector: Inspector, report: Report, progress: Callable[[float], None], *, cite: bool
 ) -> Iterator[bytes]:
     """Lines of which each validates against the published schemas by itself; reads the trace twice.
@@ -80,7 +80,7 @@ def strict(
         yield _dumped(made) + b"\n"
 
 
-def plain(
+def native_lines(
     inspector: Inspector, report: Report, progress: Callable[[float], None], *, cite: bool
 ) -> Iterator[bytes]:
     """The trace as ctxctl writes it: contents once, windows as differences."""

@@ -13,7 +13,7 @@ from ctxctl.labels import LIMIT_SOURCES, MINUS, SIGNS, number, plural, share
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
 from ctxctl.report.bill_notes import miss_text
-from ctxctl.report.changes import why
+from ctxctl.report.changes import cause_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import wrap
 from ctxctl.session.results import Ceiling
@@ -65,7 +65,7 @@ def _size(window: Window) -> str:
 
 def _change(change: Change, width: int, paint: Paint) -> str:
     sign = SIGNS.get(change.status, " ")
-    reason = why(change)
+    reason = cause_text(change)
     size = f"{change.tokens:,}" + (f"  {reason}" if reason else "")
     name = preview(change.title or change.item, 400)
     if change.title and change.title != change.item:

@@ -14,7 +14,7 @@ import msgspec
 from ctxctl.labels import given_share, plural, share
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
 from ctxctl.report.tables import labelled
-from ctxctl.session.edits import NOT_KNOWN, drops_text, text_of
+from ctxctl.session.edits import NOT_KNOWN, drops_text, replaced_text
 from ctxctl.text import visible
 
 _DOUBTS: Final = 3
@@ -35,13 +35,13 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         ("target", visible(header.target)),
     ]
     if header.calibration is not None:
-        facts.append(("sizes", calibrated(header.calibration)))
+        facts.append(("sizes", calibration_text(header.calibration)))
     if header.learned is not None:
-        facts.append(("learned", learned(header.learned)))
+        facts.append(("learned", learned_text(header.learned)))
     if header.doubts:
-        facts.append(("in doubt", doubted(header.doubts)))
+        facts.append(("in doubt", doubts_text(header.doubts)))
     if header.limits.given:
-        facts.append(("supposed", supposed(header.limits, header.policy, fitting=header.fitting)))
+        facts.append(("supposed", supposed_text(header.limits, header.policy, fitting=header.fitting)))
     if header.edited.given:
         facts += edited_facts(header.edited)
     if mode is not None:
@@ -51,18 +51,18 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
     if header.turn is not None:
         facts.append(("turn", f"only {visible(header.turn)}"))
     if header.late:
-        facts.insert(1, ("late", late(header.late)))
+        facts.insert(1, ("late", late_text(header.late)))
     for label, text in facts:
         yield from labelled(label, text, width)
 
 
-def doubted(doubts: Sequence[str]) -> str:
+def doubts_text(doubts: Sequence[str]) -> str:
     """What was not understood of a capture; how much more there is, where that is a lot."""
     more = f"; {len(doubts) - _DOUBTS:,} more, see the problems" if len(doubts) > _DOUBTS else ""
     return visible("; ".join(doubts[:_DOUBTS])) + more
 
 
-def late(events: int) -> str:
+def late_text(events: int) -> str:
     """That events came for steps that were over, and what that means for the steps that are shown."""
     one = events == 1
     return (
@@ -79,7 +79,7 @@ def _assumed(header: Header) -> list[tuple[str, str]]:
     return [("assumed", "nothing" if header.encoding_known else visible(header.assumed))]
 
 
-def calibrated(note: dict[str, Any]) -> str:
+def calibration_text(note: dict[str, Any]) -> str:
     """Whose tokens the sizes are, by which calibration, and how far off the next size is expected to be."""
     why = [f"{visible(one['model'])} is not: {visible(one['why'])}" for one in note["refused"][:_MODELS]]
     kind = note["method"].partition(":")[0]
@@ -97,7 +97,7 @@ def calibrated(note: dict[str, Any]) -> str:
     return "; ".join([f"calibrated: {visible(note['how'])}{which}{error}", *why])
 
 
-def learned(note: dict[str, Any]) -> str:
+def learned_text(note: dict[str, Any]) -> str:
     """What a log was completed by, and how much of what was billed beside the record it explains."""
     name = f"{visible(note['client'])} {visible(note['version'])}"
     text = f"{name}, {note['items']:,} items, digest {note['digest']}"
@@ -122,11 +122,11 @@ def edited_facts(edited: Edited) -> Iterator[tuple[str, str]]:
     if edited.drops:
         yield "dropped", f"{visible(drops_text(edited))}; simulated"
     for one in edited.texts:
-        yield "set", f"{visible(text_of(one))}; simulated"
+        yield "set", f"{visible(replaced_text(one))}; simulated"
     yield "not known", NOT_KNOWN
 
 
-def supposed(limits: Limits, policy: str, *, fitting: bool) -> str:
+def supposed_text(limits: Limits, policy: str, *, fitting: bool) -> str:
     """What a what-if supposes, and what it does not tell."""
     named = (("window", limits.window), ("reserve", limits.reserve), ("max input", limits.max_input))
     given = ", ".join(f"{name} {tokens:,}" for name, tokens in named if tokens is not None)

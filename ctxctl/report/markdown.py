@@ -13,15 +13,15 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.costs import Costs, StepCost
 from ctxctl.labels import SIGNS, dollars, number, plural, signed
-from ctxctl.lint.run import Looking
+from ctxctl.lint.run import FindingsBesideWalk
 from ctxctl.model.addresses import prefix
 from ctxctl.model.annotations import Compacted
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn, Window
-from ctxctl.report.bill_notes import doubted_lines, marked, misses_text
-from ctxctl.report.heading import Header, how_known, learned
+from ctxctl.report.bill_notes import doubted_lines, misses_text, with_mark
+from ctxctl.report.heading import Header, how_known, learned_text
 from ctxctl.report.replay import Totals
-from ctxctl.report.sent import against, beside, known_by, limit
+from ctxctl.report.sent import known_by, limit_text, size_of_limit, unrecorded_text
 from ctxctl.session import Inspector
 from ctxctl.session.survey import row_of
 from ctxctl.text import ELLIPSIS, visible
@@ -43,7 +43,7 @@ def write(
     progress: Callable[[float], None],
     *,
     prices: RateBook,
-    rules: Looking,
+    rules: FindingsBesideWalk,
     only: Only | None,
 ) -> Iterator[bytes]:
     """The report; nothing where no step is asked for.
@@ -126,12 +126,12 @@ class _Report:
             rows.append(["only", f"turns {self._say(header.turn)}"])
         if found.peak is not None:
             window, where = found.peak
-            parts = [f"at most {against(window)}, at {self._say(address(where))}", known_by(window)]
+            parts = [f"at most {size_of_limit(window)}, at {self._say(address(where))}", known_by(window)]
             if totals.over:
                 parts.append(f"{plural(totals.over, 'step')} over")
-            if (said := limit(window)) is not None:
+            if (said := limit_text(window)) is not None:
                 parts.append(said)
-            if (said := beside(window)) is not None:
+            if (said := unrecorded_text(window)) is not None:
                 parts.append(f"{number(window.recorded)} recorded, {said}")
             rows.append(["sent", "; ".join(parts)])
         flow = f"{signed(totals.new)} new, {signed(-totals.freed)} freed tokens"
@@ -146,9 +146,8 @@ class _Report:
         if any(costs.sources):
             billed = f"{dollars(costs.billed.total)} billed, " if costs.steps > costs.unreported else ""
             if costs.doubted.requests:
-                billed += (
-                    f"{marked(dollars(costs.doubted.money.total), True)} with what cannot be true counted, "
-                )
+                believed = with_mark(dollars(costs.doubted.money.total), True)
+                billed += f"{believed} with what cannot be true counted, "
             rows.append(["cost", f"{billed}{dollars(costs.sent.total)} in all"])
         rows += [["in doubt", line] for line in doubted_lines(costs.doubted)]
         if findings:
@@ -156,7 +155,7 @@ class _Report:
         if inspector.problem_count:
             rows.append(["problems", f"{number(inspector.problem_count)} in the trace"])
         if header.learned is not None:
-            rows.append(["learned", self._say(learned(header.learned), 400)])
+            rows.append(["learned", self._say(learned_text(header.learned), 400)])
         encoding = self._say(header.encoding) + how_known(header)
         model = f", model {self._say(header.model)}" if header.model else ""
         supposed = "; its limits are supposed, so this is simulated" if header.limits.given else ""

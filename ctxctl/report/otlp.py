@@ -24,7 +24,7 @@ _CLIENT: Final = 3
 _MOST: Final = 2**63 - 1
 
 
-def written(inspector: Inspector, version: str, progress: Callable[[float], None]) -> Iterator[bytes]:
+def otlp_lines(inspector: Inspector, version: str, progress: Callable[[float], None]) -> Iterator[bytes]:
     """Lines of requests; the same trace gives the same ids.  `version` is ctxctl's."""
     waiting: list[Json] = []
     ordinal = -1

@@ -21,8 +21,8 @@ from ctxctl.report.fidelity import measured_lines
 from ctxctl.report.find import Narrowed
 from ctxctl.report.heading import Header, header_lines
 from ctxctl.report.paint import Paint
-from ctxctl.report.sent import against, size, sources
-from ctxctl.report.step import flow, ledger_flow, methods, step_lines
+from ctxctl.report.sent import limit_sources, size_of_limit, size_text
+from ctxctl.report.step import ledger_flow, ledger_sum, methods, step_lines
 from ctxctl.report.tables import labelled
 from ctxctl.text import cells, clip, preview, visible
 
@@ -120,9 +120,9 @@ class ReplayReport:
         totals, largest = self.totals, self.totals.largest
         if largest is None:
             return
-        said = f"at most {against(largest.window)}, at {self._address(largest)}.{largest.step}"
+        said = f"at most {size_of_limit(largest.window)}, at {self._address(largest)}.{largest.step}"
         if totals.threads == 1:
-            said += f"; {size(totals.last[0].window)} at the last step"
+            said += f"; {size_text(totals.last[0].window)} at the last step"
         known = ", ".join(
             f"{_KNOWN[method]} {totals.methods[method]:,}" for method in _KNOWN if method in totals.methods
         )
@@ -147,7 +147,7 @@ class ReplayReport:
             )
         )
         where = "window" if summary.threads == 1 else f"windows of {plural(summary.threads, 'thread')}"
-        sums = flow(totals.before, summary.new, summary.freed, totals.reweighed)
+        sums = ledger_sum(totals.before, summary.new, summary.freed, totals.reweighed)
         tokens = f"{sums} = {totals.after:,} recorded in the last {where}"
         contents = plural(summary.unique_contents, "distinct content")
         facts = [
@@ -191,7 +191,10 @@ def held(totals: Totals) -> Iterator[tuple[str, str]]:
     elif not totals.untold:
         yield "policy", f"{number} held against the record, all as recorded"
     elif totals.matches:
-        yield "policy", f"{totals.matches:,} of {number} held against the record as recorded, none that differs"
+        yield (
+            "policy",
+            f"{totals.matches:,} of {number} held against the record as recorded, none that differs",
+        )
     if totals.untold:
         yield "policy", f"{totals.untold:,} of {number} held against the record cannot be told"
         yield from _first(totals.first_untold, "cannot_tell")
@@ -300,7 +303,7 @@ class Totals:
             self.matches += 1
         self.capped += step.window.cap is not None
         if len(self.sources) < _SOURCES:
-            self.sources.update(dict.fromkeys(sources(step.window)))
+            self.sources.update(dict.fromkeys(limit_sources(step.window)))
         method = step.window.used_method
         self.methods[method] = self.methods.get(method, 0) + 1
         if self.largest is None or step.window.used > self.largest.window.used:

@@ -17,7 +17,7 @@ from ctxctl.model.results import Window
 from ctxctl.text import visible
 
 
-def size(window: Window) -> str:
+def size_text(window: Window) -> str:
     """``60,919``, ``about 60,919 ±1,200`` or ``16,117 recorded``: the number in front.
 
     An expected size keeps its digits here, where it stands beside figures that add up with it (recorded,
@@ -42,16 +42,16 @@ def known_by(window: Window, *, billed: bool = False) -> str:
     return KNOWN_BY["recorded"]
 
 
-def against(window: Window) -> str:
+def size_of_limit(window: Window) -> str:
     """``60,919 of 200,000 (30%), 139,081 free``; without a known cap the size alone."""
     if window.cap is None:
-        return f"{size(window)}; limit unknown"
+        return f"{size_text(window)}; limit unknown"
     part = f" ({share(window.used, window.cap)})" if window.cap else ""
     room = f"OVER BY {window.over:,}" if window.over else f"{window.free or 0:,} free"
-    return f"{size(window)} of {window.cap:,}{part}, {room}"
+    return f"{size_text(window)} of {window.cap:,}{part}, {room}"
 
 
-def limit(window: Window) -> str | None:
+def limit_text(window: Window) -> str | None:
     """The limits and who says so; None where there are none."""
     parts = []
     if window.limit is not None:
@@ -69,12 +69,12 @@ def limit(window: Window) -> str | None:
     return ", ".join(parts)
 
 
-def compacts(window: Window) -> str | None:
+def threshold_text(window: Window) -> str | None:
     """The line at which the runtime compacts by itself; None where its rule is not known."""
     return None if window.threshold is None else f"compacts at {window.threshold:,}"
 
 
-def sources(window: Window) -> list[str]:
+def limit_sources(window: Window) -> list[str]:
     """Sentences of where the limit and the runtime's line are from, for those that are not recorded."""
     found = []
     if window.limit_note is not None:
@@ -84,7 +84,7 @@ def sources(window: Window) -> list[str]:
     return found
 
 
-def beside(window: Window, lacking: str = "") -> str | None:
+def unrecorded_text(window: Window, lacking: str = "") -> str | None:
     """What was sent and is not recorded; None where nothing was billed from which it could be known."""
     if window.unrecorded is None:
         return None
@@ -113,7 +113,7 @@ _DECLARED: Final = ("system_prompt", "tool_definitions", _AROUND)
 """What every request has: that a format claims nothing else may mean that there is nothing else."""
 
 
-def lacking(found: Sequence[Fidelity], about: About | None = None) -> str:
+def lacking_text(found: Sequence[Fidelity], about: About | None = None) -> str:
     """What is sent with a request and not in the trace, such as `system prompt, tools`; empty if unknown.
 
     A fact is named if every import of the trace counted it and met it nowhere.  What was not counted at all
@@ -128,7 +128,7 @@ def lacking(found: Sequence[Fidelity], about: About | None = None) -> str:
 
 
 def unrecorded_label(found: Sequence[Fidelity], about: About | None = None) -> str:
-    """The name of the segment `unrecorded`: what is `lacking`, by whether it was recorded."""
+    """The name of the segment `unrecorded`: what is `lacking_text`, by whether it was recorded."""
     plain, unread = _names(found, about)
     groups = ((plain, NOT_RECORDED), (unread, NOT_UNDERSTOOD))
     return ", ".join(f"{', '.join(names)} ({how})" for names, how in groups if names) or NOT_RECORDED

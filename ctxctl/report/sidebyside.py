@@ -17,7 +17,7 @@ from ctxctl.report.heading import Header
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import methods
 from ctxctl.report.tables import Column, fits, labelled, table
-from ctxctl.session.edits import NOT_KNOWN, drops_text, text_of
+from ctxctl.session.edits import NOT_KNOWN, drops_text, replaced_text
 from ctxctl.text import visible
 
 _TAB: Final = 12
@@ -36,7 +36,7 @@ def heading(header: Header, comparison: Comparison, width: int) -> Iterator[str]
     ]
     if edited.drops:
         facts.append(("dropped", visible(drops_text(edited))))
-    facts += [("set", visible(text_of(one))) for one in edited.texts]
+    facts += [("set", visible(replaced_text(one))) for one in edited.texts]
     if edited.given:
         facts.append(("not known", NOT_KNOWN))
     facts += [("note", visible(note)) for note in supposed.notes]

@@ -15,7 +15,7 @@ from ctxctl.model.vocab import MODEL, UNRECORDED
 from ctxctl.report.bill_notes import doubt_text, miss_text
 from ctxctl.report.changes import changes_table, counts_line, rows
 from ctxctl.report.paint import Paint
-from ctxctl.report.sent import against, beside, compacts, known_by, limit
+from ctxctl.report.sent import known_by, limit_text, size_of_limit, threshold_text, unrecorded_text
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, wrap
 from ctxctl.text import clip, visible
 
@@ -83,7 +83,7 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
         yield "missing", ", ".join(missing)
     if step.flags:
         yield "flags", ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
-    yield from told(step)
+    yield from annotation_facts(step)
 
 
 _VERDICTS = {
@@ -143,7 +143,7 @@ def derived_basis(step: Step) -> str | None:
     return DERIVED.get(view.facts.get("provenance", "")) if view is not None else None
 
 
-def flow(before: int, new: int, freed: int, reweighed: int) -> str:
+def ledger_sum(before: int, new: int, freed: int, reweighed: int) -> str:
     """The left side of a ledger's sum, in tokens; what another model's encoding makes of the window before
     only where it makes something else of it."""
     again = f" {signed(reweighed)} weighed anew" if reweighed else ""
@@ -152,14 +152,14 @@ def flow(before: int, new: int, freed: int, reweighed: int) -> str:
 
 def ledger_flow(ledger: Ledger) -> str:
     """The left side of a step's or a turn's sum."""
-    return flow(ledger.window_before, ledger.new, ledger.freed, ledger.reweighed)
+    return ledger_sum(ledger.window_before, ledger.new, ledger.freed, ledger.reweighed)
 
 
 def window_text(step: Step) -> str:
     """The ledger's arithmetic in one line: what is recorded of the window, and what is not."""
     ledger, window = step.ledger, step.window
     text = f"{ledger_flow(ledger)} = {ledger.window_after:,} recorded"
-    if (rest := beside(window)) is not None and window.unrecorded:
+    if (rest := unrecorded_text(window)) is not None and window.unrecorded:
         text += f"; {rest}"
     notes = []
     if ledger.stale:
@@ -190,10 +190,10 @@ def believed_bill(step: Step) -> bool:
 
 def sent_text(window: Window, *, billed: bool = False) -> str:
     """What was sent, of how much, how that is known, and who says the limit."""
-    parts = [against(window), known_by(window, billed=billed)]
+    parts = [size_of_limit(window), known_by(window, billed=billed)]
     if window.used_method == "recorded":
-        parts = ["not known, for no bill was read", against(window)]
-    parts += [said for said in (limit(window), compacts(window)) if said is not None]
+        parts = ["not known, for no bill was read", size_of_limit(window)]
+    parts += [said for said in (limit_text(window), threshold_text(window)) if said is not None]
     return "; ".join(parts)
 
 
@@ -277,7 +277,7 @@ _SHOWN = 8
 """Names listed of one kind; the rest are counted."""
 
 
-def told(step: Step) -> Iterator[tuple[str, str]]:
+def annotation_facts(step: Step) -> Iterator[tuple[str, str]]:
     """Labels and texts, in the order in which they are read; nothing where nothing was told."""
     found = step.told
     ids = ids_text(found.ids)
@@ -286,7 +286,7 @@ def told(step: Step) -> Iterator[tuple[str, str]]:
     chosen = [one for one in _facts(step, "selection").get("selected_refs", ()) if one.get("reason")]
     if chosen:
         yield "chosen", _names([f"{one['item']} ({one['reason']})" for one in chosen])
-    yield from limits(step)
+    yield from limit_facts(step)
     for cut in _facts(step, "budget").get("truncations", ()):
         yield "cut", cut_text(cut)
     yield from (("compact", compacted_text(one)) for one in found.compactions)
@@ -306,7 +306,7 @@ def ids_text(ids: Ids) -> str:
     return ", ".join(f"{what} {_say(name)}" for what, name in (*named, ("attempt", ids.attempt_id)) if name)
 
 
-def limits(step: Step) -> Iterator[tuple[str, str]]:
+def limit_facts(step: Step) -> Iterator[tuple[str, str]]:
     """Budgets in items, bytes, characters and time, each as used of allowed."""
     facts = _facts(step, "budget")
     said = []

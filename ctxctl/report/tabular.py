@@ -52,7 +52,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _BATCH: Final = 512
 
 
-def written(inspector: Inspector, table: str, progress: Callable[[float], None]) -> Iterator[bytes]:
+def csv_pieces(inspector: Inspector, table: str, progress: Callable[[float], None]) -> Iterator[bytes]:
     """The file, piece by piece; raises UsageError("unknown-table")."""
     made = columns(table)
     buffer = StringIO(newline="")

@@ -112,12 +112,12 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     """The bill of a step, priced."""
     usage = step.usage
     terms = usage.terms if usage is not None else PLAIN
-    whole, assumed = reported(step)
+    whole, assumed = reported_tokens(step)
     believed = believed_tokens(step, whole)
     size = step.window.used if believed is None else believed.context
     found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size, terms)
     if step.time is None:
-        assumed.append(dated(book))
+        assumed.append(prices_date(book))
     assumed.extend(found.assumed)
     if whole is None or usage is None:
         return Bill(found, None, None, None, None, {}, {}, tuple(assumed))
@@ -138,13 +138,13 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     )
 
 
-def dated(book: RateBook) -> str:
+def prices_date(book: RateBook) -> str:
     """Which day's prices a request without a time has."""
     whose = "as asked (--as-of)" if book.stated else "the catalogue's date; --as-of DATE names another"
     return f"no time is recorded: priced as of {book.as_of}, {whose}"
 
 
-def reported(step: Step) -> tuple[Tokens | None, list[str]]:
+def reported_tokens(step: Step) -> tuple[Tokens | None, list[str]]:
     """Input, cache and output as reported, None where no input is; and what was assumed of them."""
     usage, cache = step.usage, step.cache
     if usage is None or usage.reported_input is None:

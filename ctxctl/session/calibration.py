@@ -38,7 +38,7 @@ class Chosen(NamedTuple):
 NOTHING: Final = Chosen(None, NONE)
 
 
-def chosen(name: str | None) -> Chosen:
+def chosen_calibration(name: str | None) -> Chosen:
     """The calibration that was asked for.
 
     `saved` (also if None) is what the user saved over what is shipped, or that alone; `shipped` leaves

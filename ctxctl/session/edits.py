@@ -302,7 +302,7 @@ def edit_notes(edited: Edited) -> Iterator[str]:
     if edited.drops:
         yield "As if never there: " + drops_text(edited) + "."
     for one in edited.texts:
-        yield f"Another text: {text_of(one)}."
+        yield f"Another text: {replaced_text(one)}."
     if edited.given:
         yield f"Not known: {NOT_KNOWN}."
 
@@ -319,7 +319,7 @@ def drops_text(edited: Edited) -> str:
     return ", ".join(said)
 
 
-def text_of(one: Replaced) -> str:
+def replaced_text(one: Replaced) -> str:
     """What stands in the place of what."""
     name = _short(one.item) if one.version is None else f"{_short(one.item)}@{_short(one.version)}"
     versions = plural(one.versions, "version") if one.versions else "its recorded text"

@@ -50,7 +50,7 @@ _BETWEEN = 32
 Take = Callable[[Step | Turn], None]
 
 
-class _Here(NamedTuple):
+class _ResumePoint(NamedTuple):
     """What a snapshot needs besides the engine, to go back to it."""
 
     problems: int
@@ -214,7 +214,7 @@ class LiveInspector(Inspector):
             assert self._snapshots is not None
             snapshot = self._snapshots.back(at)
             here = snapshot.mark
-            assert isinstance(here, _Here)
+            assert isinstance(here, _ResumePoint)
             self._found.kept = self._found.kept[: here.kept]
             self._found.count, self._found.late = here.problems, here.late
             self._engine_now = snapshot.engine.copy(self._found.add)
@@ -229,10 +229,10 @@ class LiveInspector(Inspector):
             self._waiting = []
             self._ahead = None
 
-    def _resume_point(self) -> _Here:
+    def _resume_point(self) -> _ResumePoint:
         found = self._found
         contents = self.trace.contents.mark()
-        return _Here(found.count, len(found.kept), contents, len(self._keys), found.late)
+        return _ResumePoint(found.count, len(found.kept), contents, len(self._keys), found.late)
 
     def publish(self, aside: bytes = b"", *, line: bool = False, open_too: bool = True) -> None:
         """Let everybody see what was read.
@@ -257,7 +257,9 @@ class LiveInspector(Inspector):
     def _ended(self, survey: Survey, aside: bytes, *, line: bool) -> LiveTail:
         with self.trace.contents.aside():
             events = self._reading.aside(aside, whole=line) if aside else []
-            engine = (self._engine_now.copy(_unheard) if events else rest_of_trace(self._engine_now)).aside()
+            engine = (
+                self._engine_now.copy(_report_nothing) if events else rest_of_trace(self._engine_now)
+            ).aside()
             ats: list[StepAt] = []
             for event in events:
                 ats += steps_with_turns(engine, engine.feed(event) or ())
@@ -272,7 +274,7 @@ class LiveInspector(Inspector):
         """
         done: list[Step | Turn] = []
         with self.trace.contents.aside():
-            engine = self._engine_now.copy(_unheard).aside()
+            engine = self._engine_now.copy(_report_nothing).aside()
             for event in self._reading.aside(aside, whole=False) if aside else ():
                 done += engine.feed(event) or ()
             done += engine.end()
@@ -437,7 +439,7 @@ def _same(a: Row, b: Row) -> bool:
     return a == b or a == msgspec.structs.replace(b, offset=a.offset)
 
 
-def _unheard(_problem: Problem) -> None:
+def _report_nothing(_problem: Problem) -> None:
     """What the engine's copy on the side reports it will report again."""
 
 

@@ -299,7 +299,7 @@ def resolve_params(
             first,
             assumed,
             fitting=fitter_of(strategy) is not None,
-            calibration=calibrating.chosen(calibration),
+            calibration=calibrating.chosen_calibration(calibration),
             own_models=own_models or {},
             runtime=opened.format if opened.format != NATIVE else imported_format(opened.trace),
         ),

@@ -275,9 +275,9 @@ def _sources(history: ItemHistory, reader: StepReader, ordinal: int, wanted: tup
     return []
 
 
-LEAST: Final = 4
+SHORTEST_TEXT: Final = 4
 """Characters of a text that is looked for in the capture; shorter ones stand everywhere."""
-FAR: Final = 256 << 20
+SEARCHED_BYTES: Final = 256 << 20
 """Bytes of a capture that are looked through."""
 _BLOCK: Final = 1 << 20
 _LINE: Final = 4 << 20
@@ -303,7 +303,7 @@ def left_in_capture(inspector: Inspector, text: str) -> list[Link]:
     """
     if inspector.format == NATIVE:
         return []
-    spot = None if inspector.redactor or len(text.strip()) < LEAST else _spot(inspector, text.strip())
+    spot = None if inspector.redactor or len(text.strip()) < SHORTEST_TEXT else _spot(inspector, text.strip())
     if spot is not None:
         file = f" of {spot.file}" if spot.file is not None else ""
         under = f", under {spot.key}" if spot.key else ""
@@ -344,7 +344,7 @@ def _spot(inspector: Inspector, text: str) -> Spot | None:
 
 
 def _in_folder(folder: Folder, text: str) -> Spot | None:
-    left = FAR
+    left = SEARCHED_BYTES
     for name in folder.files:
         try:
             with folder.open(name) as source:
@@ -362,7 +362,7 @@ def _in_source(source: Source, text: str, name: str | None) -> Spot | None:
     spellings = [text.encode(), json.dumps(text)[1:-1].encode(), orjson.dumps(text)[1:-1]]
     needles = tuple(dict.fromkeys(one.lower() for one in (*spellings, spellings[1].replace(b"\\", b"\\\\"))))
     overlap, line = max(map(len, needles)), 1
-    for at in range(0, min(source.size, FAR), _BLOCK):
+    for at in range(0, min(source.size, SEARCHED_BYTES), _BLOCK):
         data = source.read(at, _BLOCK + overlap)
         small = data.lower()
         places = [place for place in (small.find(needle) for needle in needles) if 0 <= place < _BLOCK]

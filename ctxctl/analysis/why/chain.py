@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.analysis.why.cost import holds, sizes
+from ctxctl.analysis.why.cost import share_of_sent, step_sizes
 from ctxctl.analysis.why.evidence import StepEvidence, came_numbers, came_text
 from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.item_table import version_of
@@ -30,7 +30,7 @@ _FATES: Final = 8
 """Summaries of summaries that are followed."""
 
 
-def fate(
+def summary_fate(
     history: ItemHistory, reader: StepReader, ordinal: int, thread: int, summary: str, target: str
 ) -> Iterator[Link]:
     """What became of a summary up to a step: a sentence for each, down to one that is there or is lost."""
@@ -262,7 +262,9 @@ class SentenceChain:
             into = link.numbers.get("into")
             if link.verdict == "compacted" and isinstance(into, str):
                 thread = self._entry.thread
-                yield from fate(self._chronicle, self._reader, self._ordinal, thread, into, self._target)
+                yield from summary_fate(
+                    self._chronicle, self._reader, self._ordinal, thread, into, self._target
+                )
                 break
         if row.held:
             text = f"its old copies stayed in the window, stale, with {row.held:,} tokens"
@@ -305,7 +307,7 @@ class SentenceChain:
                 break
             start = row
         step, moment = self._chronicle.step(self._ordinal), self._reader.moment(self._ordinal)
-        size = f"its copies hold {holds(since.held, step)}" if since.held else "its size is not known"
+        size = f"its copies hold {share_of_sent(since.held, step)}" if since.held else "its size is not known"
         text = (
             f"is in the window since turn {_named(self._reader.moment(start.first))}; {size}; "
             f"{_KEEPS.get(step.mode, '')}"
@@ -314,7 +316,10 @@ class SentenceChain:
         yield Link(
             "window", "current", text.rstrip("; "), moment,
             self._rest(evidence.window()) or self._reader.rest_at(since.line),
-            {"held": since.held or None, **sizes(step), "since_turn": self._reader.moment(start.first).turn},
+            {
+                "held": since.held or None, **step_sizes(step),
+                "since_turn": self._reader.moment(start.first).turn,
+            },
             "derived",
         )  # fmt: skip
         yield from evidence.injection()

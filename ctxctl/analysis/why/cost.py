@@ -73,7 +73,7 @@ def _was_sent(steps: list[StepRow]) -> str:
     return "is known to have been sent in them"
 
 
-def holds(tokens: int, step: StepRow) -> str:
+def share_of_sent(tokens: int, step: StepRow) -> str:
     """A number of tokens as a part of what a step sent."""
     text = f"{tokens:,} of {sent_words(step.used, step.method, step.unrecorded, step.error)}"
     if tokens and step.used > 0:
@@ -81,7 +81,7 @@ def holds(tokens: int, step: StepRow) -> str:
     return f"{text}; {NOT_KNOWN}" if only_recorded(step.method, step.unrecorded) else text
 
 
-def sizes(step: StepRow) -> dict[str, int | float | str | None]:
+def step_sizes(step: StepRow) -> dict[str, int | float | str | None]:
     """The figures of that by name, as far as they are known."""
     known = {"used": step.used, "recorded": step.recorded, "unrecorded": step.unrecorded}
     return {**_known(known), "used_method": step.method, **_known({"used_error": step.error})}
@@ -104,7 +104,7 @@ def room_needed(
     if not tokens:
         text = "its size is not recorded: what it would take to have it here is not known"
         return [Link("room", "unknown", text, moment, None, {}, "derived")]
-    numbers = {"tokens": tokens, **sizes(step), "cap": step.cap, "limit_source": step.source}
+    numbers = {"tokens": tokens, **step_sizes(step), "cap": step.cap, "limit_source": step.source}
     if step.cap is None:
         why = f" ({step.note.rstrip('.')})" if step.note else ""
         text = f"it would take {tokens:,} tokens; "
@@ -204,7 +204,7 @@ def _sets(
     moment = reader.moment(ordinal)
     found = []
     order = _in_order(history, frame, strategy)
-    for what, names in ((f"in the order of {strategy}", order), ("the fewest", least(held, need))):
+    for what, names in ((f"in the order of {strategy}", order), ("the fewest", fewest_items(held, need))):
         if what != "the fewest":
             names = _until(names, held, need)
         if not names:
@@ -245,7 +245,7 @@ def _until(names: list[int] | None, held: dict[int, int], need: int) -> list[int
     return None
 
 
-def least(held: dict[int, int], need: int) -> list[int] | None:
+def fewest_items(held: dict[int, int], need: int) -> list[int] | None:
     """The fewest items that hold `need` tokens together, the last one no larger than it must be."""
     ordered = sorted(held, key=lambda item: (-held[item], item))
     chosen: list[int] = []

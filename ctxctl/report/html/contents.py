@@ -29,7 +29,7 @@ _LEAST: Final = 512
 """No text is cut to less, however little there is room for."""
 
 
-class Met(NamedTuple):
+class PageText(NamedTuple):
     """One content, as the page has it (an array)."""
 
     text: str
@@ -72,7 +72,7 @@ class Texts:
         self._limit = limit
         self._numbers: dict[str, int] = {}
         self._heads: list[str] = []
-        self._open: list[Met] = []
+        self._open: list[PageText] = []
         self._held = 0
         self.count = 0
         self.blocks: list[int] = []
@@ -112,7 +112,7 @@ class Texts:
             self.left_out += left_out
         if not self._open:
             self.blocks.append(self.count)
-        self._open.append(Met(text, ordinal, placement.item, left_out, split))
+        self._open.append(PageText(text, ordinal, placement.item, left_out, split))
         self._held += len(text)
         self.characters += len(text)
         self.count += 1
@@ -167,19 +167,19 @@ def packed(name: str, data: bytes) -> bytes:
     return b'<script type="application/octet-stream" id="%s">%s</script>\n' % (name.encode(), text)
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def without_empty(value: Any, depth: int = 0) -> Any:
     """A JSON value without what says nothing (null, empty); integers that a browser would round as text."""
     if isinstance(value, msgspec.Struct):
         value = msgspec.structs.asdict(value)
     if isinstance(value, dict):
         if depth > _DEPTH:
             return "…"
-        made = {str(key): plain(one, depth + 1) for key, one in value.items()}
+        made = {str(key): without_empty(one, depth + 1) for key, one in value.items()}
         return {
             key: one for key, one in made.items() if one is not None and one != () and one not in ([], {})
         }
     if isinstance(value, list | tuple):
-        return "…" if depth > _DEPTH else [plain(one, depth + 1) for one in value]
+        return "…" if depth > _DEPTH else [without_empty(one, depth + 1) for one in value]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _SAFE:
         return str(value)
     return value

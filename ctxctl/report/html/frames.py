@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.listdiff import Splice, splices
 from ctxctl.model.results import Change, Placement, Step
 from ctxctl.report import jsonout
-from ctxctl.report.html.contents import Texts, dumped, packed, plain
+from ctxctl.report.html.contents import Texts, dumped, packed, without_empty
 
 _FULL: Final = 96 << 10
 """Bytes of differences that a run holds at least before it ends."""
@@ -192,4 +192,4 @@ class Frames:
                 row["changes"], (c for c in step.changes if c.status != "skipped"), strict=True
             )
         ]
-        return {name: plain(value) for name, value in row.items() if name not in _PLACE}
+        return {name: without_empty(value) for name, value in row.items() if name not in _PLACE}

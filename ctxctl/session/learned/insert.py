@@ -111,7 +111,7 @@ class LearnedInserter:
         if not items:
             return None
         window = [held for block in blocks_of(data) for held in stream.held(block)]
-        own = Own(window)
+        own = LogTexts(window)
         head = _Head([], [])
         for number, item in enumerate(items, 1):
             text = self.learned.contents[item.digest]
@@ -177,7 +177,7 @@ _LINE: Final = 12
 _DEEP: Final = 12
 
 
-class Own:
+class LogTexts:
     """The texts of a log's own frame."""
 
     def __init__(self, window: Iterable[HeldPlacement]) -> None:

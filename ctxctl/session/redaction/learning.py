@@ -45,7 +45,7 @@ _ID: Final = re.compile(r"(?:\A|_)(?:id|ids|ref|refs|type|kind|role|name|model|v
 _DEPTH: Final = 64
 
 
-def shaped(text: str) -> Iterator[str]:
+def secrets_by_shape(text: str) -> Iterator[str]:
     """Addresses, long numbers and keys in a text, and what is named a password in it."""
     for match in _NAMED.finditer(text):
         yield match[1].rstrip(".)]}")
@@ -56,7 +56,7 @@ def shaped(text: str) -> Iterator[str]:
             yield found
 
 
-def values(text: str) -> Iterator[str]:
+def structured_texts(text: str) -> Iterator[str]:
     """The texts in structured content, given as JSON, except names and words of a vocabulary."""
     try:
         value = json.loads(text)
@@ -79,7 +79,7 @@ def _values(value: Any, depth: int) -> Iterator[str]:
                 yield from _values(one, depth + 1)
 
 
-def spellings(secret: str) -> Iterator[str]:
+def json_spellings(secret: str) -> Iterator[str]:
     """A secret as it is, and as JSON spells it inside a text."""
     yield secret
     plain = json.dumps(secret, ensure_ascii=False)[1:-1]
@@ -195,7 +195,7 @@ class RedactionLearner:
         if any(text in shown for text in texts):
             return False
         del self._whole[item]
-        self.whole.discard([spelt for text in texts for spelt in spellings(text.strip())])
+        self.whole.discard([spelt for text in texts for spelt in json_spellings(text.strip())])
         self._forget(texts)
         for one, text in zip(said, texts, strict=True):
             taken = _taken(text, shown)
@@ -210,10 +210,10 @@ class RedactionLearner:
             if len(secret) < LEAST:
                 continue
             self.last = max(self.last, said.offset)
-            for spelt in spellings(secret):
+            for spelt in json_spellings(secret):
                 self.whole.add(spelt, item)
             for part in self._parts(secret, said):
-                for spelt in spellings(part):
+                for spelt in json_spellings(part):
                     if spelt != secret and len(spelt) >= LEAST:
                         self.parts.add(spelt, item)
                         self._since.setdefault(spelt, said.offset)
@@ -222,14 +222,26 @@ class RedactionLearner:
     @staticmethod
     def _parts(secret: str, said: SaidText) -> dict[str, None]:
         """In order: their numbers must be the same at each look at a trace."""
-        inner = dict.fromkeys(values(secret) if said.content.form == "json" else ())
-        return dict.fromkeys([*inner, *shaped(secret), *(part for value in inner for part in shaped(value))])
+        inner = dict.fromkeys(structured_texts(secret) if said.content.form == "json" else ())
+        return dict.fromkeys(
+            [
+                *inner,
+                *secrets_by_shape(secret),
+                *(part for value in inner for part in secrets_by_shape(value)),
+            ]
+        )
 
     def _forget(self, texts: list[str]) -> None:
         """What was taken for secret because the whole text was."""
         for text in texts:
             self.runs.remove(text)
-            self.parts.discard([s for part in {*shaped(text), *values(text)} for s in spellings(part)])
+            self.parts.discard(
+                [
+                    s
+                    for part in {*secrets_by_shape(text), *structured_texts(text)}
+                    for s in json_spellings(part)
+                ]
+            )
 
     def says_all(self, text: str) -> bool:
         """Whether a text is one of which nothing is shown."""

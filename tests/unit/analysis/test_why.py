@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ctxctl.analysis.why.answer import explain_item
-from ctxctl.analysis.why.cost import least
+from ctxctl.analysis.why.cost import fewest_items
 from ctxctl.analysis.why.supposing import supposed_outcomes
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
@@ -469,10 +469,10 @@ def test_a_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
 
 def test_the_fewest() -> None:
     held = {1: 5, 2: 9, 3: 9, 4: 2, 5: 30}
-    assert least(held, 4) == [1]
-    assert least(held, 9) == [3]
-    assert least(held, 31) == [5, 4]
-    assert least(held, 56) is None
+    assert fewest_items(held, 4) == [1]
+    assert fewest_items(held, 9) == [3]
+    assert fewest_items(held, 31) == [5, 4]
+    assert fewest_items(held, 56) is None
 
 
 def test_hostile_names_and_texts(tmp_path: Path) -> None:

@@ -98,22 +98,22 @@ def test_what_stays_in_the_window_is_counted_until_it_leaves(tmp_path: Path) -> 
 
 
 def test_a_rule_that_fires_on_everything_is_bounded(tmp_path: Path) -> None:
-    from ctxctl.lint.run import KEPT
+    from ctxctl.lint.run import MOST_FINDINGS
 
     made = Made(tmp_path / "t.jsonl").turn(1)
-    for number in range(KEPT + 50):
+    for number in range(MOST_FINDINGS + 50):
         made.item(f"i{number}", f"Text {number}", metadata={"tool_status": "succeeded", "n": number})
     made.sent(["i0"])
     linted = found(made.save(), "CTX022")
     # Each says the same of an item: one finding.
-    assert [f.count for f in linted.findings] == [KEPT + 50]
+    assert [f.count for f in linted.findings] == [MOST_FINDINGS + 50]
     made = Made(tmp_path / "u.jsonl").turn(1)
-    for number in range(KEPT + 50):
+    for number in range(MOST_FINDINGS + 50):
         made.item(f"i{number}", f"{PROSE} {number}", metadata={"version": "1"})
         made.item(f"i{number}", f"{PROSE} {number} changed", how="updated", metadata={"version": "1"})
     made.sent(["i0"])
     linted = found(made.save(), "CTX003")
-    assert len(linted.findings) == KEPT
+    assert len(linted.findings) == MOST_FINDINGS
     assert linted.tally.more == {"CTX003": 50}
 
 

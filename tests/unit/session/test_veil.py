@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.session import Inspector
-from ctxctl.session.redaction.learning import Shingles, shaped
+from ctxctl.session.redaction.learning import Shingles, secrets_by_shape
 from tests.oracle.build import assembly, at, event, item, lines, update
 
 ADDRESS = "lives at 12 Elm Street in Springfield with two dogs"
@@ -150,7 +150,7 @@ def test_nothing_is_veiled_where_nothing_was_redacted(tmp_path: Path) -> None:
     ],
 )
 def test_shapes(text: str, found: list[str]) -> None:
-    assert sorted(set(shaped(text))) == found
+    assert sorted(set(secrets_by_shape(text))) == found
 
 
 def test_runs_of_words_are_joined() -> None:
