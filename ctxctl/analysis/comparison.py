@@ -1,6 +1,6 @@
 """Two replays of one trace in one pass, step by step and turn by turn beside each other.
 
-One step on one side of a what-if, what its context costs, and sums over steps.
+For each side there is what the comparison keeps of a step, what its context costs, and sums over steps.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ a bill that cannot be true as counted, and with requests that nobody billed at t
 cache.  What is spent on an item is its part of what was sent, in the order in which providers place it: what
 is not recorded, then tools, system and the rest; what comes first was cached first.
 
-What a runtime, a router or a tracing service says that requests cost, beside the price of the table.
+Beside these stands what a runtime, a router or a tracing service says that requests cost (`StatedSums`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Two frames of one trace or of two, with what the steps between them say about removals.
-
-What a converted capture is known to hold nothing of, without a replay of all of it.
-"""
+"""Two frames of one trace or of two, with what the steps between them say about removals."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A plan worked out: its parts, its sessions, its cost, and what to shrink.
 
-What a plan's prompt may hold and what its tokens cost, and who says so.
+`PlanBase` is what the numbers rest on: what a prompt may hold and in which encoding, and who says so.
 """
 
 from __future__ import annotations

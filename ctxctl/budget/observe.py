@@ -1,6 +1,6 @@
 """What recorded sessions tell: sizes of parts, of what is said and called, and how often parts change.
 
-How the window of a recorded session grew, request by request, and what of it is still there.
+`SessionGrowth` follows how the window of a session grew, request by request, and what of it is still there.
 """
 
 from __future__ import annotations

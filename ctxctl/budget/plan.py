@@ -1,6 +1,6 @@
 """A plan: what will be in a window and how the conversation goes, as a TOML file has it (docs/budget.md).
 
-The plan that ``ctxctl budget --init`` writes: every key with what it means.
+`TEMPLATE` is the plan that ``ctxctl budget --init`` writes: every key with what it means.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A committed file of findings that are known: only others are told."""
+"""A committed file of findings that are known: a run reports only the others."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """One pass of the rules over a trace.
 
-Hits become findings: one for each rule, thread and subject, bounded in number.
-
-Findings for reports that walk through a trace anyway: the rules look on, and no second replay is made.
+Hits become findings: one for each rule, thread and subject, bounded in number.  A report that walks through a
+trace anyway lets the rules look on (`FindingsBesideWalk`), so that no second replay is made.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Bills that cannot be true, in words.
-
-Cache misses that nothing recorded explains, in words and as JSON.
-"""
+"""Notes on bills, in words and as JSON: figures that cannot be true, and cache misses without a cause."""
 
 from __future__ import annotations
 

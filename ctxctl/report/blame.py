@@ -1,9 +1,8 @@
 """The assembled text with a gutter that says whose each stretch of it is, and the sums below.
 
 Behind the gutter a mark says what a row is: ``|`` a line of the text begins, ``+`` a block begins within a
-line, ``:`` no line of its own (the gutter, or a long line on a terminal, goes on).
-
-What the blocks of a frame hold together, as parts of what was sent.
+line, ``:`` no line of its own (the gutter, or a long line on a terminal, goes on).  The sums are what the
+blocks of the frame hold together, as parts of what was sent.
 """
 
 from __future__ import annotations

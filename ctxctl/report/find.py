@@ -1,6 +1,6 @@
 """Steps at which a predicate holds, one line each, with the changes that it holds of.
 
-The limits that a predicate was held against, in words and as JSON.
+The limits that the predicate was held against are told in words and as JSON.
 """
 
 from __future__ import annotations

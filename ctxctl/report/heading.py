@@ -1,7 +1,4 @@
-"""The parameters of a report in plain text.
-
-The resolved parameters that every report names first.
-"""
+"""The resolved parameters that every report names first (`Header`), in plain text."""
 
 from __future__ import annotations
 

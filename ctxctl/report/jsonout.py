@@ -1,7 +1,4 @@
-"""The ``--json`` contract, version 2 (``docs/json.md``): one object a line, keys in the documented order.
-
-Money, tokens and rates as JSON has them.
-"""
+"""The ``--json`` contract, version 2 (``docs/json.md``): one object a line, keys in the documented order."""
 
 from __future__ import annotations
 

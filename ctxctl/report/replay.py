@@ -1,8 +1,6 @@
-"""The plain report of a replay: parameters, steps, turns, a summary that adds up.
+"""The plain report of a replay: parameters, steps, turns, and a summary of the steps shown that adds up.
 
 Under a policy it also says where the replay first differs from what was recorded, and what that comes from.
-
-Sums over the steps that a report shows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """How a window's size is said: what was sent, how that is known, of how much, and what of it is recorded.
 
-Every view that shows a size in words takes them from here.
-
-What of a request is not in a capture, in words: by what was measured of its format, else declared.
+Every view that shows a size in words takes them from here.  What of a request is not in a capture is named by
+what was measured of its format, or declared by the format where nothing was measured.
 """
 
 from __future__ import annotations

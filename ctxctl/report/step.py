@@ -1,6 +1,6 @@
 """One step as labelled plain lines: frame, changes, window arithmetic, budget, usage, cache, flags.
 
-What a step tells beside its frame, as labelled lines: ids, limits, gaps, compactions, redactions.
+Then what the step tells beside its frame: ids, limits, gaps, compactions, redactions.
 """
 
 from __future__ import annotations

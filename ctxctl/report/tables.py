@@ -1,6 +1,6 @@
-"""Plain text laid out in cells: tables, labelled paragraphs, numbers and bars.  All text is shown text.
+"""Plain text laid out in cells: tables, labelled paragraphs, bars, and problems as one line each.
 
-Problems as one line each, in the form that editors and CI systems recognise.
+All text is shown text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Two tables that a trace is exported as, a row for each step or for each change of one, made in one replay.
 
-As CSV they follow RFC 4180: a head, commas, CRLF, UTF-8.
-
-A table as Parquet, with zstd; needs pyarrow (extra `parquet`).
+As CSV they follow RFC 4180: a head, commas, CRLF, UTF-8.  As Parquet they are compressed with zstd, which
+needs pyarrow (extra `parquet`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which calibration a trace is shown under, and what a trace tells for one.
+"""Which calibration a trace is shown under, and how one is fitted to a trace.
 
-What it needs is imported where it is used.
+The fitting is imported only where it is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Chosen(NamedTuple):
     """A calibration and where it is from."""
 
     calibration: Calibration | None
-    """None: there is none, or none yet."""
+    """None: nothing is calibrated, or not yet."""
     origin: str
     """`none`, `shipped`, `saved`, `session`, or `named` (a digest or a file)."""
     refused: tuple[RefusedModel, ...] = ()

@@ -18,10 +18,10 @@ from ctxctl.session.resolver import ItemFound, SeveralItems, TextOf, ambiguous_i
 
 _NEAR: Final = 3
 _LOOKED_AT: Final = 20_000
-"""Names that near ones are looked for among."""
+"""Names among which a near one is looked for."""
 _LONGEST: Final = 80
 _FEW: Final = 8
-"""Names that are all listed."""
+"""Up to so many names, an error lists all of them."""
 _HOW: Final = "write kind:KIND, source:SOURCE, server:SERVER or item:ID"
 
 Items = set[tuple[ThreadKey, str]]
@@ -298,7 +298,7 @@ NOT_KNOWN: Final = (
 
 
 def edit_notes(edited: Edited) -> Iterator[str]:
-    """What is dropped and set, and what nobody knows of it; may hold names of the trace."""
+    """Sentences on what is dropped and set, and what nobody knows of it; they may hold names of the trace."""
     if edited.drops:
         yield "As if never there: " + drops_text(edited) + "."
     for one in edited.texts:

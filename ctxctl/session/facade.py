@@ -35,6 +35,7 @@ from ctxctl.session.params import (
     ModeLookahead,
     OwnModels,
     Params,
+    Recount,
     fitter_of,
     planner_of,
     recomputer_of,
@@ -44,7 +45,7 @@ from ctxctl.session.params import (
 from ctxctl.session.places import StepPlaces, step_index, step_places
 from ctxctl.session.redaction import RedactionFilter
 from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_diff, life_of, with_common_keys
-from ctxctl.session.scales import Recount, scales_of
+from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
 from ctxctl.tokens.overhead import written_size
 
@@ -80,9 +81,9 @@ class Inspector:
         self._survey_rows = Survey()
         self._counter = params.counter()
         self._recounts: dict[str, Recount] = {}
+        """By encoding, counts for steps of models that have another one than the replay."""
         self._written: dict[tuple[str, str], int | None] = {}
-        """By digest and encoding: every thread has the same definitions."""
-        """By encoding, for steps of models that have another one."""
+        """By digest and encoding, the size of a tool's definition as a provider writes it out."""
         self._limiter = LimitFinder(params.runtime, params.own_models)
         self._found = ReportedProblems()
         """What the engine reported in the first pass, or in the last one that came to its end."""
@@ -93,7 +94,7 @@ class Inspector:
         self._places: StepPlaces | None = None
         self._ahead: ModeLookahead | None = None
         self.item_history: ItemHistory | None = None
-        """What became of every item, once somebody has replayed the trace for it (`inspector.why`)."""
+        """What became of every item, once somebody has replayed the trace for it (`analysis.why`)."""
         self.inventory: Inventory | None = None
         """What items there are, once somebody has asked."""
         self.edits: Edits | None = None
@@ -193,7 +194,7 @@ class Inspector:
 
     @property
     def finding_count(self) -> int:
-        """As `problem_count`, without what is only worth telling: what ``--strict`` goes by."""
+        """As `problem_count`, less the notes: the number that ``--strict`` goes by."""
         return self.problem_count - sum(problem.is_note for problem in self._opened.problems)
 
     @property
@@ -219,7 +220,7 @@ class Inspector:
         self._finish(engine, found)
 
     def _batches(self) -> Iterator[list[Event]]:
-        """The events of a pass beside the others."""
+        """The events of a pass that stands beside the first."""
         return self.trace.batches()
 
     def walk(

@@ -1,8 +1,8 @@
 """What became of every item of a trace, in some bytes a change: what `why` looks a life up in.
 
-It is written while a trace is replayed, kept beside the step index, and some 47 bytes a row.  A row is a
-change of one item in one thread's frame; a run of steps in which an item was left out for the same reason is
-one row.  What was said of a change (scores, limits, events) is read again from the step's own lines.
+It is written while a trace is replayed, is kept beside the step index, and takes some 47 bytes a row.  A row
+is a change of one item in one thread's frame; a run of steps in which an item was left out for the same
+reason is one row.  What was said of a change (scores, limits) is read from the step's own lines again.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class HistoryRow(NamedTuple):
     last: int
     """Of a run of omissions, the ordinal of its last step; else the same."""
     steps: int
-    """How many the run has."""
+    """How many steps the run has."""
     tokens: int
     held: int
     """Tokens that all copies of the item hold behind the change."""
@@ -99,7 +99,7 @@ class StepRow(NamedTuple):
     cached: int | None
     written: int | None
     written_1h: int | None
-    """Of `written`."""
+    """How much of `written` was written for an hour."""
     model: str | None
     provider: str | None
     day: str | None
@@ -111,7 +111,7 @@ class StepRow(NamedTuple):
     rows: int
     """Rows up to this step, its own included."""
     recorded: int
-    """Of `used`, what the frame holds."""
+    """How much of `used` the frame holds."""
     method: UsedMethod
     source: LimitSource | None
     """Who says the limit."""
@@ -120,9 +120,9 @@ class StepRow(NamedTuple):
     threshold: int | None
     """Where the runtime compacts by itself, in tokens that are sent."""
     line: str | None
-    """Which rule says so."""
+    """Where the rule of `threshold` is from."""
     error: int | None
-    """Of a size that is expected: nine of ten are off by no more."""
+    """Tokens by which nine of ten expected sizes are off at the most; None where the size is not expected."""
 
     @property
     def unrecorded(self) -> int | None:
@@ -284,7 +284,7 @@ class ItemHistory:
         return number
 
     def finish(self, engine: Engine, covered: int) -> ItemHistory:
-        """The trace is at its end: items that no frame ever had come from the engine's own books."""
+        """Take in, at the end of the trace, the items that no frame ever had: the engine knows them."""
         for key, state in engine.threads.items():
             thread = self._thread.get(key)
             if thread is None:
@@ -331,7 +331,7 @@ class ItemHistory:
         return StepRow(**raw)
 
     def find(self, thread: int, item: str) -> ItemEntry | None:
-        """An item of a thread by its very id."""
+        """The item of a thread that has exactly this id."""
         number = self._item.get((thread, item))
         return None if number is None else self.entry(number)
 

@@ -1,5 +1,6 @@
-"""The history of an inspector: from memory, from a file in the user's cache beside the step index, or by
-one replay."""
+"""The item history of a trace: from memory, from a file in the user's cache beside the step index, or by one
+replay.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _MOST: Final = 1 << 30
 
 
 def save_history(source: Source, made_under: str, found: ItemHistory) -> bool:
-    """Keep a history of a file that was read to its end; False where it cannot be kept."""
+    """Save the history of a file that was read to its end; False where it cannot be saved."""
     path = cache_file(source, "why")
     if path is None or source.spooled:
         return False
@@ -50,7 +51,7 @@ def save_history(source: Source, made_under: str, found: ItemHistory) -> bool:
 
 
 def load_history(source: Source, made_under: str) -> ItemHistory | None:
-    """The history of this very file under these parameters; None if there is none."""
+    """The saved history of this very file under these parameters; None where none is saved."""
     path = cache_file(source, "why")
     if path is None or source.spooled:
         return None
@@ -98,7 +99,7 @@ def item_history_of(inspector: Inspector, progress: Progress | None = None) -> I
             known = inspector.item_history
             if known is None or known.covered != source.size:  # outlined in another way, or grown meanwhile
                 known = _walked(inspector, progress)
-            # A trace with problems is read anew by each run, which has to tell them.
+            # Of a trace with problems nothing is saved: each run has to read it anew to report them.
             if made_under is not None and known.covered == source.size and not inspector.problem_count:
                 save_history(source, made_under, known)
         inspector.item_history = known

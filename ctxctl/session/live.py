@@ -1,4 +1,4 @@
-"""Watching a session while it is written: look, read on, say what is new.
+"""A session is watched while it is written: each poll looks, reads on, and says what is new.
 
 `LiveSession` belongs to one thread, which calls `poll` again and again; the inspector that it hands out may
 be asked by any.  What is read is fed to one engine, so that a poll costs what is new.
@@ -36,10 +36,10 @@ _OPEN_SHARE: Final = 0.25
 _PACE: Final = (0.02, 0.05)
 """Seconds between two looks at least: a busy writer is read in gulps, greater ones where each is shown."""
 _CHEAP: Final = 0.02
-"""Seconds that may always go into it."""
+"""Seconds that may always go into showing what is not over yet."""
 _LASTING: Final = frozenset({"trace-truncated", "trace-rewritten", "unfinished-line", "trace-rotated"})
 _RATE: Final = 2.0
-"""Seconds over which the rate is taken."""
+"""Seconds over which the rate of events is taken."""
 
 State = Literal["waiting", "reading", "following", "gone", "refused", "over"]
 
@@ -179,7 +179,7 @@ class LiveSession:
         return self._news(True)
 
     def close(self) -> None:
-        """Let all files go; the inspectors are of no use afterwards."""
+        """Close all files; the inspectors are of no use afterwards."""
         self._waker.close()
         if self._feed is not None:
             self._feed.close()
@@ -381,7 +381,7 @@ class LiveSession:
         return True
 
     def _undecided(self) -> bool:
-        """What nobody knew when it was short may be known now."""
+        """Whether the kind of the file, which nobody could know while it was short, is known now."""
         if self._decided or self._path is None:
             return False
         kind = kind_of(self._path, self._format)

@@ -1,9 +1,8 @@
-"""A foreign capture that grows: imported whole whenever it has changed, and held against the import before.
+"""Where the bytes of a live trace come from: a native file that grows, or a foreign capture.
 
-What importers write is the same for the same beginning of a capture, but for what they write at its end; so
-the lines that two imports have in common are there for good, and a few at the end are taken back each time.
-
-Where a live trace's bytes come from: what a feed of them does, and the one of a native file.
+A capture is imported whole whenever it has changed, and held against the import before.  What importers write
+is the same for the same beginning of a capture, but for what they write at its end; so the lines that two
+imports have in common are there for good, and a few at the end are taken back each time.
 """
 
 from __future__ import annotations
@@ -60,11 +59,11 @@ class CaptureFeed:
         self._opened: Opened | None = None
         self._spool: OpenFile | None = None
         self._end = 0
-        """Bytes in the spool."""
+        """Bytes in the temporary file."""
         self._last: BinaryIO | None = None
-        """The import before."""
+        """The bytes of the last import."""
         self._size = 0
-        """Its bytes that stand in the source."""
+        """How many bytes of the last import stand in the source."""
         self._places: list[tuple[int, int]] = []
         """Where in the source the import's bytes stand: pairs of (import, source), ascending."""
         self._mark: Marks | None = None
@@ -205,14 +204,14 @@ class CaptureFeed:
         return due if self._over_at is None else min(due, max(0.0, self._over_at - now))
 
     def turn_over(self, now: float) -> bool:
-        """Whether the turn's end was the last that came, a moment ago."""
+        """Whether the last thing that came, a moment ago, was the end of a turn."""
         if self._over_at is None or now < self._over_at or marks_of(self._path) != self._mark:
             return False
         self._over_at = None
         return True
 
     def last(self) -> FeedLook:
-        """What was held back is there for good."""
+        """Add what was held back: nothing more will come."""
         self.aside = b""
         if self._last is None:
             return FeedLook("waiting", False)
@@ -220,7 +219,7 @@ class CaptureFeed:
         return FeedLook("following", True)
 
     def again(self) -> Opened:
-        """The import made last."""
+        """Open the last import again."""
         assert self._opened is not None
         fresh = GrowingTrace(GrowingSource(self._name, self._path))
         look = self._begin(self._opened._replace(trace=fresh), None)
@@ -228,7 +227,7 @@ class CaptureFeed:
         return look.opened
 
     def close(self) -> None:
-        """Let the files go."""
+        """Close the files."""
         for file in (self._last, self._spool):
             if file is not None:
                 file.close()
@@ -410,7 +409,7 @@ class Feed(Protocol):
         ...
 
     def close(self) -> None:
-        """Let the files go; those of traces that were opened stay."""
+        """Close the files; those of traces that were opened stay open."""
         ...
 
 
@@ -480,7 +479,7 @@ class NativeFeed:
         return FeedLook("following", bool(rest), opened)
 
     def again(self) -> Opened:
-        """The bytes so far."""
+        """Open the bytes read so far."""
         assert self._source is not None
         self._source = self._source.again()
         return self._opened()
@@ -490,5 +489,5 @@ class NativeFeed:
         return False
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._follower.close()

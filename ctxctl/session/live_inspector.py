@@ -2,9 +2,7 @@
 
 One thread feeds; any number may ask meanwhile.  What they see is what was published last: the steps that are
 over, and behind them those that would be over if nothing more came, made by a copy of the engine that is
-ended on the side.
-
-What a live replay knows at one moment: steps that are over, and steps that are still being written.
+ended on the side.  `LiveRows` are both kinds of steps as they stood at one moment.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ from ctxctl.trace.index import Span
 from ctxctl.trace.reader import TracePass
 
 _BETWEEN = 32
-"""Events between two questions whether it is enough: with large frames and new texts, some milliseconds."""
+"""Events fed between two calls of `enough`: with large frames and new texts, some milliseconds."""
 
 Take = Callable[[Step | Turn], None]
 
@@ -54,16 +52,16 @@ class _ResumePoint(NamedTuple):
     """What a snapshot needs besides the engine, to go back to it."""
 
     problems: int
-    """Of the engine's."""
+    """Problems that the engine had reported."""
     kept: int
     contents: ContentMark
     keys: int
     late: int
-    """Of the problems, those of events that came for steps that were over."""
+    """How many of the problems are events for steps that were over."""
 
 
 class LiveInspector(Inspector):
-    """`feed` and `publish` belong to one thread; everything else to any."""
+    """The inspector of a growing trace; one thread calls `feed` and `publish`, any thread everything else."""
 
     trace: GrowingTrace
 
@@ -93,7 +91,7 @@ class LiveInspector(Inspector):
         """Read, and to be fed next."""
         self._keys = array("q")
         self._sent: dict[tuple[object, ...], int] = {}
-        """Of each result given out: a hash, where it may come again."""
+        """A hash of each result that was handed out and may come again."""
         self._engine_now = self._engine(self._found.add, skipped=skipped)
         self._snapshots = Snapshots(self._engine_now, self._resume_point())
         self._published: tuple[LiveRows, LiveTail, Survey] = (
@@ -102,7 +100,7 @@ class LiveInspector(Inspector):
             self._survey_rows,
         )
         self._answered: dict[ThreadKey, ThreadAhead] = {}
-        """What threads were told about the trace's future: it may turn out otherwise."""
+        """By thread, what was assumed of the rest of the trace; it may turn out otherwise."""
         self._low: int | None = None
         """Rows before this one were not touched when the trace was read again."""
         self._learnt_when_published = 0
@@ -188,7 +186,7 @@ class LiveInspector(Inspector):
         self._opened = opened
 
     def lookahead_changed(self) -> bool:
-        """Whether a thread was told something of the trace's future that is no longer so: replay anew."""
+        """Whether what was assumed of the rest of the trace no longer holds: then replay anew."""
         if not self._answered:
             return False
         with self._lock:
@@ -235,7 +233,7 @@ class LiveInspector(Inspector):
         return _ResumePoint(found.count, len(found.kept), contents, len(self._keys), found.late)
 
     def publish(self, aside: bytes = b"", *, line: bool = False, open_too: bool = True) -> None:
-        """Let everybody see what was read.
+        """Publish what was read, for all threads to see.
 
         `aside`: what follows and may still change.  `line`: it is one line without an end, which counts if
         there is nothing wrong with it.  Without `open_too` what is open is shown as it was, as long as no
@@ -286,7 +284,7 @@ class LiveInspector(Inspector):
         return engine.totals.summary(problems=self.problem_count, unique_contents=len(self.trace.contents))
 
     def finish(self) -> None:
-        """Nothing more will come: what is open is over."""
+        """Take what is open as over: nothing more will come."""
         engine, survey = self._engine_now, self._survey_rows
 
         def results() -> Iterator[Step | Turn]:
@@ -385,7 +383,7 @@ class LiveInspector(Inspector):
                 yield from batch
 
     def _batches(self) -> Iterator[list[Event]]:
-        """Of what the feeding thread has read by now."""
+        """The events that the feeding thread has read by now."""
         return TracePass(self.trace).run(self.read)
 
     def turn(self, ordinal: int) -> Turn:
@@ -440,7 +438,7 @@ def _same(a: Row, b: Row) -> bool:
 
 
 def _report_nothing(_problem: Problem) -> None:
-    """What the engine's copy on the side reports it will report again."""
+    """Drop a problem of the engine's copy: the engine itself will report it."""
 
 
 def _hash(result: Step | Turn) -> int:

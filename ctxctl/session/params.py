@@ -1,7 +1,7 @@
 """The parameters a replay is made under, resolved once and named first in every output.
 
 Also what finds them where the user names none: a look through the trace (`ModeLookahead`), the model table
-and the runtimes' own rules (`LimitFinder`).
+and the runtimes' own rules (`LimitFinder`); and what counts tokens under them.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.encodings import NAMES, RANKS_OF
 from ctxctl.tokens.models import resolve_encoding
+from ctxctl.tokens.overhead import written_size
 from ctxctl.trace.codec import parse_line
 from ctxctl.trace.reader import Trace
 
@@ -44,7 +45,7 @@ _FORESEEN = 1 << 16
 _FORESEEN_AT_ONCE = 4 << 20
 """Bytes of the texts that it is asked for at once; they are decoded already and still remembered."""
 _NAME = 40
-"""Characters; no format has a longer name."""
+"""Characters of the longest name of a format."""
 _MODEL = re.compile(rb'"model(?:_ref)?"\s*:')
 
 _NOTHING_AHEAD = ThreadAhead(frozenset(), None)
@@ -169,7 +170,7 @@ class Params(msgspec.Struct, frozen=True):
 
     @property
     def one_encoding(self) -> bool:
-        """The user named the encoding, or the model: no step is counted with another."""
+        """Whether every step is counted with the same encoding: the user named it, or the model."""
         return self.encoding_from == "flag" or self.model is not None
 
     def encoding_of(self, model: str | None) -> str:
@@ -220,7 +221,7 @@ class CountingRoom(NamedTuple):
         return trim(self.counter, text, tokens, "tail" if side == "tail" else "head")
 
     def count(self, text: str) -> tuple[int, bool]:  # type: ignore[override]
-        """(tokens, exact) of a text."""
+        """Tokens of a text, and whether the count is exact."""
         return self.counter.count(text)
 
     def foresee(self, batch: Iterable[Event], contents: ContentStore, least: int = 2) -> None:
@@ -256,6 +257,39 @@ class CountingRoom(NamedTuple):
         """Write new counts to disk and let the file go."""
         if self.cache is not None:
             self.cache.close()
+
+
+class Recount:
+    """Counts each content once; texts that were ever counted are not counted again."""
+
+    def __init__(self, contents: ContentStore, encoding: str) -> None:
+        self._contents = contents
+        self._room = counting_room(encoding)
+        self._encoding = encoding
+        self._counted: dict[str, tuple[int, bool]] = {}
+
+    def count(self, content: Content) -> tuple[int, bool]:
+        """Tokens of a content, and whether that is exact for the encoding."""
+        counted = self._counted.get(content.digest)
+        if counted is None:
+            counted = self._counted[content.digest] = self._room.count(self._contents.text(content))
+        return counted
+
+    def written(self, content: Content) -> int | None:
+        """As `Inspector.written`, under this encoding."""
+        return written_size(self._contents.text(content), self._room, self._encoding)
+
+    def trim(self, text: str, tokens: int, side: str) -> str:
+        """A text cut exactly at a token bound of this encoding."""
+        return self._room.trim(text, tokens, side)
+
+    def flush(self) -> None:
+        """Write new counts to disk."""
+        self._room.flush()
+
+    def close(self) -> None:
+        """Write new counts to disk and let the file go."""
+        self._room.close()
 
 
 def resolve_params(

@@ -1,9 +1,7 @@
 """Which steps a trace has and where they are, from the index: no content is looked at.
 
 The index is taken from the user's cache if it is this file's, extended if the file has grown, and built
-otherwise.
-
-The step that an id of the runtime names: a context, a turn or a step, as the trace calls it.
+otherwise.  `ordinal_by_id` finds the step that an id of the runtime names: a context, a turn or a step.
 """
 
 from __future__ import annotations

@@ -294,7 +294,7 @@ def _near(shelves: _Shelves, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(known[near] for near in good))
 
 
-# Telling ----------------------------------------------------------------------------------------------------
+# Errors -----------------------------------------------------------------------------------------------------
 
 
 def _candidate(shelves: _Shelves, item: str) -> ItemCandidate:

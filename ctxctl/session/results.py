@@ -1,9 +1,4 @@
-"""What passes over a trace come to, as values of the façade.
-
-An item's life over a replay, and frames of different threads made comparable.
-
-Which limits the steps that were asked of were held against, and who says these.
-"""
+"""Values that the façade gives: problems, frame diffs, outlines, an item's life, and the limits of steps."""
 
 from __future__ import annotations
 
@@ -57,8 +52,8 @@ class FrameDiff(NamedTuple):
     """What was sent with the first frame; how that is known, its step's window says."""
     sent_after: int
     unrecorded: int | None
-    """What more was sent beside the second frame's content than beside the first's; None: of one of them
-    nobody knows."""
+    """By how many tokens more was sent beside the second frame's content than beside the first's; None where
+    that is not known of both."""
 
     @property
     def reweighed(self) -> int:
@@ -162,7 +157,7 @@ class Ceilings:
 
     def add(self, window: Window) -> None:
         """Take in one step's window."""
-        # Why there is none is told with a figure of the step, so that would be another at each.
+        # The note on a limit that is not known holds a figure of its step, and so would differ at each step.
         key = (window.cap, window.limit_source, None if window.cap is None else window.limit_note)
         known = self._found.get(key)
         steps = 1 if known is None else known.steps + 1
@@ -170,5 +165,5 @@ class Ceilings:
 
     @property
     def rows(self) -> tuple[Ceiling, ...]:
-        """All of them so far."""
+        """The limits so far."""
         return tuple(self._found.values())

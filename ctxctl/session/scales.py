@@ -1,7 +1,4 @@
-"""What the engine is given to weigh texts and to expect sizes with: a calibration, or none.
-
-Counts of a trace's contents under another encoding than the replay's.
-"""
+"""What the engine is given to weigh texts and to expect sizes with: a calibration, or none."""
 
 from __future__ import annotations
 
@@ -11,13 +8,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 from ctxctl.engine.sizes.scales import RAW, EnteredSize, Expectation, Scale, Scales, Uncalibrated
 from ctxctl.model.content import Content
 from ctxctl.model.vocab import MODEL, OPENAI_CHAT
-from ctxctl.session.params import counting_room
-from ctxctl.tokens.overhead import written_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ctxctl.model.content import Content, ContentStore
+    from ctxctl.model.content import Content
     from ctxctl.session.params import Params
     from ctxctl.tokens.calibrate.calibration import Calibration
     from ctxctl.tokens.calibrate.expect import ModelWeights
@@ -61,7 +56,7 @@ class CalibratedScale:
         return model_weights(self._calibration, model, self._encoding_of(model))
 
     def scale(self, model: str | None, thread: object) -> Scale:
-        """By the fit of the model's family, and what the thread's bills say of it."""
+        """The scale by the fit of the model's family, and by what the thread's bills say of it."""
         from ctxctl.tokens.calibrate import expect
 
         how = self._weigh(model)
@@ -71,7 +66,7 @@ class CalibratedScale:
         return self._scale(expect.slopes(how, learned), expect.method(how, learned).partition(":")[0])
 
     def enter(self, thread: object, entered: EnteredSize) -> object:
-        """What moved since the last bill grows."""
+        """Add what entered to what has moved since the last bill."""
         half = len(entered.moved) // 2
         moved, items = entered.moved[:half], entered.moved[half:]
         return _following(thread).entered(
@@ -79,18 +74,18 @@ class CalibratedScale:
         )
 
     def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
-        """From the last bill and what moved since; before any by the rules of OpenAI's API."""
+        """The size expected from the last bill and what moved since; before any bill, by OpenAI's rules."""
         from ctxctl.tokens.calibrate.following import expected_request
 
         found = expected_request(_following(thread), _family(model), self._weigh(model), recorded)
         return None if found is None else Expectation(found.size, found.half)
 
     def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
-        """What the bill says of the scale, and of how far off expectations are."""
+        """Learn from a bill how the scale has to be, and how far off expectations are."""
         return _following(thread).billed(_family(model), self._weigh(model), size, recorded)
 
     def translated(self, size: int, billed: str | None, model: str | None) -> Expectation | None:
-        """By how many tokens the two make of one counted, of tool results."""
+        """A size billed for one model in the tokens of another, by the weights of both for tool results."""
         from ctxctl.tokens.calibrate.features import CLASSES
         from ctxctl.tokens.calibrate.following import SWITCHED
 
@@ -125,36 +120,3 @@ def _scale(slopes: tuple[float, ...], method: str) -> Scale:
         return RAW
     by_kind = dict(zip(_KINDS, slopes[1:], strict=True))
     return Scale(by_kind, slopes[0], "calibrated" if method == "calibrated" else "estimated")
-
-
-class Recount:
-    """Counts each content once; texts that were ever counted are not counted again."""
-
-    def __init__(self, contents: ContentStore, encoding: str) -> None:
-        self._contents = contents
-        self._room = counting_room(encoding)
-        self._encoding = encoding
-        self._counted: dict[str, tuple[int, bool]] = {}
-
-    def count(self, content: Content) -> tuple[int, bool]:
-        """Tokens of a content, and whether that is exact for the encoding."""
-        counted = self._counted.get(content.digest)
-        if counted is None:
-            counted = self._counted[content.digest] = self._room.count(self._contents.text(content))
-        return counted
-
-    def written(self, content: Content) -> int | None:
-        """As `Inspector.written`, under this encoding."""
-        return written_size(self._contents.text(content), self._room, self._encoding)
-
-    def trim(self, text: str, tokens: int, side: str) -> str:
-        """A text cut exactly at a token bound of this encoding."""
-        return self._room.trim(text, tokens, side)
-
-    def flush(self) -> None:
-        """Write new counts to disk."""
-        self._room.flush()
-
-    def close(self) -> None:
-        """Write new counts to disk and let the file go."""
-        self._room.close()

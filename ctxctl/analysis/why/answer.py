@@ -1,8 +1,7 @@
 """The answer: which item is meant, in which state it is at a step, and the chain that led there.
 
-What was asked for and not there: missing context, sources that gave nothing, requests that failed.
-
-Whether the capture itself holds a text that no item has: then its importer did not take it.
+It names context that was recorded as missing (`gaps_recorded`), and says whether the capture itself holds a
+text that no item has (`left_in_capture`): then its importer did not take it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The smallest change of limit or policy under which an item would be in a window, found by replays.
+"""What an item costs in money, and the smallest change of limit or policy that would put it into a window.
 
-Each replay is of the item's own session up to the step and of nothing else.  The fitting policies are given
-all that was ever left out for want of room; what left for another reason no limit brings back.
-
-What an item has cost in money: a range, for where in a request it stood is not asked here.
+Changes are found by replays, each of the item's own session up to the step and of nothing else.  The fitting
+policies are given all that was ever left out for want of room; what left for another reason no limit brings
+back.  Money is a range, for where in a request the item stood is not asked here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the provider billed, against what the trace says.
-
-Bills that cannot be true.
-"""
+"""What the provider billed, against what the trace says; and figures of a bill that cannot be true."""
 
 from __future__ import annotations
 

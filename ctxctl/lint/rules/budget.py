@@ -1,9 +1,4 @@
-"""Budget records that contradict themselves, and budgets that were not kept.
-
-Requests that are larger than what they may be.
-
-Compactions that do not say what was lost.
-"""
+"""Budgets that contradict themselves, limits that were not kept, and compactions without an account."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What breaks a prompt cache for nothing.
-
-What a cache could have given and did not.
-"""
+"""What keeps a prompt from being read from the cache: prefixes that change each time, and misses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Sources that nothing in the answers goes back to.
-
-Items that were taken away and are still there.
-"""
+"""Sources that no answer uses, and items that are cited although they were removed."""
 
 from __future__ import annotations
 

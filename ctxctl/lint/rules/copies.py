@@ -1,13 +1,4 @@
-"""Content that the model has already, sent once more.
-
-The same text under two names.
-
-What something costs for as long as it is in the window, without a look at it at each step.
-
-What the window holds: old copies, and single items that fill it.
-
-Texts that are nearly the same.
-"""
+"""Content that the window holds twice, keeps after it was replaced, or carries although it is very large."""
 
 from __future__ import annotations
 

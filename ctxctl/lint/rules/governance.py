@@ -1,7 +1,4 @@
-"""Context records that declare what only a runtime may.
-
-What was redacted and comes back.
-"""
+"""Texts that come back after their redaction, and records that claim a status for themselves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Selections that do not say what happened: what was chosen, and what the model got.
-
-Context that was asked for and did not come.
-"""
+"""Selections and frames that contradict each other, and missing context that nobody took care of."""
 
 from __future__ import annotations
 

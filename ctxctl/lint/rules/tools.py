@@ -1,9 +1,4 @@
-"""Tools that are paid for and not used, and contexts that are dressed as tools.
-
-Names of tools and of the servers that they are from, as placements tell them.
-
-Tool calls that the model never got an answer to.
-"""
+"""Tools that nobody calls, tools that stand for a context, and calls that never got an answer."""
 
 from __future__ import annotations
 

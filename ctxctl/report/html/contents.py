@@ -1,6 +1,6 @@
 """The contents of a page: each once, numbered as they are met, in blocks that are opened one by one.
 
-How values stand in the page: as JSON that no HTML parser takes for markup, or packed in inert blocks.
+Values stand in the page as JSON that no HTML parser takes for markup, or packed in inert blocks.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class LearnedSet(msgspec.Struct, frozen=True):
 
 
 def decode_set(raw: bytes) -> LearnedSet:
-    """A set from its bytes; raises ValueError for what is none, or was changed."""
+    """A set from its bytes; raises ValueError where they are no set, or were changed."""
     try:
         found = msgspec.json.decode(raw, type=LearnedSet)
         written = msgspec.json.decode(raw, type=dict[str, msgspec.Raw]).get("digest")

@@ -1,6 +1,6 @@
-"""What each request of an event stream carried, by its assemblies: ids, kinds and texts, nothing more.
+"""From the requests of a recording to a learned set: what stands in every request of a kind of thread.
 
-From a recording's requests to a learned set: what stands in every request of a kind of thread.
+The assemblies of an event stream tell what each request carried: ids, kinds and texts, nothing more.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ItemStream:
         """By SHA-256 hex, of contents that may be named again."""
 
     def take(self, data: Json) -> None:
-        """An item that was added or updated."""
+        """Take in an item that was added or updated."""
         name, text = data.get("item_id"), data.get("content")
         if not isinstance(name, str):
             return
@@ -165,7 +165,7 @@ _REDACTED: Final = re.compile(r"\[redacted [a-z0-9-]{1,40}, \d{1,9} chars, #[0-9
 
 
 class LearnedGatherer:
-    """What a recording tells; sessions of one recording are recordings of their own.
+    """What is learned of one recording; its sessions count as recordings of their own.
 
     Args:
         clean: Takes secrets out of a text.
@@ -182,7 +182,7 @@ class LearnedGatherer:
         self.requests = 0
 
     def take(self, events: Iterable[Json]) -> None:
-        """All requests of a recording's events."""
+        """Take in all requests of a recording's events."""
         for carried in requests(events):
             self.requests += 1
             if carried.kind is not None:

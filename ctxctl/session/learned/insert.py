@@ -1,6 +1,6 @@
 """A log's events with the learned items at the head of its frames, each marked as derived.
 
-What of a learned text a log holds itself: that part is not shown a second time.
+What a log itself holds of a learned text is not shown a second time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ctxctl.session.learned.gather import HeldPlacement, ItemStream, blocks_of, 
 
 _LACKING: Final = "not recorded"
 PREFIX: Final = "learned:"
-"""Begins the ids of such items."""
+"""What the ids of learned items begin with."""
 
 
 _FACTS: Final = {
@@ -51,7 +51,7 @@ class LearnedInserter:
         self.shown = 0
         """Items put in so far, over all threads."""
         self._items: dict[tuple[Any, Any], ItemStream] = {}
-        """By thread: what it told before its first request."""
+        """By thread, the items that its log named before its first request."""
         self._heads: dict[tuple[Any, Any], _Head | None] = {}
         self._rewritten: set[str] = set()
         """Ids of assemblies that have the head."""
@@ -178,7 +178,7 @@ _DEEP: Final = 12
 
 
 class LogTexts:
-    """The texts of a log's own frame."""
+    """The texts of a log's own frame, to which a learned text is compared."""
 
     def __init__(self, window: Iterable[HeldPlacement]) -> None:
         self._digests: set[str] = set()

@@ -1,8 +1,7 @@
 """Learned sets on disk: one file for each client and version, in the user's data directory, mode 0600.
 
 They hold what clients send: texts, no code.  Digests are checked each time one is read.
-
-Which client, and which version of it, wrote a log.
+Which client wrote a log, and in which version, is read from the head of the log (`version_of`).
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def save_set(learned: LearnedSet) -> Path:
 
 
 def set_names() -> list[tuple[str, str]]:
-    """Client and version of all that are kept, sorted; newer versions last."""
+    """Client and version of every set that is kept, sorted, newer versions last."""
     try:
         found = [path.stem.partition("@") for path in sets_folder().glob("*@*.json")]
     except OSError:
@@ -187,7 +186,7 @@ def _in(client: str, head: bytes) -> str | None:
 
 
 def _of_database(source: Source) -> str | None:
-    """The version of opencode's sessions, if it is one."""
+    """The version that a database of opencode names; None where it is none of opencode's."""
     from ctxctl.ingest import database  # slow to import
 
     found = database.first_rows(source, "SELECT DISTINCT version FROM session", 2)

@@ -1,6 +1,7 @@
 """What a trace says was redacted, learnt event by event; and what in such a text is a secret by its shape.
 
-Runs of words: what is left of a text that somebody repeats in part, with other spaces, lines or marks.
+`Shingles` are runs of words: they find what somebody repeats of a text in part, with other spaces, lines or
+marks.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ class RedactionLearner:
 
     @staticmethod
     def _parts(secret: str, said: SaidText) -> dict[str, None]:
-        """In order: their numbers must be the same at each look at a trace."""
+        """The parts of a secret that are secrets themselves, in an order that is the same at each reading."""
         inner = dict.fromkeys(structured_texts(secret) if said.content.form == "json" else ())
         return dict.fromkeys(
             [
@@ -232,7 +233,7 @@ class RedactionLearner:
         )
 
     def _forget(self, texts: list[str]) -> None:
-        """What was taken for secret because the whole text was."""
+        """Forget what was taken for secret because the whole text was."""
         for text in texts:
             self.runs.remove(text)
             self.parts.discard(
@@ -305,7 +306,7 @@ def _taken(text: str, shown: str) -> list[str]:
 RUN: Final = 5
 """Words in a row that make a shingle."""
 _LEAST: Final = 16
-"""Letters that they have together at least."""
+"""Letters that the words of a shingle have together at least."""
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -324,33 +325,33 @@ class Shingles:
 
     def __init__(self) -> None:
         self._of: dict[int, tuple[str, int, int]] = {}
-        """What each is of, since when, and its number."""
+        """By hash, what a run is of, the byte that said it first, and its number."""
         self._added = 0
 
     def __bool__(self) -> bool:
         return bool(self._of)
 
     def add(self, text: str, name: str, since: int) -> None:
-        """Remember those of a text, which was first said at `since`."""
+        """Remember the runs of a text, which was first said at byte `since`."""
         for shingle, _, _ in _shingles(text):
             if shingle not in self._of:
                 self._added += 1
                 self._of[shingle] = (name, since, self._added)
 
     def remove(self, text: str) -> None:
-        """Forget those of a text."""
+        """Forget the runs of a text."""
         for shingle, _, _ in _shingles(text):
             self._of.pop(shingle, None)
 
     def spare(self, text: str, at: int) -> None:
-        """Forget those that somebody else said at `at`, before they were said here."""
+        """Forget the runs of a text that somebody else said at byte `at`, before they were said here."""
         for shingle, _, _ in _shingles(text):
             known = self._of.get(shingle)
             if known is not None and at < known[1]:
                 del self._of[shingle]
 
     def runs(self, text: str) -> list[CommonRun]:
-        """The stretches of a text that consist of them, in order and without overlaps."""
+        """The stretches of a text that consist of known runs, in order and without overlaps."""
         made: list[CommonRun] = []
         if not self._of:
             return made

@@ -1,9 +1,8 @@
 """Masks what was redacted in whatever a trace gives away: texts, records, JSON.
 
-Whether a trace says of anything that it was redacted; looks at the bytes, decodes nothing.
-
-Costs twice a count of the lines.  How far a large file was found without is kept beside its index, as opening
-it must not take longer the larger it is.
+`trace_redacts` tells whether a trace redacts anything at all: it looks at the bytes, decodes nothing, and
+costs twice a count of the lines.  How far a large file was found to redact nothing is kept beside its index,
+so that opening it takes no longer the larger it is.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ MASK: Final = "[redacted]"
 _KEPT: Final = 8 << 20
 """Characters of masked texts that are kept."""
 _NAMES: Final = 1 << 16
-"""Names and records remembered."""
+"""Masked names and records that are remembered."""
 _DEPTH: Final = 200
 _DIGESTS: Final = frozenset({"content_digest", "source_digests", "digest", "hash", "content_ref"})
 """Fields that something is looked up by: what looks like a digest stays, unless it is a secret itself."""
@@ -78,7 +77,7 @@ class RedactionFilter:
         """Bytes of it that were looked through for redactions."""
         self._live = isinstance(trace, GrowingTrace)
         self.news = 0
-        """How often something more was learnt of a growing trace."""
+        """How many times something more was learnt of a growing trace."""
         self._texts: OrderedDict[str, str] = OrderedDict()
         self._clean: set[str] = set()
         """Digests of texts in which nothing is masked."""
@@ -325,7 +324,7 @@ class RedactionFilter:
         return msgspec.structs.replace(problem, message=self.words(problem.message)) if self else problem
 
     def _forget(self) -> None:
-        """What was masked before more was known."""
+        """Forget what was masked before more was known."""
         self.news += 1
         self._texts.clear()
         self._clean.clear()
@@ -363,7 +362,7 @@ _SAYS: Final = re.compile(rb'\s*:\s*"(?!(?:none|raw|not_redacted|unredacted)")')
 
 
 def trace_redacts(source: Source) -> bool:
-    """True where a trace does, and where a text of it looks as if."""
+    """Whether a trace redacts anything; true also where a text of it only looks as if."""
     if source.size < _LARGE or source.spooled:
         return file_redacts(source)
     known = _known(source)
@@ -375,7 +374,7 @@ def trace_redacts(source: Source) -> bool:
 
 
 def file_redacts(source: Source, at: int = 0) -> bool:
-    """The same of what follows a byte."""
+    """As `trace_redacts`, of what follows a byte."""
     while data := source.read(at, _CHUNK + _OVERLAP):
         if _EVENT in data or _says(data):
             return True

@@ -1,6 +1,7 @@
 """Secret stretches of text, as many as there are, and which of them a text holds.
 
-A text read without the escapes of JSON, however deep: so a secret is found in any spelling.
+Texts are also read without the escapes of JSON, however deep (`Unescaped`): so a secret is found in any
+spelling.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 LEAST: Final = 6
-"""Characters of the shortest one: shorter ones come about by chance."""
+"""Characters of the shortest secret: shorter ones come about by chance."""
 _FEW: Final = 32
-"""Up to so many are looked for one by one, until they are put together with others."""
+"""Up to so many secrets are looked for one by one before they are put into an automaton."""
 _HEAD: Final = 128
-"""Characters by which a longer one is looked for; the rest is compared."""
+"""Characters at the head of a longer secret by which it is looked for; the rest is compared."""
 _TIER: Final = 1 << 19
 """Characters of the heads in one automaton."""
 _MEMORY: Final = 256 << 20
@@ -56,7 +57,7 @@ class Secrets:
         return len(self._of)
 
     def add(self, secret: str, name: str) -> None:
-        """Remember one; a shorter one than `LEAST` is none."""
+        """Remember a secret; one shorter than `LEAST` is left out."""
         if len(secret) < LEAST:
             return
         if secret not in self._of:
@@ -68,7 +69,7 @@ class Secrets:
                 self._settle()
 
     def discard(self, secrets: Collection[str]) -> None:
-        """Forget some, where they are there; they keep their numbers."""
+        """Forget some secrets, where they are known; the others keep their numbers."""
         gone = [secret for secret in secrets if self._of.pop(secret, None) is not None]
         old = [secret for secret in gone if secret not in self._young]
         for secret in gone:
@@ -91,15 +92,15 @@ class Secrets:
             self._readings.add(reading, name)
 
     def number(self, secret: str) -> int:
-        """Which one it is, from 1."""
+        """The number of a secret, from 1."""
         return self._order[secret]
 
     def of(self, secret: str) -> str:
-        """What it is of."""
+        """The name of what a secret is of."""
         return self._of[secret]
 
     def held_by(self, text: str) -> list[Held]:
-        """Those that stand in a text, in order; of two that overlap the first, else the longer."""
+        """The secrets that stand in a text, in order; of two that overlap the first, else the longer."""
         if len(text) < LEAST or not self._of:
             return []
         if not text.isascii():
@@ -116,12 +117,12 @@ class Secrets:
         return list(apart(found)) if len(found) > 1 else found
 
     def first(self, text: str) -> str | None:
-        """What the first of those is of; None if the text holds none."""
+        """The name of what the first secret in a text is of; None if the text holds none."""
         held = self.held_by(text)
         return self._of[held[0].secret] if held else None
 
     def masked(self, text: str, mask: Callable[[str], str]) -> str:
-        """A text with `mask(secret)` in the place of each."""
+        """A text with `mask(secret)` in the place of each secret."""
         pieces, end = [], 0
         for held in self.held_by(text):
             pieces += [text[end : held.start], mask(held.secret)]
@@ -148,7 +149,7 @@ class _Tier:
         self._find: Any = None
 
     def without(self, secrets: Collection[str]) -> _Tier:
-        """The same without some."""
+        """An automaton of the same secrets without some."""
         if self.secrets.keys().isdisjoint(secrets):
             return self
         gone = set(secrets)
@@ -277,11 +278,11 @@ class Stretch(Protocol):
 
     @property
     def start(self) -> int:
-        """Its first character."""
+        """The place of its first character."""
 
     @property
     def end(self) -> int:
-        """The character behind it."""
+        """The place behind its last character."""
 
 
 _Stretch = TypeVar("_Stretch", bound=Stretch)
