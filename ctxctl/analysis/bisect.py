@@ -37,20 +37,20 @@ class Flip(NamedTuple):
 
 
 class PredicateTurns:
-    """What became of a predicate over one thread."""
+    """Where a predicate holds in one thread, and how often it turned."""
 
     def __init__(self, key: ThreadKey) -> None:
         self.key = key
         self.steps = self.held = self.undecided = self.turns = 0
-        """Steps, those at which it holds, those of which nobody can tell; and how often it turned."""
+        """Steps, steps at which it holds, steps of which nobody can tell, and how often it turned."""
         self.first: Step | None = None
         """The first step at which it holds."""
         self.changes: tuple[Change, ...] = ()
-        """Those of its changes of which the predicate holds."""
+        """The changes of that step of which the predicate holds."""
         self.before: Moment | None = None
         """The step before; None where it holds from the thread's first step on."""
         self.ceilings = Ceilings()
-        """The limits of its steps."""
+        """The limits that its steps were held against."""
         self.flips: list[Flip] = []
         """Every step at which it turned, the first one included."""
         self._last: bool = False
@@ -58,7 +58,7 @@ class PredicateTurns:
 
     @property
     def monotone(self) -> bool:
-        """It turned true once at most, and stayed so."""
+        """Whether it turned true once at most, and stayed so."""
         return self.turns <= 1
 
     def add(self, moment: Moment, step: Step, truth: bool | None, changes: tuple[Change, ...]) -> None:
@@ -112,7 +112,7 @@ class Parting(NamedTuple):
     holds: bool | None
     """Of `predicate`: whether it holds in `a`, and so not in `b`."""
     items: tuple[ItemDiff, ...]
-    """What one window has that the other lacks."""
+    """The items that one window has and the other lacks."""
 
 
 class Parted(NamedTuple):

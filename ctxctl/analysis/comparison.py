@@ -74,13 +74,13 @@ def retokenized(step: Step, other: Step, ours: Sequence[Placement], theirs: Sequ
 
 
 class Supposed(NamedTuple):
-    """A supposition against one trace, resolved."""
+    """A supposition resolved against one trace."""
 
     params: Params
     policy: Strategy | None
     limits: Limits
     only_limits: bool
-    """Frames and counts are those of the other side."""
+    """Whether only limits are supposed: frames and counts are then those of the recorded side."""
     notes: tuple[str, ...]
     """What to know before the numbers are read, one sentence each; may hold names from the trace."""
     edits: Edits | None = None

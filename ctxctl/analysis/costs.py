@@ -30,7 +30,7 @@ NOT_RECORDED: Final = "(not recorded)"
 
 
 _ORDER: Final = ("cached", "audio_cached", "written_1h", "written", "input", "audio_input", "image_input")
-"""Of what is sent, what stands first."""
+"""Parts of a bill in the order in which providers place what is sent."""
 
 
 class StepCost(NamedTuple):
@@ -52,7 +52,7 @@ class StepCost(NamedTuple):
     assumed: tuple[str, ...] = ()
     """What the capture does not say of the bill, and how it was priced all the same."""
     believed_tokens: Tokens | None = None
-    """The bill with the parts that cannot be true as counted (`inspector.doubted`); else `billed_tokens`."""
+    """`billed_tokens` with the parts that cannot be true as counted (`session.believed_bill`)."""
     believed: Money | None = None
     missed: Decimal | None = None
     """What the step's cache miss cost (`Cache.miss`): its tokens at the difference between what they were
@@ -73,7 +73,7 @@ class PartSum(NamedTuple):
     requests: int = 0
     reported: int = 0
     counted: int = 0
-    """What it is priced as."""
+    """Tokens that it is priced as."""
 
 
 class DoubtedSums:
@@ -81,7 +81,7 @@ class DoubtedSums:
 
     def __init__(self) -> None:
         self.requests = 0
-        """Whose bill has a part that was replaced."""
+        """Requests whose bill has a part that was replaced."""
         self.parts: dict[str, PartSum] = {}
         """What was replaced, by part."""
         self.repeated = 0
@@ -120,7 +120,7 @@ class SpentOn(NamedTuple):
     name: str
     steps: int
     tokens: int
-    """Over all requests."""
+    """The sum over all requests."""
     money: Decimal
     unpriced: int
     """Tokens of requests whose price is not known."""
@@ -143,7 +143,7 @@ class Costs:
         self.sent, self.sent_tokens = Money(), Tokens()
         """All requests: bills, what of them cannot be true as counted, and what nobody billed as expected."""
         self.unbilled = ZERO
-        """Of it, what is of requests without a bill."""
+        """How much of `sent` is of requests without a bill."""
         self.unreported = 0
         """Steps without usage."""
         self.unpriced: dict[str, int] = {}
@@ -356,12 +356,12 @@ class StatedSums:
 
     def __init__(self) -> None:
         self.requests = 0
-        """Of which a cost is stated."""
+        """Requests of which a cost is stated."""
         self.usd = ZERO
         self.table = ZERO
         """Their price by the table, of those that have one."""
         self.unpriced = 0
-        """Of these requests, the ones without a price."""
+        """How many of these requests have no price by the table."""
         self.runs: list[Run] = []
         """In the order of the trace; a later one may hold an earlier one's cost, which no capture tells."""
 

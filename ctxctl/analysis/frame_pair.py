@@ -66,7 +66,7 @@ def removals(
 
 
 def explained_changes(found: FrameDiff, known: dict[str, Change]) -> FrameDiff:
-    """The same with the causes that the steps in between recorded, and none where there is none."""
+    """The diff with the causes that the steps in between recorded, and no cause where they recorded none."""
     changes = []
     for change in found.changes:
         if change.status == "removed":

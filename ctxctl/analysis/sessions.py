@@ -122,7 +122,7 @@ class _Held:
         self._told: dict[str, int] = {}
         """Contents that one side has more often, as of the last pair, by how much more often `a` has them."""
         self._open: dict[str, None] = {}
-        """Contents whose number changed on a side since then."""
+        """Contents whose number of copies changed on a side since then."""
         self._same = self._only_a = self._only_b = 0
 
     def step(self, a: TurnSeries | None, b: TurnSeries | None, *, equal: bool) -> TurnPair:

@@ -101,7 +101,7 @@ class WhatIfs:
         """Both replays side by side, ready to run.
 
         Args:
-            supposed: What `resolve_encoding` gave.
+            supposed: What `resolve` gave.
             book: Prices; without them no side has a cost.
             wanted: Which steps and turns are looked at; None: all.
             settle: The inspector's problems are those that the recorded side comes by.

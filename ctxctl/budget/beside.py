@@ -1,4 +1,4 @@
-"""What was billed beside what is recorded: how large it is, and how much of a session's growth it makes."""
+"""What was billed beside the record: how large it is, and how much of a session's growth it makes up."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ LEAST_TURNS: Final = 10
 """Turns that a session must have had for turns to be drawn; of one with fewer, requests are."""
 RUNS: Final = 200
 MOST_ROWS: Final = 400
-"""Of the history in a plan."""
+"""Rows of history that a plan may hold."""
 _AHEAD: Final = 3
 """How many times as far as the session has come the plan looks ahead."""
 _LEAST_AHEAD: Final = 30

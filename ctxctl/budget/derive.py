@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxctl.session.facade import Progress
 
 MOST_DRIFT: Final = 1.0
-"""Of sessions that differ by more no plan says much."""
+"""Largest drift that a plan is given: of sessions that differ by more, no plan says much."""
 _SAID: Final = {
     "recorded": "recorded in the trace",
     "runtime": "said by the client in its capture",

@@ -31,7 +31,7 @@ class Amount:
         self.share = share
 
     def of(self, cap: int) -> int:
-        """In tokens, rounded down."""
+        """The bound in tokens, rounded down, for a cap in tokens."""
         return self.tokens if self.tokens is not None else int(cap * (self.share or 0.0))
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Distribution:
 
     @property
     def fixed(self) -> bool:
-        """Whether it is always the same."""
+        """Whether every draw gives the same value."""
         return self.points[0][1] == self.points[-1][1]
 
     @property

@@ -272,7 +272,7 @@ class PlanBase(NamedTuple):
 
     room: Room
     limits_from: str
-    """One sentence."""
+    """Who says the limits, in one sentence."""
     encoding: str
     exact: bool
     """Whether the model is known to use the encoding."""
@@ -281,7 +281,7 @@ class PlanBase(NamedTuple):
 
 
 def plan_base(model: Model, own: dict[str, dict[str, Any]]) -> PlanBase:
-    """Settle it; raises UsageError: `unknown-window`, `unknown-encoding`, `bad-plan`.
+    """The base of a plan; raises UsageError: `unknown-window`, `unknown-encoding`, `bad-plan`.
 
     Args:
         model: The plan's table.

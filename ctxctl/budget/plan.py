@@ -25,19 +25,19 @@ from ctxctl.model.whatif import MOST_TOKENS
 from ctxctl.text import visible
 
 MOST_BYTES: Final = 1 << 20
-"""Of a plan file."""
+"""Bytes of a plan file at the most."""
 MOST_TURNS: Final = 2000
 MOST_START: Final = 10_000_000
-"""Turns before a plan begins."""
+"""Turns that a session may have had before the plan begins."""
 MOST_RUNS: Final = 10_000
 MOST_DRAWS: Final = 3_000_000
 """Sizes that are drawn for one plan: half a minute."""
 MOST_SEEN: Final = 20_000
-"""Recorded requests."""
+"""Recorded requests that a plan may hold."""
 MOST_DRAWN: Final = 1000
 """Calls in a turn, or items of a retrieval: more than that is taken for a slip of the pen."""
 DRIFT: Final = 0.4
-"""Chosen with `course.COMMON` on half of the sessions of tests/corpus/predictions.py."""
+"""Chosen with `observe.COMMON` on half of the sessions of tests/corpus/predictions.py."""
 SORTS: Final = ("files", "text", "tools", "mcp", "tokens")
 """What a part may be given by."""
 Level = Literal["p50", "p95", "p99"]
@@ -171,7 +171,7 @@ class Bounds(_Table, frozen=True):
     overflow_turn: Annotated[int, Meta(ge=1, le=MOST_START + MOST_TURNS + 1)] | None = None
     """The first turn that may overflow."""
     cost_per_session: Annotated[float, Meta(ge=0, le=1e9)] | None = None
-    """US dollars."""
+    """US dollars that a session may cost."""
     tolerance: Amount = Amount(None, 0.0)
     """By how much a number may be worse than in the baseline, as a share."""
     ratchet: bool = False

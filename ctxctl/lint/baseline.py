@@ -86,7 +86,7 @@ def write_baseline(findings: Sequence[Finding], traces: Iterable[str], path: Pat
 
 
 def read_baseline(path: Path) -> Known:
-    """What a file knows."""
+    """The findings that a baseline knows, by trace; raises UnreadableError."""
     return _KIND.read(path, _parse)
 
 

@@ -78,7 +78,7 @@ class Chosen(NamedTuple):
     values: dict[str, Any]
 
     def __call__(self, _choice: object = None) -> Rule:
-        """An instance for one trace."""
+        """Make the rule for one trace, with its values set."""
         made = self.rule()
         for name, value in self.values.items():
             setattr(made, name, value)
@@ -195,7 +195,7 @@ def _given(values: Mapping[str, Mapping[str, Any]], known: Iterable[type[Rule]])
 
 
 def _like(rule: type[Rule], parameter: str, value: Any) -> Any:
-    """A value of the kind of the default: a number from 0 up, or a share from 0 to 1."""
+    """The value, checked to be of the default's kind: a number from 0 up, or a share from 0 to 1."""
     default = getattr(rule, parameter)
     number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1 << 53
     if isinstance(default, float) and number and value <= 1:
@@ -207,5 +207,5 @@ def _like(rule: type[Rule], parameter: str, value: Any) -> Any:
 
 
 def severity_of(name: str) -> Severity | None:
-    """The severity of this name."""
+    """The severity that has this name; None where there is none."""
     return next((one for one in SEVERITIES if one == name), None)

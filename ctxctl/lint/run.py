@@ -96,7 +96,7 @@ class LintPass:
         """What other records of the open step ask to ignore at that step."""
 
     def seen(self, event: Event, engine: Engine) -> None:
-        """A record; an item's record that was shown before only to those who want repeats."""
+        """Show a record to the rules; a repeated item record only to those that want repeats."""
         record, thread = event.record, engine.current
         if record is None or thread is None:
             return
@@ -174,7 +174,7 @@ class LintPass:
         return LintResult(self._gathered.findings(self._name, several=several), tally)
 
 
-"""For those who walk themselves: it wants each event (`seen`) and each step (`step`), and tells in `over`."""
+"""For those who walk themselves: it takes each event (`seen`) and each step (`step`), then `over` is asked."""
 
 
 def _asked(metadata: object) -> tuple[str, ...]:
@@ -229,7 +229,7 @@ class _Group:
 
 
 class GatheredHits:
-    """All hits of one trace."""
+    """Gathers the hits of one trace into findings."""
 
     def __init__(self) -> None:
         self.tally = Tally()
@@ -238,7 +238,7 @@ class GatheredHits:
         self._beyond: set[int] = set()
 
     def add(self, rule: Rule, hit: Hit) -> None:
-        """Take one in."""
+        """Take in a hit of a rule."""
         place = hit.place
         key = _Key(rule.code, place.session, place.thread, hit.subject)
         group = self._groups.get(key)
@@ -255,7 +255,7 @@ class GatheredHits:
         group.add(hit)
 
     def findings(self, trace: str, *, several: bool) -> list[Finding]:
-        """In their order; `several`: the trace holds more sessions than one."""
+        """The findings, the worst first; `several`: the trace holds more sessions than one."""
         found = [_finding(group, trace, several=several) for group in self._groups.values()]
         return sorted(found, key=findings_order)
 
@@ -285,7 +285,7 @@ def _finding(group: _Group, trace: str, *, several: bool) -> Finding:
 
 
 class FindingsBesideWalk:
-    """The rules of the settings, beside a walk.
+    """The rules that the settings ask for, looking on while a report walks through a trace.
 
     Args:
         own: The settings of `lint`.
@@ -298,13 +298,13 @@ class FindingsBesideWalk:
         self._pass = LintPass(inspector, configured_rules(own), dict(models))
 
     def seen(self, event: Event, engine: Engine) -> None:
-        """For `Inspector.walk`."""
+        """Take in an event; to be passed to `Inspector.walk` as `seen`."""
         self._pass.seen(event, engine)
 
     def step(self, at: StepAt, engine: Engine) -> None:
-        """The next step."""
+        """Take in the next step."""
         self._pass.step(at, engine)
 
     def findings(self) -> list[Finding]:
-        """What was found, the worst first; once the walk is over."""
+        """The findings, the worst first; to be asked once the walk is over."""
         return self._pass.over().findings

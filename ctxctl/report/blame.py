@@ -30,7 +30,7 @@ from ctxctl.text import cells, clip, pad, preview, visible
 _WIDE: Final = 130
 """Cells of a line from which on the whole gutter stands in one row."""
 _ITEM, _VERSION, _SOURCE, _NOTE = 26, 8, 18, 22
-"""Most cells of a column."""
+"""Cells of each column at the most."""
 _LEAST_TEXT: Final = 20
 
 
@@ -189,7 +189,7 @@ class _Gutter:
 
 _TITLES: Final = ("#", "since", "tokens", "item", "version", "source", "")
 _RIGHT: Final = 3
-"""The first columns, which are numbers."""
+"""How many of the first columns are numbers, aligned to the right."""
 
 
 def remarks_of(block: Block) -> str:
@@ -300,7 +300,7 @@ class _Group(NamedTuple):
     none: str
     """What stands for a name that the trace does not give."""
     whole: bool = True
-    """It is of all blocks."""
+    """Whether the sum is of all blocks."""
 
 
 def sum_lines(

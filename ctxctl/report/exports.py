@@ -16,14 +16,14 @@ Report = Callable[[Problem], None]
 
 
 class ExportOptions(NamedTuple):
-    """How to export."""
+    """How a trace is exported: what the options of the command and the settings say."""
 
     header: Header
-    """What the trace is replayed under, for formats that say so."""
+    """What the trace is replayed under; only some formats name it."""
     strict: bool = False
-    """Only what the published schemas know, whole."""
+    """Whether every line follows the published schemas by itself."""
     target: str = "model"
-    """For whom; `evidence_export`: contents are cited, not copied."""
+    """Whom the export is for; `evidence_export`: contents are cited, not copied."""
     only: Callable[[Step | Turn], bool] | None = None
     """Which steps and turns; None: all."""
     max_content: int | None = None
@@ -37,11 +37,11 @@ class ExportOptions(NamedTuple):
 
 
 Exporter = Callable[[Inspector, ExportOptions, Report, Progress], Iterator[bytes]]
-"""Gives the file piece by piece; tells what could not be exported."""
+"""Gives the file piece by piece, and reports what could not be exported."""
 
 
 class Writer(NamedTuple):
-    """One format."""
+    """A format that traces can be exported as."""
 
     make: Exporter
     takes: frozenset[str] = frozenset()
@@ -110,7 +110,7 @@ def _envelopes(
 
 
 _REPLAYED: Final = frozenset({"--model", "--encoding", "--policy"})
-"""Of formats that say what a replay found, not only what was recorded."""
+"""Options of formats that say what a replay found, not only what was recorded."""
 
 EXPORTERS: Final[dict[str, Writer]] = {
     "events": Writer(_events, frozenset({"--strict"})),

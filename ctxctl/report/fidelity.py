@@ -13,7 +13,7 @@ from ctxctl.text import visible
 _LEVELS = tuple(level.value for level in Level)
 _TAB = 13
 _TYPES = 6
-"""Unknown types of records that are named."""
+"""How many unknown types of records are named."""
 
 
 def declared(about: About) -> list[dict[str, Any]]:

@@ -88,7 +88,7 @@ class Narrowed(NamedTuple):
     """Of these, steps of which the trace does not say enough to tell."""
 
     def text(self) -> str:
-        """The same in words."""
+        """How many steps are not shown and not decided, in words."""
         said = f"{plural(self.shown, 'step')} where {visible(self.predicate)}; {self.hidden:,} hidden"
         if self.undecided:
             said += f", of {self.undecided:,} of them the trace does not say enough to tell"
@@ -152,7 +152,7 @@ def found_json(
 
 
 _LISTED: Final = 4
-"""Limits that are told; a trace whose limits change at every step has as many as steps."""
+"""Limits that are named; a trace whose limits change at every step has as many as steps."""
 
 
 def ceilings_text(rows: Sequence[Ceiling]) -> str:
@@ -171,7 +171,7 @@ def _one(row: Ceiling) -> str:
 
 
 def ceilings_json(rows: Sequence[Ceiling]) -> list[dict[str, Any]]:
-    """The same as data."""
+    """The limits as JSON."""
     return [
         {"cap": row.cap, "limit_source": row.source, "limit_note": row.note, "steps": row.steps}
         for row in rows

@@ -250,7 +250,7 @@ def money_object(money: Money | None) -> dict[str, str | None] | None:
 
 
 def tokens_object(tokens: Tokens | None) -> dict[str, int] | None:
-    """As `money_object`."""
+    """Tokens by part, and in all; the parts that few bills have only where there is something of them."""
     if tokens is None:
         return None
     return {name: count for name, count in tokens._asdict().items() if count or name in _ALWAYS}

@@ -79,7 +79,7 @@ class _Report:
         self._dropped: list[str] = []
 
     def text(self, inspector: Inspector, header: Header, found: Gathered, findings: Sequence[Finding]) -> str:
-        """The whole report."""
+        """The whole report as Markdown."""
         self._part("summary", [f"## Context of {self._say(header.trace)}", ""])
         self._part("summary", [*self._summary(inspector, header, found, findings), ""])
         for finding in findings[:_FINDINGS]:
@@ -358,7 +358,7 @@ class Gathered:
 
     @property
     def turns(self) -> list[Turn]:
-        """Those with the most change, the greatest first."""
+        """The turns with the most change, the greatest first."""
         return [turn for _, _, turn in sorted(self._turns, key=lambda one: one[:2], reverse=True)]
 
     @property

@@ -173,7 +173,7 @@ class ReplayReport:
 
 
 _SHOWN = 12
-"""Values of a difference that are shown; all of them are in the JSON report."""
+"""How many values of a difference are shown; the JSON report has all."""
 
 
 def held(totals: Totals) -> Iterator[tuple[str, str]]:
@@ -220,7 +220,7 @@ def _told(view: StageView) -> Iterator[str]:
 
 
 def _narrow(value: Any, differing: Any) -> Any:
-    """Of two sets of numbers those that are not the same."""
+    """The numbers of a set that differ from the other set's."""
     if isinstance(value, dict) and isinstance(differing, list):
         return {name: value[name] for name in differing if name in value} or value
     return value
@@ -246,7 +246,7 @@ def _value(value: Any) -> str:
 
 
 _SOURCES = 8
-"""Sentences that are kept."""
+"""How many sentences on limits are kept."""
 Thread = tuple[str | None, str]
 
 

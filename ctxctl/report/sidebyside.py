@@ -72,7 +72,7 @@ _COLUMNS: Final[Sequence[tuple[Column, Callable[[TurnSide], str], bool]]] = (
     (Column("broken tokens", right=True), lambda side: _none_if_zero(side.lost), False),
     (Column("cost", right=True), lambda side: cost_of(side.cost, side.unpriced), True),
 )
-"""What stands in a column, and whether also where nothing happened."""
+"""By column, what stands in it, and whether it stands there also where nothing happened."""
 _GIVE_WAY: Final = ("broken tokens", "cut", "compact.", "over")
 """Columns that give way on a narrow line, the first first; the sums have them all the same."""
 
@@ -89,7 +89,7 @@ def cost_of(cost: Decimal, unpriced: int) -> str:
 
 
 def both(recorded: str, simulated: str) -> str:
-    """Two values, or the one that they are."""
+    """Two values beside each other; a single one where they are equal."""
     return recorded if recorded == simulated else f"{recorded} -> {simulated}"
 
 
@@ -330,5 +330,5 @@ def _place(pair: Pair | None) -> dict[str, Any] | None:
 
 
 def _money(amount: Decimal) -> str:
-    """With all its digits: a sum of what is known."""
+    """A sum of what is known, with all its digits."""
     return f"{amount.normalize():f}" if amount else "0"

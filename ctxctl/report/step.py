@@ -31,11 +31,11 @@ DERIVED = {
     "derived": "from an assembly derived from the capture",
     "simulated": "from an assembly simulated by the importer",
 }
-"""In the place of the recorded assembly, where the capture holds none."""
+"""What is said in place of "from the recorded assembly" where the capture holds none."""
 LAYERS = {"available": "layer available", "view": "layer view", "injected": "layer injected"}
 _BAR_LIMIT = 100
 _LEVELS = {"tools": "all", "system": "system and messages", "messages": "messages"}
-"""What of a cache is broken from a level on."""
+"""What of a prompt cache is broken from a level on."""
 
 
 def heading(step: Step) -> str:
@@ -278,7 +278,7 @@ _SHOWN = 8
 
 
 def annotation_facts(step: Step) -> Iterator[tuple[str, str]]:
-    """Labels and texts, in the order in which they are read; nothing where nothing was told."""
+    """What the step tells beside its frame, as labels and texts in the order of reading."""
     found = step.told
     ids = ids_text(found.ids)
     if ids:

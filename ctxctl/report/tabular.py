@@ -220,7 +220,7 @@ _BATCH_ROWS: Final = 8192
 
 
 class _Pieces:
-    """What a writer of files needs; hands out what was written since the last time."""
+    """A file to write to that hands out what was written since the last time."""
 
     closed = False
 
@@ -229,24 +229,24 @@ class _Pieces:
         self._at = 0
 
     def write(self, data: Any) -> int:
-        """Take some bytes in."""
+        """Take in some bytes."""
         held = bytes(data)
         self._held.append(held)
         self._at += len(held)
         return len(held)
 
     def tell(self) -> int:
-        """How much was written altogether."""
+        """Bytes written altogether."""
         return self._at
 
     def flush(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: no bytes are held back."""
 
     def close(self) -> None:
-        """It stays readable."""
+        """Do nothing: what was written can still be taken."""
 
     def taken(self) -> bytes:
-        """All since the last time."""
+        """The bytes written since the last call."""
         data = b"".join(self._held)
         self._held.clear()
         return data

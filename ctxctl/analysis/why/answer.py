@@ -46,7 +46,7 @@ def explain_item(
 ) -> Why:
     """Why an item is, or is not, in the window of a step.
 
-    `name` is what `resolver.resolve` takes.  Reads the lines of some steps; the first call for a trace
+    `name` is what `resolver.resolve_item` takes.  Reads the lines of some steps; the first call for a trace
     replays it, and the first one for a name that is no id reads it once more.
 
     Raises UsageError: `ambiguous-item`; `no-such-item` with near names, or where another thread has it;
@@ -163,9 +163,9 @@ def _never(
 
 
 _MOST: Final = 12
-"""Records of missing context that are told, the latest ones."""
+"""How many records of missing context the answer names, the latest ones."""
 _STEPS: Final = 64
-"""Steps with such records that are read, the latest ones."""
+"""How many steps with such records are read, the latest ones."""
 
 
 def gaps_recorded(
@@ -214,7 +214,7 @@ def _missing(
 
 
 def _all(record: Missing) -> str:
-    """Everything that a record says, to be looked through."""
+    """All words of a record in one text, to be searched."""
     words = (
         record.missing_id, record.question, record.summary, record.needed_for, record.requested_from,
         record.requested_action, *record.candidate_sources, *record.resolution_refs,
@@ -286,7 +286,7 @@ _HELD: Final = ("system_prompt", "tool_definitions", "reminders")
 
 
 class Spot(NamedTuple):
-    """Where the text stands."""
+    """A place of a text in a capture."""
 
     line: int
     byte: int
@@ -357,7 +357,7 @@ def _in_folder(folder: Folder, text: str) -> Spot | None:
 
 
 def _in_source(source: Source, text: str, name: str | None) -> Spot | None:
-    """The first place, whatever its capitals: as it is, or as JSON writes it."""
+    """The first place of the text in a file, as it is or as JSON writes it, in capitals or not."""
     spellings = [text.encode(), json.dumps(text)[1:-1].encode(), orjson.dumps(text)[1:-1]]
     needles = tuple(dict.fromkeys(one.lower() for one in (*spellings, spellings[1].replace(b"\\", b"\\\\"))))
     overlap, line = max(map(len, needles)), 1

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
 
 _LATEST: Final = 4
-"""Changes of a life that are told besides the first one."""
+"""Latest changes of a life that the chain names besides the first one."""
 _VERSIONS: Final = 200
 """Changes whose version is looked up when a certain one is asked for."""
 _STAYS: Final = ("added", "updated", "skipped")
@@ -70,7 +70,7 @@ def summary_fate(
 
 
 class SentenceChain:
-    """Makes the sentences."""
+    """Makes the sentences of a chain, in the order in which things happened."""
 
     def __init__(
         self, inspector: Inspector, history: ItemHistory, reader: StepReader, ordinal: int,
@@ -234,7 +234,7 @@ class SentenceChain:
         yield from self._against(row.last, found)
 
     def _against(self, ordinal: int, said: list[Link]) -> Iterator[Link]:
-        """The limits of the step, where the decision did not name them."""
+        """A sentence on the limits of the step, where the decision did not name them."""
         reasons = {link.numbers.get("reason") for link in said}
         if {"max_tokens", "max_chars"} & {name for link in said for name in link.numbers}:
             return

@@ -39,12 +39,12 @@ class CarryingRequests:
 
     @property
     def requests(self) -> int:
-        """How many carried it."""
+        """How many requests carried it."""
         return sum(len(steps) for steps, _ in self.runs)
 
     @property
     def tokens(self) -> int:
-        """Of all of them."""
+        """Tokens of it in all these requests together."""
         return sum(len(steps) * held for steps, held in self.runs)
 
 

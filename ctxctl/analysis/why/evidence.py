@@ -322,7 +322,7 @@ def came_text(record: Item) -> str:
 
 
 def came_numbers(record: Item) -> dict[str, Any]:
-    """The figures of that."""
+    """The figures behind `came_text`, by name."""
     return {"version": version_of(record), "source": record.source, "priority": record.priority}
 
 

@@ -80,7 +80,7 @@ def supposed_outcomes(
 
 
 def _reason(why: Why) -> tuple[str, str | None]:
-    """The cause of the last leaving, and the reason that was recorded of it."""
+    """Why the item left last: the cause, and the reason that was recorded."""
     taken = ("compacted", "dropped", "omitted", "removed", "redacted", *vocab.CAUSES)
     for link in reversed(why.links):
         if link.verdict in taken:

@@ -20,7 +20,7 @@ from ctxctl.text import preview
 NONE: Final = -1
 """The trace has no text."""
 WITHHELD: Final = -2
-"""It has one, and it says what was redacted."""
+"""The trace has a text, and it says what was redacted."""
 
 _BLOCK: Final = 256 << 10
 """Characters after which a block is full."""
@@ -36,7 +36,7 @@ class PageText(NamedTuple):
     ordinal: int
     """The first step that held it."""
     item: str
-    """And the item there."""
+    """The item that it was the text of there."""
     left_out: int
     """Characters cut out of the middle; the text then holds the beginning and the end, parted by `split`."""
     split: int
@@ -84,7 +84,7 @@ class Texts:
         self.withheld = 0
         """Texts that were withheld because they say what was redacted."""
         self.characters = 0
-        """Of all texts as they are in the page."""
+        """Characters of all texts as they are in the page."""
 
     def number(self, placement: Placement, ordinal: int) -> int:
         """The number of a placement's text, `NONE` or `WITHHELD`."""

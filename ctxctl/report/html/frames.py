@@ -76,7 +76,7 @@ class Thread:
 
 
 class Frames:
-    """Writes frames.
+    """Writes the frames of a page.
 
     Args:
         emit: Takes each finished run.

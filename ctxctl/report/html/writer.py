@@ -33,7 +33,7 @@ from ctxctl.tokens.catalogue.rates import RateBook
 
 Progress = Callable[[float], None]
 VERSION: Final = 2
-"""Of the data in the page."""
+"""Version of the data in the page."""
 _PROBLEMS: Final = 1000
 _SPENT: Final = 40
 
@@ -269,7 +269,7 @@ class Rows:
         return list(self._models)
 
     def add(self, thread: int, step: Step, cost: StepCost) -> None:
-        """The next step."""
+        """Take in the next step."""
         row = row_of(self.count, step)
         counts = row.counts
         marks = (
