@@ -174,7 +174,7 @@ class LintPass:
         return LintResult(self._gathered.findings(self._name, several=several), tally)
 
 
-"""For those who walk themselves: it takes each event (`seen`) and each step (`step`), then `over` is asked."""
+"""For those who walk themselves: it takes each event (`seen`) and each step (`step`); then ask `over`."""
 
 
 def _asked(metadata: object) -> tuple[str, ...]:
