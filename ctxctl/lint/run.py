@@ -174,9 +174,6 @@ class LintPass:
         return LintResult(self._gathered.findings(self._name, several=several), tally)
 
 
-"""For those who walk themselves: it takes each event (`seen`) and each step (`step`); then ask `over`."""
-
-
 def _asked(metadata: object) -> tuple[str, ...]:
     """Codes and names under `metadata.ctxctl.lint.ignore`; a single text stands for a list of one."""
     for name in ("ctxctl", "lint", "ignore"):

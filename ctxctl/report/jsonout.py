@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -14,8 +14,10 @@ from ctxctl.model.results import Change, Placement, StageView, Step, Summary, Tu
 from ctxctl.model.vocab import SEGMENTS
 from ctxctl.model.whatif import UNEDITED, Edited, Limits, Replaced
 from ctxctl.report.fidelity import measured
-from ctxctl.report.heading import Header
 from ctxctl.text import json_safe
+
+if TYPE_CHECKING:
+    from ctxctl.report.heading import Header
 
 VERSION: Final = 2
 WINDOW: Final = (
