@@ -58,7 +58,7 @@ class Settings(msgspec.Struct, frozen=True):
     `_MODEL_FIELDS` names them."""
     lint: dict[str, Any] = {}
     """What `ctxctl lint` looks for: `select`, `ignore`, `severity`, `baseline`, and `rules` with parameters
-    by code or name; `ctxctl.lint.selection` knows them."""
+    by code or name; `ctxctl.lint.registry` knows them."""
     file: str | None = None
     """The file that settings were read from."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ctxctl.analysis.series import UNKNOWN, ThreadSeries, thread_series
-from ctxctl.analysis.sessions import SeriesPair, differences, paired_threads, turns_of
+from ctxctl.analysis.sessions import SeriesPair, aligned_turns, item_differences, paired_threads
 from ctxctl.analysis.where import steps_where
 from ctxctl.engine.query import Query
 from ctxctl.engine.replay.cursor import StepAt
@@ -19,7 +19,7 @@ from ctxctl.engine.textdiff.turn_alignment import AlignedTurns
 from ctxctl.model.blame import Moment
 from ctxctl.model.results import Change, Step
 from ctxctl.model.sessions import By, ItemDiff
-from ctxctl.session.ceilings import Ceilings
+from ctxctl.session.results import Ceilings
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector, Progress
@@ -37,20 +37,20 @@ class Flip(NamedTuple):
 
 
 class PredicateTurns:
-    """What became of a predicate over one thread."""
+    """Where a predicate holds in one thread, and how often it turned."""
 
     def __init__(self, key: ThreadKey) -> None:
         self.key = key
         self.steps = self.held = self.undecided = self.turns = 0
-        """Steps, those at which it holds, those of which nobody can tell; and how often it turned."""
+        """Steps, steps at which it holds, steps of which nobody can tell, and how often it turned."""
         self.first: Step | None = None
         """The first step at which it holds."""
         self.changes: tuple[Change, ...] = ()
-        """Those of its changes of which the predicate holds."""
+        """The changes of that step of which the predicate holds."""
         self.before: Moment | None = None
         """The step before; None where it holds from the thread's first step on."""
         self.ceilings = Ceilings()
-        """The limits of its steps."""
+        """The limits that its steps were held against."""
         self.flips: list[Flip] = []
         """Every step at which it turned, the first one included."""
         self._last: bool = False
@@ -58,7 +58,7 @@ class PredicateTurns:
 
     @property
     def monotone(self) -> bool:
-        """It turned true once at most, and stayed so."""
+        """Whether it turned true once at most, and stayed so."""
         return self.turns <= 1
 
     def add(self, moment: Moment, step: Step, truth: bool | None, changes: tuple[Change, ...]) -> None:
@@ -112,7 +112,7 @@ class Parting(NamedTuple):
     holds: bool | None
     """Of `predicate`: whether it holds in `a`, and so not in `b`."""
     items: tuple[ItemDiff, ...]
-    """What one window has that the other lacks."""
+    """The items that one window has and the other lacks."""
 
 
 class Parted(NamedTuple):
@@ -172,7 +172,7 @@ def _parted(one: Inspector, two: Inspector, pair: SeriesPair, asked: bool) -> Pa
 
 def _places(pair: SeriesPair, asked: bool, count: _Count) -> Iterator[_Place]:
     """The places at which two threads differ, the first of each turn."""
-    for turn in turns_of(pair)[0]:
+    for turn in aligned_turns(pair)[0]:
         steps = (_steps(pair.a, turn.a), _steps(pair.b, turn.b))
         by: By | None = None
         if turn.a is not None and turn.b is not None:
@@ -221,5 +221,5 @@ def _ordinal(course: ThreadSeries | None, step: int) -> int | None:
 def _parting(one: Inspector, two: Inspector, place: _Place) -> Parting:
     a = one.at(place.a) if place.a is not None else None
     b = two.at(place.b) if place.b is not None else None
-    items = tuple(differences(a.placements, b.placements)) if a is not None and b is not None else ()
+    items = tuple(item_differences(a.placements, b.placements)) if a is not None and b is not None else ()
     return Parting(place.why, a, b, place.a, place.b, place.by, place.holds, items)

@@ -1,12 +1,11 @@
-"""Whose each stretch of a frame's assembled text is, since when, and what it repeats."""
+"""For each stretch of a frame's assembled text: which item it is of, since when, and what it repeats."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.analysis.frame_pair import several_sessions
-from ctxctl.analysis.lacks import fidelity_of
+from ctxctl.analysis.frame_pair import fidelity_of, several_sessions
 from ctxctl.engine.query.facts import tool_server_of
 from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.entry_log import EntryLog, PresentSince
@@ -73,7 +72,7 @@ class _Known(NamedTuple):
 
 
 def _surveyed(inspector: Inspector, ordinal: int) -> _Known | None:
-    """From the log of an outline; None where there is none of the step's thread."""
+    """Since when each placement is there, by the log of an outline; None where its thread has no log."""
     survey = inspector.surveyed
     if not survey.entries or not 0 <= ordinal < len(inspector.known):
         return None
@@ -98,7 +97,7 @@ def _behind(
 
 
 def _walked(inspector: Inspector, ordinal: int, progress: Callable[[float], None] | None) -> _Known:
-    """By a replay from the start up to the step."""
+    """Since when each placement is there, by a replay from the start up to the step."""
     logs: dict[ThreadKey, EntryLog] = {}
     for number, (at, engine) in enumerate(inspector.walk(progress)):
         log = logs.setdefault(ThreadKey(at.step.session, at.step.thread), EntryLog())
@@ -224,7 +223,7 @@ def shown_blocks(
 ) -> tuple[Block, ...]:  # fmt: skip
     """The blocks that were asked for: all, or those that are stale or repeat others, or of one item.
 
-    With both `stale` and `duplicate`, what is either.  `item` is an id (`resolver.copies_by_name` finds it by
+    With both `stale` and `duplicate`, what is either.  `item` is an id (`by_name.copies_by_name` finds it by
     other names); `version`, the version or the beginning of the digest of its copies that are meant.
     """
     blocks: Iterable[Block] = found.blocks

@@ -5,6 +5,8 @@ a bill that cannot be true as counted, and with requests that nobody billed at t
 *Counted* is the recorded content alone, at the same rates and with the same share read from and written to a
 cache.  What is spent on an item is its part of what was sent, in the order in which providers place it: what
 is not recorded, then tools, system and the rest; what comes first was cached first.
+
+Beside these stands what a runtime, a router or a tracing service says that requests cost (`StatedSums`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from decimal import Decimal
 from itertools import chain
 from typing import Final, NamedTuple
 
-from ctxctl.analysis.stated import StatedSums
 from ctxctl.engine.sizes.prefix import provider_order
 from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
@@ -29,7 +30,7 @@ NOT_RECORDED: Final = "(not recorded)"
 
 
 _ORDER: Final = ("cached", "audio_cached", "written_1h", "written", "input", "audio_input", "image_input")
-"""Of what is sent, what stands first."""
+"""Parts of a bill in the order in which providers place what is sent."""
 
 
 class StepCost(NamedTuple):
@@ -51,7 +52,7 @@ class StepCost(NamedTuple):
     assumed: tuple[str, ...] = ()
     """What the capture does not say of the bill, and how it was priced all the same."""
     believed_tokens: Tokens | None = None
-    """The bill with the parts that cannot be true as counted (`inspector.doubted`); else `billed_tokens`."""
+    """`billed_tokens` with the parts that cannot be true as counted (`session.believed_bill`)."""
     believed: Money | None = None
     missed: Decimal | None = None
     """What the step's cache miss cost (`Cache.miss`): its tokens at the difference between what they were
@@ -72,7 +73,7 @@ class PartSum(NamedTuple):
     requests: int = 0
     reported: int = 0
     counted: int = 0
-    """What it is priced as."""
+    """Tokens that it is priced as."""
 
 
 class DoubtedSums:
@@ -80,7 +81,7 @@ class DoubtedSums:
 
     def __init__(self) -> None:
         self.requests = 0
-        """Whose bill has a part that was replaced."""
+        """Requests whose bill has a part that was replaced."""
         self.parts: dict[str, PartSum] = {}
         """What was replaced, by part."""
         self.repeated = 0
@@ -119,7 +120,7 @@ class SpentOn(NamedTuple):
     name: str
     steps: int
     tokens: int
-    """Over all requests."""
+    """The sum over all requests."""
     money: Decimal
     unpriced: int
     """Tokens of requests whose price is not known."""
@@ -142,7 +143,7 @@ class Costs:
         self.sent, self.sent_tokens = Money(), Tokens()
         """All requests: bills, what of them cannot be true as counted, and what nobody billed as expected."""
         self.unbilled = ZERO
-        """Of it, what is of requests without a bill."""
+        """How much of `sent` is of requests without a bill."""
         self.unreported = 0
         """Steps without usage."""
         self.unpriced: dict[str, int] = {}
@@ -179,8 +180,8 @@ class Costs:
             self.unreported += 1
         else:
             self.billed_tokens = _plus(self.billed_tokens, cost.billed_tokens)
-        for sums, told in ((self.units, cost.units), (self.not_priced, cost.not_priced)):
-            for name, number in told.items():
+        for sums, counts in ((self.units, cost.units), (self.not_priced, cost.not_priced)):
+            for name, number in counts.items():
                 sums[name] = sums.get(name, 0) + number
         for what in cost.assumed:
             self.assumed[what] = self.assumed.get(what, 0) + 1
@@ -341,3 +342,45 @@ def step_costs(inspector: Inspector, costs: Costs, progress: Progress | None = N
     """Every step of a trace with its cost, in their order; `costs` has the sums when it is over."""
     for at, _ in inspector.walk(progress):
         yield costs.add(at.step, at.placements)
+
+
+class Run(NamedTuple):
+    """What a run is said to have cost in all, as told with its last request."""
+
+    step: Step
+    usd: Decimal
+
+
+class StatedSums:
+    """Sums over a session; feed it with `add`.  Only the price of the table is worked out here."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        """Requests of which a cost is stated."""
+        self.usd = ZERO
+        self.table = ZERO
+        """Their price by the table, of those that have one."""
+        self.unpriced = 0
+        """How many of these requests have no price by the table."""
+        self.runs: list[Run] = []
+        """In the order of the trace; a later one may hold an earlier one's cost, which no capture tells."""
+
+    def add(self, step: Step, billed: Money | None) -> None:
+        """Take in one request, with its price by the table (None: not known)."""
+        stated, total = stated_of(step), step.usage.terms.stated_total_usd if step.usage else None
+        if total is not None:
+            self.runs.append(Run(step, Decimal(total)))
+        if stated is None:
+            return
+        self.requests += 1
+        self.usd += stated
+        if billed is None:
+            self.unpriced += 1
+        else:
+            self.table += billed.total
+
+
+def stated_of(step: Step) -> Decimal | None:
+    """What a request is said to have cost; None where nothing says it."""
+    said = step.usage.terms.stated_usd if step.usage is not None else None
+    return None if said is None else Decimal(said)

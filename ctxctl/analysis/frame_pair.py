@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ctxctl.engine.replay.renderings import rendering_difference
+from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Change, Frame, Placement
 
 if TYPE_CHECKING:
@@ -65,12 +66,12 @@ def removals(
 
 
 def explained_changes(found: FrameDiff, known: dict[str, Change]) -> FrameDiff:
-    """The same with the causes that the steps in between recorded, and none where there is none."""
+    """The diff with the causes that the steps in between recorded, and no cause where they recorded none."""
     changes = []
     for change in found.changes:
         if change.status == "removed":
-            told = known.get(change.item)
-            cause = (told.cause, told.reason, told.into) if told is not None else (None, None, None)
+            left = known.get(change.item)
+            cause = (left.cause, left.reason, left.into) if left is not None else (None, None, None)
             change = msgspec.structs.replace(change, cause=cause[0], reason=cause[1], into=cause[2])
         changes.append(change)
     return found._replace(changes=tuple(changes))
@@ -117,3 +118,19 @@ def _skipped(p: Placement, held: int, stale: bool) -> Change:
         reason=None, into=None, flags=flags, source=p.source,
         provenance="simulated" if p.simulated else "derived" if p.derived else "native", line=p.line,
     )  # fmt: skip
+
+
+def fidelity_of(inspector: Inspector) -> tuple[Fidelity, ...]:
+    """What the imports of a trace measured: from its replay where that is over, else by its last lines.
+
+    An import ends with its measure, so the lines of the last step hold that of a trace of one session.  Empty
+    where nothing was measured or, of several sessions, where the trace has not been replayed yet.
+    """
+    if inspector.summary is not None:
+        return inspector.summary.fidelity
+    spans = inspector.places().spans
+    if not spans or several_sessions(inspector):
+        return ()
+    last = max(spans, key=lambda span: span.start)
+    events = inspector.trace.events(last.start, last.line, None)
+    return tuple(event.record for event in events if isinstance(event.record, Fidelity))

@@ -30,7 +30,7 @@ class QueryContexts:
         self._text = text
         self._book = book
         self._bits: dict[Content, int] = {}
-        """Of texts that were read: bit n: it has the query's nth value."""
+        """By text that was read, bits: bit n says whether it has the query's nth value."""
         self._windows: dict[ThreadKey, _Window] = {}
 
     def of(self, step: Step, engine: Engine) -> _Window | None:

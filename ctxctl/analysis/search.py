@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 KEPT: Final = 10_000
 """Hits handed out; more are only counted."""
 _TELL: Final = 0.1
-"""Seconds between two tellings; the first hit is told at once."""
+"""Seconds between two values handed out; the first hit is handed out at once."""
 _BEFORE: Final = 60
 _AFTER: Final = 240
 _HEAD: Final = 120
 _UNKNOWN: Final = 1 << 16
-"""Items without a text that are told apart."""
+"""Items without a text that are counted one by one."""
 
 Pause = Callable[[], None]
 """Called every few milliseconds of work; may raise to stop."""
@@ -46,10 +46,10 @@ def search_trace(inspector: Inspector, query: Query, pause: Pause) -> Iterator[F
 
 
 class _Known(NamedTuple):
-    """What a content was found to say."""
+    """Which words a content has, and what a hit shows of it."""
 
     words: int
-    """Bit n: it has the query's word n."""
+    """Bit n says whether the content has the query's word n."""
     excerpt: Excerpt | None
     head: str
 
@@ -70,7 +70,7 @@ class _Search:
         self._withheld: set[int] = set()
 
     def run(self) -> Iterator[Found]:
-        query, told, before = self._query, 0.0, dict[ThreadKey, list[Placement]]()
+        query, last_shown, before = self._query, 0.0, dict[ThreadKey, list[Placement]]()
         arounds = QueryContexts(query, self._inspector.text)
         ordinal = -1
         for ordinal, (at, engine) in enumerate(
@@ -89,8 +89,8 @@ class _Search:
                     self._changes(ordinal, SearchedStep(at, before.get(key, []), engine, key, around))
             before[key] = at.placements
             now = monotonic()
-            if now - told >= _TELL or (self._fresh and self._total == len(self._fresh)):
-                told = now
+            if now - last_shown >= _TELL or (self._fresh and self._total == len(self._fresh)):
+                last_shown = now
                 yield self._found(ordinal + 1)
         self._part = 1.0
         yield self._found(ordinal + 1)._replace(done=True)

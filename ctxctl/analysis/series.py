@@ -1,4 +1,4 @@
-"""The course of a session: by thread its turns, with what each left in the window and what it took out.
+"""A session as a series: by thread its turns, with what each left in the window and what it took out.
 
 One pass over the trace.  What is kept of a turn is what changed in it, so the whole is as large as the
 changes of the session, however large its windows are.
@@ -32,8 +32,10 @@ UNKNOWN = 2
 
 
 def content_key(p: Placement) -> str:
-    """What two copies have in common where they say the same, whatever they are called; without a text, and
-    without a digest of it, where they are the same version of an item of one name."""
+    """A key that copies share which say the same, whatever they are called.
+
+    Of copies without a text and without a digest of it, those share one that are one version of one item.
+    """
     return p.digest if p.digest is not None else f"{p.item}\0{p.version}\0{p.tokens}"
 
 
@@ -62,7 +64,7 @@ class ThreadSeries:
         self.key = key
         self.turns: list[TurnSeries] = []
         self.ordinals = array("l")
-        """Of its steps."""
+        """Ordinals of its steps."""
         self.prints = array("q")
         """Of each step: a sum over its window that is equal for windows that hold the same texts."""
         self.truths = array("b")

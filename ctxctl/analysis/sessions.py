@@ -91,14 +91,14 @@ def _by_session(found: Iterable[ThreadSeries]) -> list[list[ThreadSeries]]:
     return list(sessions.values())
 
 
-def turns_of(pair: SeriesPair) -> tuple[list[AlignedTurns], bool]:
+def aligned_turns(pair: SeriesPair) -> tuple[list[AlignedTurns], bool]:
     """The aligned turns of two threads; whether no better alignment exists."""
     a, b = (course.turns if course is not None else [] for course in pair)
     return align_turns([turn.prompt for turn in a], [turn.prompt for turn in b])
 
 
 def _threads(pair: SeriesPair) -> tuple[ThreadPair, bool]:
-    found, minimal = turns_of(pair)
+    found, minimal = aligned_turns(pair)
     held = _Held()
     turns = tuple(
         held.step(
@@ -122,7 +122,7 @@ class _Held:
         self._told: dict[str, int] = {}
         """Contents that one side has more often, as of the last pair, by how much more often `a` has them."""
         self._open: dict[str, None] = {}
-        """Contents whose number changed on a side since then."""
+        """Contents whose number of copies changed on a side since then."""
         self._same = self._only_a = self._only_b = 0
 
     def step(self, a: TurnSeries | None, b: TurnSeries | None, *, equal: bool) -> TurnPair:
@@ -172,7 +172,7 @@ class _Held:
         return fresh
 
 
-def differences(a: Sequence[Placement], b: Sequence[Placement]) -> list[ItemDiff]:
+def item_differences(a: Sequence[Placement], b: Sequence[Placement]) -> list[ItemDiff]:
     """What one of two windows holds that the other lacks, stale copies left out."""
     ours = Counter(content_key(p) for p in a if not p.stale)
     theirs = Counter(content_key(p) for p in b if not p.stale)

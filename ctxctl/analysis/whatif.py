@@ -12,9 +12,7 @@ from dataclasses import replace
 
 import msgspec
 
-from ctxctl.analysis.comparison import Comparison, Supposed
-from ctxctl.analysis.whatif_side import recorded_limits, whatif_side
-from ctxctl.config import load as load_settings
+from ctxctl.analysis.comparison import Comparison, Supposed, recorded_limits, whatif_side
 from ctxctl.engine.replay.placements import Count
 from ctxctl.engine.simulate.placements import Trim
 from ctxctl.errors import UsageError
@@ -23,8 +21,7 @@ from ctxctl.model.whatif import AS_RECORDED, Limits, Supposition
 from ctxctl.policies.registry import RECORDED, Strategy, policy_by_name
 from ctxctl.session.edits import Resolved
 from ctxctl.session.facade import Inspector
-from ctxctl.session.params import Params, fitter_of, planner_of, recomputer_of, same_ranks
-from ctxctl.session.recount import Recount
+from ctxctl.session.params import Params, Recount, fitter_of, planner_of, recomputer_of, same_ranks
 from ctxctl.session.scales import scales_of
 from ctxctl.tokens.catalogue.find import KnownModel, find_model
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -74,7 +71,7 @@ class WhatIfs:
         policy, changed = self._policy(supposition.policy)
         limits, known = supposition.limits, None
         if model is not None and supposition.window is None and supposition.max_input is None:
-            known = find_model(model, own=load_settings().models)
+            known = find_model(model, own=base.own_models)
             limits = Limits(known.window, supposition.reserve, known.max_input)
         edits, edited = self._edits(supposition)
         changed = changed or (fitter_of(policy) is not None and limits.given) or edits is not None
@@ -104,7 +101,7 @@ class WhatIfs:
         """Both replays side by side, ready to run.
 
         Args:
-            supposed: What `resolve_encoding` gave.
+            supposed: What `resolve` gave.
             book: Prices; without them no side has a cost.
             wanted: Which steps and turns are looked at; None: all.
             settle: The inspector's problems are those that the recorded side comes by.
@@ -212,9 +209,9 @@ def _window_note(model: str, known: KnownModel | None) -> Iterator[str]:
     if known.window is None and known.max_input is None:
         yield f"The window of {_quoted(model)} is not known here: limits as recorded. {known.note}"
         return
-    told = [f"window {known.window:,}"] if known.window is not None else []
-    told += [f"max input {known.max_input:,}"] if known.max_input is not None else []
-    yield f"{_quoted(model)}: {', '.join(told)}. {known.note}"
+    sizes = [f"window {known.window:,}"] if known.window is not None else []
+    sizes += [f"max input {known.max_input:,}"] if known.max_input is not None else []
+    yield f"{_quoted(model)}: {', '.join(sizes)}. {known.note}"
 
 
 def _quoted(name: str) -> str:

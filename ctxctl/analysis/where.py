@@ -26,7 +26,7 @@ class PredicateHolds(NamedTuple):
     truth: bool | None
     """None: the trace does not say what it hangs on."""
     changes: tuple[Change, ...] = ()
-    """Those of the step's changes of which it holds; none where it asks of steps as a whole."""
+    """The step's changes of which the query holds; none where it asks about steps as a whole."""
 
 
 class WhereStep(NamedTuple):

@@ -1,4 +1,4 @@
-"""What was billed beside what is recorded: how large it is, and how much of a session's growth it makes."""
+"""What was billed beside the record: how large it is, and how much of a session's growth it makes up."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ def scaled_arrivals(sums: Sequence[int], total: int) -> Arrival:
     return found[0], found[1], found[2], found[3]
 
 
-def named(lacking: str) -> str:
+def part_name(lacking: str) -> str:
     """The name of the part; `lacking` are the words for what the format holds nothing of, may be empty."""
     return f"not recorded: {visible(lacking)[:150]}" if lacking else "not recorded"
 
 
-def part_of(name: str, tokens: str, now: int | None, told: str) -> Iterator[str]:
+def part_of(name: str, tokens: str, now: int | None, comment: str) -> Iterator[str]:
     """The part as TOML; `name` and `tokens` as they stand in it."""
-    yield f"# {told}"
+    yield f"# {comment}"
     yield from ("[[part]]", f"name = {name}", 'segment = "system"', f"tokens = {tokens}")
     if now is not None:
         yield f"now = {now}"

@@ -30,7 +30,7 @@ RULES: Final = {
 
 
 class Finding(NamedTuple):
-    """One thing that is not as the plan or the baseline demands."""
+    """One demand of the plan or the baseline that is not met."""
 
     rule: str
     """A key of `RULES`."""
@@ -44,7 +44,7 @@ class Finding(NamedTuple):
 
 
 def limits_kept(found: Estimate) -> list[Finding]:
-    """What breaks a limit of the plan, in the order of `RULES`.
+    """Findings for what breaks a limit of the plan, in the order of `RULES`.
 
     Raises UsageError("unknown-price") where the cost has a limit and nobody knows it.
     """

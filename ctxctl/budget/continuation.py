@@ -6,11 +6,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ctxctl.budget.beside import fewer_tokens, named, part_of
+from ctxctl.budget.beside import fewer_tokens, part_name, part_of
 from ctxctl.budget.derive import earlier_lines, free_name, model_lines, part_lines, quoted
-from ctxctl.budget.observe import Observed, PartGroup
+from ctxctl.budget.observe import Observed, PartGroup, SessionGrowth
 from ctxctl.budget.plan import DRIFT, MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
-from ctxctl.budget.session_growth import SessionGrowth
 from ctxctl.labels import plural
 from ctxctl.model.results import Placement, Step
 from ctxctl.text import visible
@@ -23,7 +22,7 @@ LEAST_TURNS: Final = 10
 """Turns that a session must have had for turns to be drawn; of one with fewer, requests are."""
 RUNS: Final = 200
 MOST_ROWS: Final = 400
-"""Of the history in a plan."""
+"""Rows of history that a plan may hold."""
 _AHEAD: Final = 3
 """How many times as far as the session has come the plan looks ahead."""
 _LEAST_AHEAD: Final = 30
@@ -105,7 +104,7 @@ def continuation_plan(found: SessionSoFar, name: str, encoding: str, lacking: st
     taken: set[str] = set()
     if beside > 0:
         told = f"Billed beside what is recorded, at {unit} {found.number:,}."
-        out += part_of(quoted(free_name(named(lacking), taken)), str(beside), beside, told)
+        out += part_of(quoted(free_name(part_name(lacking), taken)), str(beside), beside, told)
     out += part_lines(threads, taken, now, unit)
     if rest > 0:
         out += earlier_lines(rest, taken)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.budget.beside import named, part_of
+from ctxctl.budget.beside import part_name, part_of
 from ctxctl.budget.distribution import measured_spread
 from ctxctl.budget.observe import GroupSizes, Observed, PartGroup, TurnTalk, answers_of, groups_of, talk_of
 from ctxctl.budget.plan import DRIFT, MOST_DRAWN, MOST_DRAWS, MOST_SEEN, MOST_TURNS, Arrival
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxctl.session.facade import Progress
 
 MOST_DRIFT: Final = 1.0
-"""Of sessions that differ by more no plan says much."""
+"""Largest drift that a plan is given: of sessions that differ by more, no plan says much."""
 _SAID: Final = {
     "recorded": "recorded in the trace",
     "runtime": "said by the client in its capture",
@@ -60,8 +60,8 @@ def _single_conversation(threads: Sequence[Observed], drift: float | None) -> It
     yield 'unit = "request"   # each session has one prompt'
     yield f"turns = {_single_turns(threads)}   # the longest session"
     yield "together = 5   # so many are drawn in a row"
-    told = "by so much the growth of a request differs from session to session"
-    yield f"drift = {DRIFT if drift is None else drift:.2f}   # {told}"
+    meaning = "by so much the growth of a request differs from session to session"
+    yield f"drift = {DRIFT if drift is None else drift:.2f}   # {meaning}"
     yield f"# What was new in {len(seen):,} requests: user, answer, tool calls, tool results."
     yield "seen = ["
     yield from (f"  [{list(arrival)}]," for arrival in seen)
@@ -95,9 +95,9 @@ def derived_plan(threads: Sequence[Observed], names: Sequence[str], encoding: st
         raise UnreadableError("no-events", "the traces hold no step to derive a plan from")
     steps = sum(thread.steps for thread in threads)
     turns = sum(len(thread.turns) for thread in threads)
-    told = ", ".join(visible(name) for name in names[:5]) + (", …" if len(names) > 5 else "")
+    sources = ", ".join(visible(name) for name in names[:5]) + (", …" if len(names) > 5 else "")
     out = [
-        f"# Derived from {told}.",
+        f"# Derived from {sources}.",
         f"# Sessions: {len(threads):,}, turns: {turns:,}, requests: {steps:,}.",
         "# Of each session, the thread with most requests. Sizes are percentiles of what was seen.",
     ]
@@ -198,11 +198,11 @@ def _unrecorded(threads: Sequence[Observed], taken: set[str], lacking: str) -> I
     if not any(found):
         return
     less = sum(tokens < 0 for tokens in found)
-    told = f"Billed beside what is recorded: at the first request, {len(found):,} of {len(threads):,}."
+    comment = f"Billed beside what is recorded: at the first request, {len(found):,} of {len(threads):,}."
     if less:
-        told += f" In {less:,} of them fewer were billed than counted: 0 here."
+        comment += f" In {less:,} of them fewer were billed than counted: 0 here."
     size = spread_text(measured_spread([max(0, tokens) for tokens in found]))
-    yield from part_of(quoted(free_name(named(lacking), taken)), size, None, told)
+    yield from part_of(quoted(free_name(part_name(lacking), taken)), size, None, comment)
 
 
 def _limits(threads: Sequence[Observed]) -> Iterator[str]:
@@ -211,8 +211,8 @@ def _limits(threads: Sequence[Observed]) -> Iterator[str]:
     over = [thread for thread in threads if thread.over]
     if over:
         many = sum(thread.over for thread in over)
-        told = f"{many:,} requests, in {len(over):,} of {len(threads):,} sessions"
-        yield f"# Over the cap of their time: {told}."
+        where = f"{many:,} requests, in {len(over):,} of {len(threads):,} sessions"
+        yield f"# Over the cap of their time: {where}."
     unit = "request" if is_single(threads) else "turn"
     yield f"overflow_turn = {_turns(threads) + 1}   # no {unit} may overflow"
 
@@ -301,7 +301,7 @@ def spread_text(value: Any) -> str:
     """TOML of what `measured_spread` gives."""
     if isinstance(value, int):
         return str(value)
-    return "{ " + ", ".join(f"{name} = {told}" for name, told in value.items()) + " }"
+    return "{ " + ", ".join(f"{name} = {number}" for name, number in value.items()) + " }"
 
 
 def quoted(text: str) -> str:

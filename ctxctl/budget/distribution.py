@@ -31,7 +31,7 @@ class Amount:
         self.share = share
 
     def of(self, cap: int) -> int:
-        """In tokens, rounded down."""
+        """The bound in tokens, rounded down, for a cap in tokens."""
         return self.tokens if self.tokens is not None else int(cap * (self.share or 0.0))
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Distribution:
 
     @property
     def fixed(self) -> bool:
-        """Whether it is always the same."""
+        """Whether every draw gives the same value."""
         return self.points[0][1] == self.points[-1][1]
 
     @property
@@ -155,16 +155,16 @@ def distribution(value: object) -> Distribution:
 
 def _percentiles(value: Mapping[Any, object]) -> Distribution:
     points: dict[float, float] = {}
-    for name, told in value.items():
+    for name, given_value in value.items():
         match = _QUANTILE.fullmatch(str(name))
         if name not in ("min", "max") and match is None:
             raise ValueError(f"must be {_WANTED}; {str(name)[:40]!r} is none of these")
         share = 0.0 if name == "min" else 1.0 if match is None else int(match[1]) / 100
-        points[share] = float(token_size(told))
+        points[share] = float(token_size(given_value))
     if not points.keys() - {0.0, 1.0}:
         raise ValueError(f"must be {_WANTED}")
     ordered = sorted(points.items())
-    values = [told for _, told in ordered]
+    values = [given_value for _, given_value in ordered]
     if values != sorted(values):
         raise ValueError("must have percentiles that do not fall")
     if 0.0 not in points:

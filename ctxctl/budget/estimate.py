@@ -1,23 +1,32 @@
-"""A plan worked out: its parts, its sessions, its cost, and what to shrink."""
+"""A plan worked out: its parts, its sessions, its cost, and what to shrink.
+
+`PlanBase` is what the numbers rest on: what a prompt may hold and in which encoding, and who says so.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ctxctl.budget.base import PlanBase, plan_base
 from ctxctl.budget.distribution import quantile
 from ctxctl.budget.fitted import Request, Run, fitted_runs, runs_until_acting
 from ctxctl.budget.growth import AtTurn, Between, FirstTurn, Growth, at_turn, between, first_turn, grown_runs
 from ctxctl.budget.measure import Measured, Reader
 from ctxctl.budget.plan import Model, Plan, policy_of
+from ctxctl.errors import UsageError
+from ctxctl.model.fitting import Room
 from ctxctl.model.money import ZERO, Tokens, priced
+from ctxctl.model.whatif import Limits
+from ctxctl.text import visible
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 from ctxctl.tokens.counter import Counter
+from ctxctl.tokens.encodings import NAMES
+from ctxctl.tokens.models import resolve_encoding
 
 MOST_WORK: Final = 2_500_000
 """Candidates looked at in sessions under the policy (`fitted_runs.Session.work`): a few seconds."""
@@ -253,3 +262,73 @@ def _shrunk(growth: Growth, cap: int) -> list[Shrunk]:
 
 def _far(turn: int | None) -> float:
     return float("inf") if turn is None else turn
+
+
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+class PlanBase(NamedTuple):
+    """What the numbers rest on."""
+
+    room: Room
+    limits_from: str
+    """Who says the limits, in one sentence."""
+    encoding: str
+    exact: bool
+    """Whether the model is known to use the encoding."""
+    assumed: str
+    """What was assumed about the encoding, one sentence; empty: nothing."""
+
+
+def plan_base(model: Model, own: dict[str, dict[str, Any]]) -> PlanBase:
+    """The base of a plan; raises UsageError: `unknown-window`, `unknown-encoding`, `bad-plan`.
+
+    Args:
+        model: The plan's table.
+        own: Models of the user's own settings.
+    """
+    limits, limits_from = _limits(model, own)
+    cap = limits.cap
+    assert cap is not None
+    if limits.window is not None and model.reserve >= limits.window:
+        raise UsageError(
+            "bad-plan", f"model.reserve ({model.reserve:,}) leaves nothing of the window ({limits.window:,})"
+        )
+    if model.date is not None and _DAY.fullmatch(model.date) is None:
+        raise UsageError("bad-plan", "model.date must be a day, as '2026-11-01'")
+    if model.encoding is not None and model.encoding not in NAMES:
+        raise UsageError(
+            "unknown-encoding",
+            f"no encoding is called {visible(model.encoding)!r}",
+            hint=f"there are: {', '.join(NAMES)}",
+        )
+    found = resolve_encoding(model.name)
+    room = Room(cap, limits.window, limits.reserve, limits.max_input)
+    if model.encoding is not None and (model.name is None or model.encoding != found.encoding):
+        return PlanBase(room, limits_from, model.encoding, model.name is None, "")
+    assumed = found.assumed.replace("The trace names", "The plan names")
+    return PlanBase(room, limits_from, found.encoding, found.known, assumed)
+
+
+def _limits(model: Model, own: dict[str, dict[str, Any]]) -> tuple[Limits, str]:
+    """The limits and who says so: the plan goes before all that is known of the model."""
+    if model.window is not None or model.max_input is not None:
+        return Limits(model.window, model.reserve, model.max_input), "The plan says so."
+    if model.name is None:
+        raise UsageError(
+            "unknown-window",
+            "the plan names neither a model nor a window",
+            hint="[model] needs name = '…', or window = 128000",
+        )
+    from ctxctl.tokens.catalogue.find import find_model, near_names
+
+    known = find_model(model.name, model.provider, own=own)
+    if known.window is None and known.max_input is None:
+        alike = near_names(model.name) if known.how == "unknown" else []
+        raise UsageError(
+            "unknown-window",
+            f"the window of {visible(model.name[:80])!r} is not known: {visible(known.note)}",
+            hint=(f"near: {', '.join(alike)}; or " if alike else "") + "give window = 128000 in [model]",
+        )
+    limits_from = known.note if known.sure else f"{known.note} Name the provider to be sure."
+    return Limits(known.window, model.reserve, known.max_input), limits_from

@@ -62,7 +62,7 @@ class Session:
     ) -> None:
         self._parts = parts
         self._policy = policy
-        self._early = decides_early(policy)
+        self._early = asked_at_every_request(policy)
         self._room = room
         self._count = count
         self._first = start.turn + 1 if start is not None else 1
@@ -253,7 +253,7 @@ def runs_until_acting(
         done: The first runs, where they are known whole.
     """
     runs = list(done)
-    for number in range(len(done), 0 if decides_early(policy) else plan.runs):
+    for number in range(len(done), 0 if asked_at_every_request(policy) else plan.runs):
         first = firsts[number]
         if first is None:
             runs.append(Run((), None, None, (), None))
@@ -299,7 +299,7 @@ def _stand_in(tokens: int) -> str:
     return " the" * tokens
 
 
-def decides_early(policy: Fitter) -> bool:
+def asked_at_every_request(policy: Fitter) -> bool:
     """Whether a policy is also asked where all fits."""
     return bool(getattr(policy, "early", False))
 

@@ -13,7 +13,7 @@ from ctxctl.budget.sessions import TALK, Turn, session
 
 
 class Growth(NamedTuple):
-    """All runs."""
+    """The windows of all runs, turn by turn."""
 
     names: tuple[str, ...]
     """What takes room: the parts of the plan, then the kinds of `TALK`."""

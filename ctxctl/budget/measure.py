@@ -18,9 +18,9 @@ from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.overhead import written_size
 
 MOST_FILE: Final = 16 << 20
-"""Bytes of one file."""
+"""Bytes of one file at the most."""
 MOST_BYTES: Final = 64 << 20
-"""Bytes of all files of a plan."""
+"""Bytes of all files of a plan together at the most."""
 MOST_FILES: Final = 5000
 _LISTS: Final = ("tools", "functions", "functionDeclarations")
 _TRIES: Final = 999

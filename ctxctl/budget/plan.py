@@ -1,4 +1,7 @@
-"""A plan: what will be in a window and how the conversation goes, as a TOML file has it (docs/budget.md)."""
+"""A plan: what will be in a window and how the conversation goes, as a TOML file has it (docs/budget.md).
+
+`TEMPLATE` is the plan that ``ctxctl budget --init`` writes: every key with what it means.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +25,19 @@ from ctxctl.model.whatif import MOST_TOKENS
 from ctxctl.text import visible
 
 MOST_BYTES: Final = 1 << 20
-"""Of a plan file."""
+"""Bytes of a plan file at the most."""
 MOST_TURNS: Final = 2000
 MOST_START: Final = 10_000_000
-"""Turns before a plan begins."""
+"""Turns that a session may have had before the plan begins."""
 MOST_RUNS: Final = 10_000
 MOST_DRAWS: Final = 3_000_000
 """Sizes that are drawn for one plan: half a minute."""
 MOST_SEEN: Final = 20_000
-"""Recorded requests."""
+"""Recorded requests that a plan may hold."""
 MOST_DRAWN: Final = 1000
 """Calls in a turn, or items of a retrieval: more than that is taken for a slip of the pen."""
 DRIFT: Final = 0.4
-"""Chosen with `course.COMMON` on half of the sessions of tests/corpus/predictions.py."""
+"""Chosen with `observe.COMMON` on half of the sessions of tests/corpus/predictions.py."""
 SORTS: Final = ("files", "text", "tools", "mcp", "tokens")
 """What a part may be given by."""
 Level = Literal["p50", "p95", "p99"]
@@ -168,7 +171,7 @@ class Bounds(_Table, frozen=True):
     overflow_turn: Annotated[int, Meta(ge=1, le=MOST_START + MOST_TURNS + 1)] | None = None
     """The first turn that may overflow."""
     cost_per_session: Annotated[float, Meta(ge=0, le=1e9)] | None = None
-    """US dollars."""
+    """US dollars that a session may cost."""
     tolerance: Amount = Amount(None, 0.0)
     """By how much a number may be worse than in the baseline, as a share."""
     ratchet: bool = False
@@ -255,8 +258,8 @@ def _checked(plan: Plan, name: str) -> None:
     for part in plan.part:
         given = [name for name in SORTS if getattr(part, name) is not None]
         if len(given) != 1:
-            told = " and ".join(given) or "none"
-            raise _bad(name, f"part {part.name!r} needs one of {', '.join(SORTS)}; it has {told}")
+            has = " and ".join(given) or "none"
+            raise _bad(name, f"part {part.name!r} needs one of {', '.join(SORTS)}; it has {has}")
         if names.count(part.name) > 1:
             raise _bad(name, f"two parts are called {part.name!r}")
         if part.items is not None and part.tokens is None:
@@ -285,8 +288,8 @@ def _checked(plan: Plan, name: str) -> None:
         raise _bad(name, f"{draws:,} sizes would be drawn; fewer runs than {plan.runs:,}, or fewer turns")
     for head in plan.limits.headroom:
         if not plan.first <= head.turn <= plan.last:
-            told = f"the conversation has no turn {head.turn}, only {plan.first} to {plan.last}"
-            raise _bad(name, f"limits.headroom: {told}")
+            why = f"the conversation has no turn {head.turn}, only {plan.first} to {plan.last}"
+            raise _bad(name, f"limits.headroom: {why}")
     if plan.limits.tolerance.share is None:
         raise _bad(name, "limits.tolerance must be a share, as '5%'")
     policy_of(plan, name)
@@ -295,7 +298,7 @@ def _checked(plan: Plan, name: str) -> None:
 def _talk_checked(plan: Plan, name: str) -> None:
     talk = plan.conversation
     sizes = (talk.user, talk.answer, talk.calls, talk.call, talk.result)
-    if talk.seen and any(told != constant(0) for told in sizes):
+    if talk.seen and any(size != constant(0) for size in sizes):
         raise _bad(name, "conversation.seen stands in place of user, answer, calls, call and result")
     if talk.unit == "request" and not talk.seen:
         raise _bad(name, 'conversation.unit = "request" needs seen')
@@ -325,3 +328,75 @@ def line_of(text: str, name: str, key: str = "") -> int:
     if not key and not name:
         return 1
     return next((n for n, line in enumerate(text.splitlines(), 1) if any(w in line for w in wanted)), 1)
+
+
+TEMPLATE: Final = """\
+# What will be in the window, and how the conversation will go: `ctxctl budget THIS-FILE` (docs/budget.md).
+# Sizes are tokens: 900 or "4k"; a range { from = 200, to = 800 }; or percentiles,
+# { min = 10, p50 = 300, p95 = 900, max = 4000 }.
+
+version = 1
+policy = "fifo"                 # what leaves when it does not fit: `ctxctl policies` lists them
+seed = 1                        # the same seed draws the same sessions
+runs = 200                      # sessions that are drawn
+
+[model]
+name = "gpt-5"                  # window, limits and prices are known offline: `ctxctl models NAME`
+provider = "openai"             # the same model has other limits elsewhere
+reserve = 16000                 # of the window, kept for the answer
+# window = 128000               # instead of what is known of the model
+# max_input = 100000
+# encoding = "o200k_base"
+# caching = true                # the provider's prompt cache is used
+# date = "2026-11-01"           # prices of this day, so that the cost does not move by itself
+
+# Parts have one of: text, files (counted exactly), tools (JSON files of definitions), mcp, tokens (a size).
+[[part]]
+name = "system prompt"
+text = "You are a careful assistant."
+# files = ["prompts/*.md"]      # relative to this file, nothing outside its folder
+# segment = "system"            # tools, system, history, or context (before the newest message)
+# priority = 10                 # for policies that look at it: more is kept longer
+
+# [[part]]
+# name = "github tools"
+# tools = "tools/github.json"   # as OpenAI, Anthropic or MCP have them, or an answer to tools/list
+# server = "github"
+
+# [[part]]
+# name = "search tools"
+# mcp = ["npx", "some-server"]  # an MCP server that is run and asked for its tools; only with --live
+
+[[part]]
+name = "git status"             # a provider that runs in each turn
+tokens = { p50 = 120, p95 = 900, p99 = 2500 }
+changes = 0.6                   # chance in a turn that it says something new
+
+[[part]]
+name = "search hits"            # a retrieval: so many items of that size each
+items = { from = 0, to = 5 }
+tokens = { p50 = 350, p95 = 800 }
+# stays = true                  # what was sent stays in the history
+
+[conversation]
+turns = 40
+user = { p50 = 60, p95 = 600 }
+answer = { p50 = 300, p95 = 1200 }
+calls = { p50 = 2, p95 = 10 }   # tool calls in a turn
+parallel = 1                    # of these, so many in one answer
+call = { p50 = 60, p95 = 400 }
+result = { p50 = 700, p95 = 6000, p99 = 20000 }
+# drift = 0.3                   # by how much all of it differs from session to session
+
+# What `--check` demands. Bounds are tokens, or a share of what a prompt may hold: "10%".
+[limits]
+at = "p95"                      # held in 95 of 100 sessions: p50, p95 or p99
+total = "10%"                   # all parts together
+overflow_turn = 15              # the first turn that may overflow
+headroom = [ { turn = 10, free = "20%" } ]
+# cost_per_session = 5.00       # US dollars
+# parts = { "system prompt" = 4000 }
+# servers = { "github" = "8k" }
+# tolerance = "2%"              # by how much a number may be worse than in the --baseline
+# ratchet = false               # true: a baseline that allows more than is needed fails too
+"""

@@ -86,8 +86,7 @@ def _turned(inspector: Inspector, query: Query, how: Run, thread: str | None) ->
     from ctxctl.cli.selection import prices
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import turned_json, turned_lines
-    from ctxctl.report.header import base_name
-    from ctxctl.report.heading import one_line
+    from ctxctl.report.heading import base_name, one_line
     from ctxctl.report.tables import labelled
     from ctxctl.text import visible
 
@@ -117,8 +116,7 @@ def _parted(inspectors: Sequence[Inspector], query: Query | None, how: Run, thre
     from ctxctl.cli.run import header
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import parted_json, parted_lines
-    from ctxctl.report.header import base_name
-    from ctxctl.report.heading import one_line
+    from ctxctl.report.heading import base_name, one_line
     from ctxctl.report.tables import labelled
     from ctxctl.text import visible
     from ctxctl.tokens.catalogue.rates import RateBook

@@ -78,10 +78,8 @@ def _plain(inspector: Inspector, how: Run, found: Blame, blocks: Sequence[Block]
 
     from ctxctl.cli.output import is_terminal
     from ctxctl.cli.run import header
-    from ctxctl.report.blame import head_lines, text_lines
-    from ctxctl.report.blamesums import sum_lines
-    from ctxctl.report.header import base_name
-    from ctxctl.report.heading import one_line
+    from ctxctl.report.blame import head_lines, sum_lines, text_lines
+    from ctxctl.report.heading import base_name, one_line
 
     out = how.out
     out.lines(head_lines(found, base_name(inspector.name), one_line(header(inspector)), out.width))

@@ -169,7 +169,7 @@ def _write_plan(plan: str | None, traces: list[str], how: Run) -> None:
 
 
 def _template() -> str:
-    from ctxctl.budget.template import TEMPLATE
+    from ctxctl.budget.plan import TEMPLATE
 
     return TEMPLATE
 
@@ -178,8 +178,8 @@ def _derived(traces: list[str], how: Run) -> str:
     from ctxctl.budget.derive import derived_plan, observed
     from ctxctl.budget.observe import Observed
     from ctxctl.cli.run import opened, tell_problems
-    from ctxctl.report.header import base_name
-    from ctxctl.report.unrecorded import lacking
+    from ctxctl.report.heading import base_name
+    from ctxctl.report.sent import lacking_text
 
     if (found := _continued(traces)) is not None:
         return _onward(*found, how)
@@ -193,7 +193,7 @@ def _derived(traces: list[str], how: Run) -> str:
             captures += inspector.summary.fidelity if inspector.summary is not None else ()
             tell_problems(inspector, how)
     names = [base_name(path) for path in traces]
-    return derived_plan(threads, names, next(reversed(encodings)), lacking(captures))
+    return derived_plan(threads, names, next(reversed(encodings)), lacking_text(captures))
 
 
 def _continued(traces: list[str]) -> tuple[str, str] | None:
@@ -216,14 +216,14 @@ def _onward(path: str, address: str, how: Run) -> str:
     from ctxctl.budget.continuation import continuation_plan, session_so_far
     from ctxctl.cli.run import opened, tell_problems
     from ctxctl.importers.registry import available
-    from ctxctl.report.header import base_name
-    from ctxctl.report.unrecorded import lacking
+    from ctxctl.report.heading import base_name
+    from ctxctl.report.sent import lacking_text
 
     with opened(path, how, "measuring") as inspector:
         found = session_so_far(inspector, address)
         measured = inspector.summary.fidelity if inspector.summary is not None else ()
         about = next((one.about for one in available() if one.name == inspector.format), None)
-        words = lacking(measured, about)
+        words = lacking_text(measured, about)
         text = continuation_plan(found, base_name(path), inspector.params.encoding, words)
         tell_problems(inspector, how)
     return text
@@ -240,7 +240,7 @@ def _tell(
     against: bool,
 ) -> None:
     from ctxctl import __version__
-    from ctxctl.report.budget import text
+    from ctxctl.report import budget as text
 
     if form == "text":
         out.lines(text.lines(found, out.width))
@@ -254,7 +254,7 @@ def _tell(
                 out.json(text.finding_object(finding))
             out.json(text.check_object(findings))
     elif form == "junit":
-        out.write(text.junit(found, findings, text.held(found.plan.limits, against=against)))
+        out.write(text.junit(found, findings, text.rules_held(found.plan.limits, against=against)))
     elif form == "sarif":
         out.json(text.sarif(found, findings, plan_text, __version__))
     else:
@@ -268,7 +268,7 @@ def _summarize(found: Estimate, findings: list[Finding]) -> None:
     import os
 
     from ctxctl.cli.output import note
-    from ctxctl.report.budget.text import markdown
+    from ctxctl.report.budget import markdown
 
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:

@@ -85,7 +85,9 @@ def _gathered(traces: list[str], how: Run) -> tuple[list[list[Lane]], bool]:
         for path, was_named in _paths(traces, settings.format):
             try:
                 encoding = settings.encoding or DEFAULT_ENCODING
-                with Inspector.open(path, encoding=encoding, format=settings.format) as inspector:
+                with Inspector.open(
+                    path, encoding=encoding, format=settings.format, own_models=settings.models
+                ) as inspector:
                     found += sessions_of(inspector.replay(out.progressed))
                     damaged = damaged or bool(inspector.finding_count)
                     if was_named:

@@ -83,7 +83,7 @@ def _import(
     from ctxctl.importers import registry
     from ctxctl.importers.capture import open_capture
     from ctxctl.ingest.folder import Folder, told_apart
-    from ctxctl.report.header import base_name
+    from ctxctl.report.heading import base_name
     from ctxctl.trace.source import Source
     from ctxctl.trace.writer import TraceWriter
 
@@ -121,8 +121,8 @@ def _tell(done: list[Imported], how: Run, output: str) -> None:
     from ctxctl.cli.output import note
     from ctxctl.labels import plural
     from ctxctl.report import jsonout
-    from ctxctl.report.header import base_name
-    from ctxctl.report.problems import problem_lines
+    from ctxctl.report.heading import base_name
+    from ctxctl.report.tables import problem_lines
 
     for one in done:
         if how.json:

@@ -227,8 +227,7 @@ def _whole_sessions(
 
 def _sessions_plain(found: SessionDiff, sides: Sequence[Inspector], how: Run, *, stat: bool) -> None:
     from ctxctl.cli.run import header
-    from ctxctl.report.header import base_name
-    from ctxctl.report.heading import one_line
+    from ctxctl.report.heading import base_name, one_line
     from ctxctl.report.sessions import head_lines, stat_lines, turn_lines
 
     out = how.out
@@ -243,7 +242,7 @@ def _sessions_plain(found: SessionDiff, sides: Sequence[Inspector], how: Run, *,
 def _sessions_json(found: SessionDiff, sides: Sequence[Inspector], how: Run, *, items: bool) -> None:
     from ctxctl.cli.run import header
     from ctxctl.report import jsonout
-    from ctxctl.report.header import base_name
+    from ctxctl.report.heading import base_name
     from ctxctl.report.sessions import pair_json, to_json
 
     out = how.out

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ctxctl.cli.output import Output
     from ctxctl.cli.run import Run
     from ctxctl.model.problem import Problem
-    from ctxctl.report.exports import Manner
+    from ctxctl.report.exports import ExportOptions
     from ctxctl.session import Inspector
 
 _FORMATS = ("events", "html", "markdown", "csv", "parquet", "otlp", "envelopes")
@@ -94,11 +94,11 @@ def export(
     from ctxctl.cli.run import begin, opened, tell_learned
     from ctxctl.cli.selection import nothing_there
     from ctxctl.errors import Exit, UnreadableError
-    from ctxctl.report.exports import by_name, refuse
-    from ctxctl.report.problems import problem_lines
+    from ctxctl.report.exports import refuse_options, writer_by_name
+    from ctxctl.report.tables import problem_lines
 
-    writer = by_name(format)
-    refuse(
+    writer = writer_by_name(format)
+    refuse_options(
         format,
         {
             "--strict": strict, "--turn": options.turn, "--max-content": max_content,
@@ -138,12 +138,12 @@ def _note(line: str) -> None:
 
 def _manner(
     inspector: Inspector, how: Run, strict: bool, turn: str | None, max_content: str | None
-) -> Manner:
+) -> ExportOptions:
     from ctxctl.cli.run import header
     from ctxctl.cli.selection import only
-    from ctxctl.report.exports import Manner
+    from ctxctl.report.exports import ExportOptions
 
-    return Manner(
+    return ExportOptions(
         header(inspector, turn=turn),
         strict=strict,
         target=how.settings.target,

@@ -102,10 +102,9 @@ def _steps(inspector: Inspector, query: Query, how: Run, wish: _Wish) -> Counts:
     from ctxctl.analysis.where import address, steps_where
     from ctxctl.cli.output import note
     from ctxctl.cli.selection import prices
-    from ctxctl.report.ceilings import ceilings_text
-    from ctxctl.report.find import found_json, hit_json, step_lines, sum_line
-    from ctxctl.report.header import base_name
-    from ctxctl.session.ceilings import Ceilings
+    from ctxctl.report.find import ceilings_text, found_json, hit_json, step_lines, sum_line
+    from ctxctl.report.heading import base_name
+    from ctxctl.session.results import Ceilings
     from ctxctl.text import visible
 
     out = how.out

@@ -74,10 +74,10 @@ def _learn(recordings: list[str], client: str | None, version: str | None, how: 
         gathered, problems = _gathered(recording, how)
         _tell_problems(recording, problems, how)
         made = _set(recording, gathered, client, version)
-        known = (made.client, made.version) in store.names()
+        known = (made.client, made.version) in store.set_names()
         if known:
-            made = joined_sets(store.read(made.client, made.version), made)
-        store.save(made)
+            made = joined_sets(store.read_set(made.client, made.version), made)
+        store.save_set(made)
         if how.json:
             how.out.json(_object(made))
         else:
@@ -146,7 +146,7 @@ def _forget(name: str) -> None:
     from ctxctl.session.learned import store
     from ctxctl.text import visible
 
-    for gone in store.forget(name):
+    for gone in store.forget_sets(name):
         note(f"ctxctl: forgotten: {visible(gone)}")
 
 
@@ -156,10 +156,10 @@ def _list(how: Run) -> None:
     from ctxctl.errors import UnreadableError
     from ctxctl.session.learned import store
 
-    names = store.names()
+    names = store.set_names()
     for client, version in names:
         try:
-            found = store.read(client, version)
+            found = store.read_set(client, version)
         except UnreadableError as error:
             note(f"ctxctl: {error.message}")
             continue
@@ -211,7 +211,7 @@ def _object(found: LearnedSet) -> dict[str, Any]:
 
 def _tell_problems(recording: str, problems: list[Problem], how: Run) -> None:
     from ctxctl.cli.output import note
-    from ctxctl.report.problems import problem_lines
+    from ctxctl.report.tables import problem_lines
 
     cap = None if how.everything else how.settings.problems
     for line in problem_lines(recording, sorted(problems), len(problems), cap):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctxctl.cli.run import Run
-    from ctxctl.lint.selection import RuleChoice
+    from ctxctl.lint.registry import RuleChoice
     from ctxctl.model.findings import Finding, Tally
 
 _FORMS = ("text", "json", "sarif", "junit", "github")
@@ -117,7 +117,7 @@ def _choice(
     own: dict[str, Any],
 ) -> RuleChoice:
     """Flags before settings; parameters of both, and of one that both name the flag's."""
-    from ctxctl.lint.selection import choose_rules, parsed_parameters
+    from ctxctl.lint.registry import choose_rules, parsed_parameters
 
     values: dict[str, dict[str, Any]] = {name: dict(table) for name, table in own.get("rules", {}).items()}
     for rule, name, value in parsed_parameters(given or ()):
@@ -194,41 +194,40 @@ def _print(
 ) -> None:
     from ctxctl import __version__
     from ctxctl.report import gates
-    from ctxctl.report.lint import text
+    from ctxctl.report import lint as report
 
     findings, out = found.findings, how.out
     rules = [chosen.rule for chosen in choice.rules]
     if form == "json":
         for finding in findings:
-            out.json(text.finding_object(finding))
-        out.json(text.sum_object(findings, found.tallies, known, stale))
+            out.json(report.finding_object(finding))
+        out.json(report.sum_object(findings, found.tallies, known, stale))
     elif form == "sarif":
-        made = text.results(findings, found.foreign)
-        out.json(gates.sarif(made, text.described(rules), "ctxctlLint/v1", __version__))
+        made = report.results(findings, found.foreign)
+        out.json(gates.sarif(made, report.described(rules), "ctxctlLint/v1", __version__))
     elif form == "junit":
-        suites = text.suites(findings, found.tallies, found.foreign)
+        suites = report.suites(findings, found.tallies, found.foreign)
         out.write(gates.junit("ctxctl lint", suites, frozenset({"error", "warning"})))
     elif form == "github":
-        for line in gates.github(text.results(findings, found.foreign), "ctxctl lint"):
+        for line in gates.github(report.results(findings, found.foreign), "ctxctl lint"):
             out.write(line)
-        out.lines(text.verdict(findings, found.tallies, known))
+        out.lines(report.verdict(findings, found.tallies, known))
     else:
         by_code = {rule.code: rule for rule in rules}
         if table:
-            out.lines([*text.statistics(findings, rules, out.width), ""])
+            out.lines([*report.statistics(findings, rules, out.width), ""])
         else:
-            out.lines(text.lines(findings, by_code, out.width, out.paint, everything=how.everything))
-        out.lines(text.verdict(findings, found.tallies, known))
+            out.lines(report.lines(findings, by_code, out.width, out.paint, everything=how.everything))
+        out.lines(report.verdict(findings, found.tallies, known))
 
 
 def _documented(explain: str | None, how: Run) -> None:
     """One rule, or the list of all."""
-    from ctxctl.lint.registry import rules
-    from ctxctl.lint.selection import find_rule
-    from ctxctl.report.lint import text
+    from ctxctl.lint.registry import find_rule, rules
+    from ctxctl.report import lint as report
 
     if explain is not None:
-        how.out.lines(text.explained(find_rule(explain), min(how.out.width, 100)))
+        how.out.lines(report.explained(find_rule(explain), min(how.out.width, 100)))
     else:
-        how.out.lines(text.listed(rules(), min(how.out.width, 100)))
+        how.out.lines(report.listed(rules(), min(how.out.width, 100)))
     how.out.flush()

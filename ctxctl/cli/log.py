@@ -25,7 +25,7 @@ def log(
     from ctxctl.cli.run import begin, header, opened, tell_problems, verdict
     from ctxctl.report import jsonout
     from ctxctl.report.heading import header_lines
-    from ctxctl.report.life import life_lines, spans, to_json
+    from ctxctl.report.life import life_lines, life_spans, to_json
 
     how = begin(options)
     out = how.out
@@ -33,7 +33,7 @@ def log(
         name, lives = life_by_name(inspector, item, options.thread)
         if options.json:
             out.json(jsonout.trace(header(inspector, thread=options.thread)))
-            for span in spans(lives):
+            for span in life_spans(lives):
                 out.json(to_json(name, span))
             tell_problems(inspector, how)
         else:

@@ -66,7 +66,7 @@ def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, 
     """Models of one provider, or of all makers; the user's own first."""
     from ctxctl.errors import UsageError
     from ctxctl.labels import number
-    from ctxctl.report.catalogue import aged
+    from ctxctl.report.catalogue import catalogue_date
     from ctxctl.report.tables import Column, table
     from ctxctl.text import visible
     from ctxctl.tokens.catalogue.find import find_model
@@ -112,7 +112,7 @@ def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, 
     listed = table(columns, [tuple(visible(cell) for cell in row) for row in cells], out.width)
     out.lines([*listed.head, *(line for lines in listed.rows for line in lines)])
     others = "" if provider else f"; --provider NAME lists one of {len(known.providers)} providers"
-    out.lines(["", f"{number(len(cells))} models; catalogue {aged()}{others}"])
+    out.lines(["", f"{number(len(cells))} models; catalogue {catalogue_date()}{others}"])
 
 
 def _tell(known: KnownModel, out: Output, *, json: bool) -> None:
@@ -125,7 +125,7 @@ def _tell(known: KnownModel, out: Output, *, json: bool) -> None:
 
 def _described(known: KnownModel, width: int) -> Iterator[str]:
     from ctxctl.labels import number
-    from ctxctl.report.catalogue import aged, made_of
+    from ctxctl.report.catalogue import catalogue_date, catalogue_sources
     from ctxctl.report.tables import Column, labelled, table
     from ctxctl.text import visible
     from ctxctl.tokens.models import resolve_encoding
@@ -147,7 +147,7 @@ def _described(known: KnownModel, width: int) -> Iterator[str]:
     facts.append(
         ("source", (known.source or "the listed providers") if known.how != "settings" else "settings")
     )
-    facts.append(("catalogue", f"{aged()}: {made_of()}"))
+    facts.append(("catalogue", f"{catalogue_date()}: {catalogue_sources()}"))
     for label, text in facts:
         yield from labelled(label, visible(text), width, indent=0, tab=12)
     if known.others:
@@ -207,7 +207,7 @@ _PRICES = 5
 
 
 def _object(known: KnownModel) -> dict[str, object]:
-    from ctxctl.report.money_json import listed
+    from ctxctl.report.jsonout import listed
 
     return {
         "type": "model",
@@ -230,7 +230,7 @@ def _object(known: KnownModel) -> dict[str, object]:
 
 
 def _row_object(row: Row) -> dict[str, object]:
-    from ctxctl.report.money_json import listed
+    from ctxctl.report.jsonout import listed
     from ctxctl.tokens.catalogue.table import load_table
 
     return {

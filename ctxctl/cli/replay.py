@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctxctl.model.results import Summary
     from ctxctl.model.turnpairs import TurnPair
     from ctxctl.model.whatif import Supposition
-    from ctxctl.report.header import Header
+    from ctxctl.report.heading import Header
     from ctxctl.session import Inspector
 
 Window = Annotated[
@@ -176,7 +176,7 @@ def _json(inspector: Inspector, how: Run, chosen: Only, turn: str | None, query:
     from ctxctl.cli.selection import Replayed
     from ctxctl.model.results import Step
     from ctxctl.report import jsonout
-    from ctxctl.report.totals import Totals
+    from ctxctl.report.replay import Totals
 
     out = how.out
     totals = Totals()

@@ -10,7 +10,7 @@ from ctxctl.cli.options import CommonOptions
 from ctxctl.cli.output import Output, note
 from ctxctl.errors import Exit
 from ctxctl.model.whatif import AS_RECORDED, Limits, Replacement
-from ctxctl.report.header import Header, base_name
+from ctxctl.report.heading import Header, base_name
 
 if TYPE_CHECKING:
     from ctxctl.config import Settings
@@ -75,6 +75,7 @@ def inspector_of(path: str, how: Run) -> Inspector:
         set=how.texts,
         calibration=settings.calibration,
         learned=settings.learned,
+        own_models=settings.models,
     )
 
 
@@ -117,7 +118,7 @@ def header(
         fitting=params.fitting,
         calibration=calibration_note(params.calibration, params.encoding, params.first_model, params.target),
         doubts=inspector.doubts,
-        learned=choice.described(inspector.learned, inspector.replay),
+        learned=choice.described_learned(inspector.learned, inspector.replay),
     )
 
 
@@ -135,7 +136,7 @@ def tell_learned(inspector: Inspector, *, always: bool = False) -> None:
 def tell_problems(inspector: Inspector, how: Run) -> None:
     """Problems as lines of JSON on standard output, or as plain lines on standard error."""
     from ctxctl.report import jsonout
-    from ctxctl.report.problems import problem_lines
+    from ctxctl.report.tables import problem_lines
 
     tell_learned(inspector)
     problems = inspector.problems

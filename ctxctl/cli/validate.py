@@ -33,7 +33,7 @@ def validate(
     from ctxctl.labels import plural
     from ctxctl.report import jsonout
     from ctxctl.report.fidelity import measured, measured_lines
-    from ctxctl.report.problems import problem_lines
+    from ctxctl.report.tables import problem_lines
 
     how = begin(options._replace(no_learned=True))
     out = how.out

@@ -111,7 +111,7 @@ def _live(
         place, target=settings.target, model=settings.model, encoding=settings.encoding,
         policy=settings.policy, format=settings.format, limits=how.limits, take=take, pin=pin,
         skipped=how.everything, seeks=take is None, calibration=settings.calibration,
-        learned=settings.learned,
+        learned=settings.learned, own_models=settings.models,
     )  # fmt: skip
 
 

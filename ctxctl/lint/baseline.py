@@ -1,4 +1,4 @@
-"""A committed file of findings that are known: only others are told."""
+"""A committed file of findings that are known: a run reports only the others."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ctxctl.errors import CtxctlError, UnreadableError
+from ctxctl.analysis.baseline_file import BaselineKind, replace_baseline
 from ctxctl.model.findings import Finding
 from ctxctl.text import visible
 
-_MOST: Final = 16 << 20
-_VERSION: Final = 1
+_HINT: Final = "`ctxctl lint ... --baseline FILE --update-baseline` writes it"
+_KIND: Final = BaselineKind(16 << 20, "no baseline of findings", _HINT, _HINT)
 
 Known = dict[str, dict[str, str]]
 """By trace, marks of findings with what they said."""
@@ -31,8 +31,8 @@ def finding_mark(finding: Finding) -> str:
     from hashlib import sha256
 
     place = finding.place
-    told = "\0".join((finding.code, place.session or "", place.thread, finding.subject))
-    return f"{finding.code}:{sha256(told.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    identity = "\0".join((finding.code, place.session or "", place.thread, finding.subject))
+    return f"{finding.code}:{sha256(identity.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def name_of(trace: str) -> str:
@@ -70,25 +70,15 @@ def write_baseline(findings: Sequence[Finding], traces: Iterable[str], path: Pat
 
     What it has of other traces stays.  Raises CtxctlError("write-failed"), UnreadableError("bad-baseline").
     """
-    import json
-    import os
-
     before = read_baseline(path) if path.is_file() else {}
     now: Known = {name: marks for name, marks in before.items() if name not in set(map(name_of, traces))}
     for finding in findings:
-        told = f"{finding.code} {visible(finding.message)[:120]}"
-        now.setdefault(name_of(finding.trace), {})[finding_mark(finding)] = told
+        text = f"{finding.code} {visible(finding.message)[:120]}"
+        now.setdefault(name_of(finding.trace), {})[finding_mark(finding)] = text
     table = {name: dict(sorted(marks.items())) for name, marks in sorted(now.items())}
-    text = json.dumps({"version": _VERSION, "findings": table}, indent=2)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(text + "\n", encoding="utf-8")
-        partial.replace(path)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "not a usable name"
-        raise CtxctlError("write-failed", f"{visible(str(path))}: {why}") from None
-    old = {(name, key): told for name, marks in before.items() for key, told in marks.items()}
-    new = {(name, key): told for name, marks in now.items() for key, told in marks.items()}
+    replace_baseline(path, {"findings": table})
+    old = {(name, key): text for name, marks in before.items() for key, text in marks.items()}
+    new = {(name, key): text for name, marks in now.items() for key, text in marks.items()}
     changes = [f"{visible(name)}: {new[name, key]}, new" for name, key in sorted(new.keys() - old.keys())]
     return changes + [
         f"{visible(name)}: {old[name, key]}, gone" for name, key in sorted(old.keys() - new.keys())
@@ -96,24 +86,12 @@ def write_baseline(findings: Sequence[Finding], traces: Iterable[str], path: Pat
 
 
 def read_baseline(path: Path) -> Known:
-    """What a file knows."""
-    import json
+    """The findings that a baseline knows, by trace; raises UnreadableError."""
+    return _KIND.read(path, _parse)
 
-    shown = visible(str(path))
-    hint = "`ctxctl lint ... --baseline FILE --update-baseline` writes it"
-    try:
-        if not path.is_file():
-            raise UnreadableError("no-such-file", f"{shown}: no such file", hint=hint)
-        with path.open("rb") as file:
-            data: Any = json.loads(file.read(_MOST))
-        table = data["findings"]
-        if data["version"] != _VERSION:
-            raise ValueError
-        return {
-            str(name): {str(key): visible(str(told)) for key, told in marks.items()}
-            for name, marks in table.items()
-        }
-    except OSError as error:
-        raise UnreadableError("bad-baseline", f"{shown}: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise UnreadableError("bad-baseline", f"{shown} is no baseline of findings", hint=hint) from None
+
+def _parse(data: dict[str, Any]) -> Known:
+    return {
+        str(name): {str(key): visible(str(said)) for key, said in marks.items()}
+        for name, marks in data["findings"].items()
+    }

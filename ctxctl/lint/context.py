@@ -64,7 +64,7 @@ class ThreadSums:
 
 
 class StepContext:
-    """One step."""
+    """A step with its frame, as rules are shown it."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class StepContext:
         self.sealed = sealed
         self.thread = thread
         self.running = running
-        """Of the thread, this step not yet included."""
+        """Sums over the thread before this step."""
 
     @property
     def key(self) -> ThreadKey:
@@ -154,7 +154,7 @@ class StepContext:
 
 
 def _less(placements: list[Placement], fewer: Counter[int]) -> list[Placement]:
-    """The placements without so many of each key."""
+    """The placements less as many of each key as `fewer` says."""
     rest = []
     for placement in placements:
         if fewer[placement.key] > 0:

@@ -20,13 +20,13 @@ class Hit(NamedTuple):
     subject: str
     """What it is about, the same from run to run: an item, a source, a tool."""
     message: str
-    """Of the first hit; one sentence without a full stop."""
+    """One sentence without a full stop; a finding has that of its first hit."""
     place: Place
     item: str | None = None
     tokens: int | None = None
     money: Decimal | None = None
     steps: int = 1
-    """Steps that it stands for."""
+    """How many steps the hit stands for."""
     note: str | None = None
 
 
@@ -55,15 +55,15 @@ class Rule:
         return False
 
     def seen(self, seen: SeenRecord) -> Iterable[Hit]:
-        """A record, once the engine has taken it in; an item record that says nothing new is not shown."""
+        """Look at a record that the engine has taken in; item records that say nothing new are not shown."""
         return NO_HITS
 
     def step(self, look: StepContext) -> Iterable[Hit]:
-        """A step with its frame."""
+        """Look at a step with its frame."""
         return NO_HITS
 
     def end(self) -> Iterator[Hit]:
-        """The trace is over."""
+        """Give what is only known once the trace is over."""
         return iter(NO_HITS)
 
     def idle(self) -> str | None:

@@ -1,24 +1,34 @@
-"""One pass of the rules over a trace."""
+"""One pass of the rules over a trace.
+
+Hits become findings: one for each rule, thread and subject, bounded in number.  A report that walks through a
+trace anyway lets the rules look on (`FindingsBesideWalk`), so that no second replay is made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from ctxctl.engine.replay.cursor import StepAt
+from ctxctl.engine.replay.run import Engine
 from ctxctl.lint.context import SeenRecord, StepContext, ThreadSums, TraceContext
-from ctxctl.lint.findings import GatheredHits
-from ctxctl.model.findings import Finding, Tally
+from ctxctl.lint.registry import configured_rules
+from ctxctl.lint.rule import Hit, Rule
+from ctxctl.model.event import Event
+from ctxctl.model.findings import Finding, Place, Tally, findings_order
 from ctxctl.model.records import Item
+from ctxctl.session.facade import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.cursor import StepAt
     from ctxctl.engine.replay.run import Engine
     from ctxctl.engine.replay.step_tracker import ThreadKey
+    from ctxctl.lint.registry import RuleChoice
     from ctxctl.lint.rule import Hit, Rule
-    from ctxctl.lint.selection import RuleChoice
     from ctxctl.model.event import Event
     from ctxctl.session.facade import Inspector, Progress
 
@@ -86,7 +96,7 @@ class LintPass:
         """What other records of the open step ask to ignore at that step."""
 
     def seen(self, event: Event, engine: Engine) -> None:
-        """A record; an item's record that was shown before only to those who want repeats."""
+        """Show a record to the rules; a repeated item record only to those that want repeats."""
         record, thread = event.record, engine.current
         if record is None or thread is None:
             return
@@ -164,9 +174,6 @@ class LintPass:
         return LintResult(self._gathered.findings(self._name, several=several), tally)
 
 
-"""For those who walk themselves: it wants each event (`seen`) and each step (`step`), and tells in `over`."""
-
-
 def _asked(metadata: object) -> tuple[str, ...]:
     """Codes and names under `metadata.ctxctl.lint.ignore`; a single text stands for a list of one."""
     for name in ("ctxctl", "lint", "ignore"):
@@ -177,3 +184,124 @@ def _asked(metadata: object) -> tuple[str, ...]:
     if not isinstance(names, list):
         return ()
     return tuple(name for name in names if isinstance(name, str) and name)
+
+
+MOST_FINDINGS: Final = 200
+"""Findings kept of one rule; more are only counted."""
+_PLACES: Final = 4
+"""Places told of a finding beside the first."""
+_LONGEST: Final = 500
+"""Characters of a message: titles may be of any length."""
+_TOLD_APART: Final = 1 << 16
+
+
+class _Key(NamedTuple):
+    code: str
+    session: str | None
+    thread: str
+    subject: str
+
+
+class _Group:
+    """One finding in the making."""
+
+    def __init__(self, rule: Rule, hit: Hit) -> None:
+        self.rule = rule
+        self.first = hit
+        self.count = 0
+        self.places: list[Place] = []
+        self.tokens: int | None = None
+        self.money: Decimal | None = Decimal(0)
+        self.note = hit.note
+
+    def add(self, hit: Hit) -> None:
+        """One more place."""
+        if self.count and len(self.places) < _PLACES:
+            self.places.append(hit.place)
+        self.count += hit.steps
+        if hit.tokens is not None:
+            self.tokens = (self.tokens or 0) + hit.tokens
+        if self.money is not None:
+            self.money = None if hit.money is None else self.money + hit.money
+
+
+class GatheredHits:
+    """Gathers the hits of one trace into findings."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self._groups: dict[_Key, _Group] = {}
+        self._of_rule: dict[str, int] = {}
+        self._beyond: set[int] = set()
+
+    def add(self, rule: Rule, hit: Hit) -> None:
+        """Take in a hit of a rule."""
+        place = hit.place
+        key = _Key(rule.code, place.session, place.thread, hit.subject)
+        group = self._groups.get(key)
+        if group is None:
+            held = self._of_rule.get(rule.code, 0)
+            if held >= MOST_FINDINGS:
+                name = hash(key)
+                if name not in self._beyond and len(self._beyond) < _TOLD_APART:
+                    self._beyond.add(name)
+                    self.tally.more[rule.code] = self.tally.more.get(rule.code, 0) + 1
+                return
+            self._of_rule[rule.code] = held + 1
+            group = self._groups[key] = _Group(rule, hit)
+        group.add(hit)
+
+    def findings(self, trace: str, *, several: bool) -> list[Finding]:
+        """The findings, the worst first; `several`: the trace holds more sessions than one."""
+        found = [_finding(group, trace, several=several) for group in self._groups.values()]
+        return sorted(found, key=findings_order)
+
+
+def _finding(group: _Group, trace: str, *, several: bool) -> Finding:
+    rule, hit = group.rule, group.first
+
+    def told(place: Place) -> Place:
+        return msgspec.structs.replace(place, session_needed=True) if several else place
+
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        severity=rule.severity,
+        message=hit.message if len(hit.message) <= _LONGEST else f"{hit.message[: _LONGEST - 1]}…",
+        fix=rule.fix,
+        place=told(hit.place),
+        item=hit.item,
+        subject=hit.subject,
+        count=group.count,
+        more=tuple(told(place) for place in group.places),
+        tokens=group.tokens,
+        money=group.money if group.tokens is not None else None,
+        note=group.note,
+        trace=trace,
+    )
+
+
+class FindingsBesideWalk:
+    """The rules that the settings ask for, looking on while a report walks through a trace.
+
+    Args:
+        own: The settings of `lint`.
+        models: Models of the user's own, as the settings have them.
+    """
+
+    def __init__(
+        self, inspector: Inspector, own: Mapping[str, Any], models: Mapping[str, dict[str, Any]]
+    ) -> None:
+        self._pass = LintPass(inspector, configured_rules(own), dict(models))
+
+    def seen(self, event: Event, engine: Engine) -> None:
+        """Take in an event; to be passed to `Inspector.walk` as `seen`."""
+        self._pass.seen(event, engine)
+
+    def step(self, at: StepAt, engine: Engine) -> None:
+        """Take in the next step."""
+        self._pass.step(at, engine)
+
+    def findings(self) -> list[Finding]:
+        """The findings, the worst first; to be asked once the walk is over."""
+        return self._pass.over().findings

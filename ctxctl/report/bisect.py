@@ -13,9 +13,8 @@ from ctxctl.labels import plural
 from ctxctl.model.blame import Moment
 from ctxctl.model.results import Step
 from ctxctl.report import jsonout
-from ctxctl.report.ceilings import ceilings_json, ceilings_text
 from ctxctl.report.changes import rows
-from ctxctl.report.find import step_lines
+from ctxctl.report.find import ceilings_json, ceilings_text, step_lines
 from ctxctl.report.paint import Paint
 from ctxctl.report.sessions import item_lines
 from ctxctl.report.tables import labelled

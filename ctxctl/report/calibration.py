@@ -27,7 +27,7 @@ _REFUSED: Final = 12
 def outcome_lines(outcome: Outcome, sessions: int, width: int, *, everything: bool) -> Iterator[str]:
     """What was fitted, what was not, and why."""
     calibration = outcome.calibration
-    told = [
+    facts = [
         ("sessions", number(sessions)),
         (
             "calibrated",
@@ -35,7 +35,7 @@ def outcome_lines(outcome: Outcome, sessions: int, width: int, *, everything: bo
             + (f", digest {calibration.digest}" if calibration.fits else ""),
         ),
     ]
-    for label, text in told:
+    for label, text in facts:
         yield from labelled(label, text, width, tab=12)
     yield from fits_lines(calibration.fits, width)
     yield from _refused_lines(outcome.refused, width, everything=everything)
@@ -104,8 +104,8 @@ def fits_lines(fits: Iterable[Fit], width: int) -> Iterator[str]:
 
 def _fit_lines(fit: Fit, width: int) -> Iterator[str]:
     name = visible(fit.model)
-    told = f"{number(fit.steps)} steps of {plural(fit.sessions, 'session')}, counted with {fit.encoding}"
-    yield from labelled(name, told, width, tab=max(12, len(name) + 2))
+    fitted_to = f"{number(fit.steps)} steps of {plural(fit.sessions, 'session')}, counted with {fit.encoding}"
+    yield from labelled(name, fitted_to, width, tab=max(12, len(name) + 2))
     yield from _errors_table(fit, width)
     yield ""
     yield from _weights_table(fit, width)

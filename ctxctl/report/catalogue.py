@@ -14,8 +14,8 @@ from ctxctl.report.tables import labelled
 from ctxctl.tokens.catalogue.table import load_table
 
 
-def aged(today: date | None = None) -> str:
-    """Of when the catalogue is, and how long ago that was; `made_of` says of what it is made.
+def catalogue_date(today: date | None = None) -> str:
+    """The day of the catalogue, and how long ago that was; `catalogue_sources` says of what it is made.
 
     Args:
         today: Default: the clock's day, or that of `SOURCE_DATE_EPOCH` (seconds since 1970) where it is set.
@@ -25,11 +25,11 @@ def aged(today: date | None = None) -> str:
 
 
 def catalogue_line(width: int) -> Iterator[str]:
-    """A header's line for it."""
-    yield from labelled("catalogue", aged(), width)
+    """The line of a header that says how old the catalogue is."""
+    yield from labelled("catalogue", catalogue_date(), width)
 
 
-def made_of() -> str:
+def catalogue_sources() -> str:
     """The catalogue's sources, each with its date, the newest first."""
     return "; ".join(" ".join(source) for source in reversed(load_table().sources))
 
@@ -46,7 +46,7 @@ def age(of: str, today: date) -> str:
 
 
 def catalogue_object() -> dict[str, Any]:
-    """The same as JSON, without the age: the same bytes on every day."""
+    """The catalogue's day and sources as JSON; without the age, so that every day gives the same bytes."""
     table = load_table()
     return {"date": table.date, "sources": [{"name": name, "of": of} for name, of in table.sources]}
 

@@ -43,18 +43,18 @@ def counts_short(counts: Counts) -> str:
     return " ".join(f"{SIGNS[s]}{number(getattr(counts, s))}" for s in STATUSES)
 
 
-def short(version: str | None) -> str:
+def short_version(version: str | None) -> str:
     """A version short enough to be read beside another; `?` where there is none."""
     if version is None:
         return "?"
     return visible(version if len(version) <= 12 else version[:8])
 
 
-def why(change: Change) -> str:
+def cause_text(change: Change) -> str:
     """Cause, reason, versions and flags of one change, in words."""
     said = []
     if change.status == "updated" and change.previous_version != change.version:
-        said.append(f"{short(change.previous_version)} -> {short(change.version)}")
+        said.append(f"{short_version(change.previous_version)} -> {short_version(change.version)}")
     if change.cause and not (change.status == "omitted" and change.cause == "omitted" and change.reason):
         said.append(visible(change.cause))
     if change.reason:
@@ -122,5 +122,5 @@ def _row(change: Change) -> tuple[str, ...]:
         number(change.in_window),
         number(change.new),
         number(change.freed),
-        why(change),
+        cause_text(change),
     )

@@ -11,10 +11,10 @@ from ctxctl.labels import MINUS, signed
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Change, Counts, Frame, Placement
 from ctxctl.report import jsonout
-from ctxctl.report.changes import changes_table, counts_line, rows, short
-from ctxctl.report.header import base_name
+from ctxctl.report.changes import changes_table, counts_line, rows, short_version
+from ctxctl.report.heading import base_name
 from ctxctl.report.paint import Paint
-from ctxctl.report.sent import size
+from ctxctl.report.sent import size_text
 from ctxctl.report.tables import labelled
 from ctxctl.text import visible
 
@@ -186,7 +186,7 @@ def head_lines(comparison: Comparison, width: int) -> Iterator[str]:
 def _sent(comparison: Comparison) -> str:
     """Both sizes, and how much of the difference is recorded."""
     a, b = comparison.a.frame.step.window, comparison.b.frame.step.window
-    said = f"{size(a)} -> {size(b)}"
+    said = f"{size_text(a)} -> {size_text(b)}"
     if comparison.unrecorded is None:
         alone = a.unrecorded is None, b.unrecorded is None
         which = "either frame" if all(alone) else "the first frame" if alone[0] else "the second frame"
@@ -217,8 +217,10 @@ def patch_lines(found: Sequence[Patch] | Iterator[Patch], paint: Paint) -> Itera
     for n, patch in enumerate(found):
         change = patch.change
         item = visible(change.item)
-        old = "/dev/null" if change.status == "added" else f"a/{item}@{short(change.previous_version)}"
-        new = "/dev/null" if change.status == "removed" else f"b/{item}@{short(change.version)}"
+        old = (
+            "/dev/null" if change.status == "added" else f"a/{item}@{short_version(change.previous_version)}"
+        )
+        new = "/dev/null" if change.status == "removed" else f"b/{item}@{short_version(change.version)}"
         if n:
             yield ""
         if patch.diff is None:

@@ -49,7 +49,7 @@ class ContentPolicy:
         return masked
 
     def _settled(self, holder: Json, whole: bool, cite: bool) -> Json:
-        """An item, a summary or a block."""
+        """An item, a summary or a block with its content as the export may hold it."""
         name = next((key for key in ("content", "text") if holder.get(key) is not None), None)
         content = holder[name] if name is not None else None
         digest = None

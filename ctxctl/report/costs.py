@@ -8,15 +8,20 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.analysis.costs import Costs, DoubtedSums, SpentOn, StepCost
-from ctxctl.analysis.stated import StatedSums, stated_of
+from ctxctl.analysis.costs import Costs, DoubtedSums, SpentOn, StatedSums, StepCost, stated_of
 from ctxctl.labels import AT_LEAST, dollars, number, plural, share, signed_share
 from ctxctl.model.addresses import prefix
 from ctxctl.model.money import Money, Tokens
+from ctxctl.report.bill_notes import (
+    doubted_lines,
+    miss_cell,
+    miss_object,
+    misses_object,
+    misses_text,
+    with_mark,
+)
 from ctxctl.report.catalogue import catalogue_object
-from ctxctl.report.doubts import doubted_lines, marked
-from ctxctl.report.misses import miss_cell, miss_object, misses_object, misses_text
-from ctxctl.report.money_json import exact, money_object, rates_object, tokens_object
+from ctxctl.report.jsonout import exact, money_object, rates_object, tokens_object
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.text import visible
@@ -32,18 +37,22 @@ def address(cost: StepCost) -> str:
 
 def step_row(cost: StepCost) -> tuple[str, ...]:
     """One step as cells: what is kept of it for the table."""
-    told, parts = cost.believed_tokens, replaced_parts(cost.step.usage)
+    bill, parts = cost.believed_tokens, replaced_parts(cost.step.usage)
     tokens: tuple[str, ...] = ("-",) * 4
-    if told is not None:
-        plain = told.input + told.audio_input + told.image_input
-        kinds = (plain, told.cached + told.audio_cached, told.written + told.written_1h, told.answer)
+    if bill is not None:
+        plain = bill.input + bill.audio_input + bill.image_input
+        kinds = (plain, bill.cached + bill.audio_cached, bill.written + bill.written_1h, bill.answer)
         tokens = tuple(number(n) for n in kinds)
-    if told is not None and parts:
-        tokens = (marked(tokens[0], "input" in parts), *tokens[1:3], marked(tokens[3], "output" in parts))
+    if bill is not None and parts:
+        tokens = (
+            with_mark(tokens[0], "input" in parts),
+            *tokens[1:3],
+            with_mark(tokens[3], "output" in parts),
+        )
     by = cost.step.cache.broken_by
     broke = by is not None and cost.broken is not None
     return (
-        address(cost), *tokens, _lower(marked(dollars(_total(cost.believed)), bool(parts)), cost),
+        address(cost), *tokens, _lower(with_mark(dollars(_total(cost.believed)), bool(parts)), cost),
         dollars(_total(cost.counted)),
         dollars(cost.broken) if broke else "", visible(by.name) if by is not None and broke else "",
         miss_cell(cost),
@@ -121,15 +130,15 @@ def _facts(costs: Costs) -> Iterator[tuple[str, str]]:
         money = _spread(costs.billed, costs.at_least) if known else "not priced"
         yield "billed", f"{money}; {_of(costs.billed_tokens)}; {reported:,} of {whole}"
         if costs.not_priced:
-            told = ", ".join(_named(name, n) for name, n in costs.not_priced.items())
-            yield "not priced", f"{told}: no price is listed; the sums are lower bounds"
+            listed = ", ".join(_named(name, n) for name, n in costs.not_priced.items())
+            yield "not priced", f"{listed}: no price is listed; the sums are lower bounds"
         paid = ", ".join(_named(n, count) for n, count in costs.units.items() if n not in costs.not_priced)
         if paid:
             yield "tool calls", f"{paid}; {dollars(costs.billed.units)}"
     yield from (("stated", line) for line in stated_lines(costs.stated, costs.steps))
     doubted = costs.doubted
     if doubted.requests or (costs.unreported and costs.sent_tokens.context):
-        money = marked(_spread(costs.sent), True) if known else "not priced"
+        money = with_mark(_spread(costs.sent), True) if known else "not priced"
         how = ["what of a bill cannot be true as counted"] if doubted.requests else []
         if costs.unreported:
             how.append(f"{plural(costs.unreported, 'request')} without a bill at the expected size")
@@ -181,9 +190,9 @@ _PARTS: Final = {
 
 def _spread(money: Money, at_least: bool = False) -> str:
     parts = ((name, getattr(money, key)) for key, name in _PARTS.items())
-    told = ", ".join(f"{name} {dollars(amount)}" for name, amount in parts if amount)
+    spent = ", ".join(f"{name} {dollars(amount)}" for name, amount in parts if amount)
     mark = f"{AT_LEAST} " if at_least else ""
-    return f"{mark}{dollars(money.total)}" + (f" ({told})" if told else "")
+    return f"{mark}{dollars(money.total)}" + (f" ({spent})" if spent else "")
 
 
 def _of(tokens: Tokens) -> str:
@@ -304,7 +313,7 @@ def _doubted(sums: DoubtedSums) -> dict[str, Any] | None:
     return {
         "requests": sums.requests,
         "repeated_requests": sums.repeated,
-        "parts": {part: told._asdict() for part, told in sums.parts.items()},
+        "parts": {part: bills._asdict() for part, bills in sums.parts.items()},
         "believed_tokens": tokens_object(sums.tokens),
         "believed": money_object(sums.money),
     }

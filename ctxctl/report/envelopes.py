@@ -22,7 +22,7 @@ _REFS: Final = (
 """A field of the envelope, and the stage and its fact that name the record."""
 
 
-def written(inspector: Inspector, version: str, progress: Callable[[float], None]) -> Iterator[bytes]:
+def envelope_lines(inspector: Inspector, version: str, progress: Callable[[float], None]) -> Iterator[bytes]:
     """One envelope a line, in the order of the steps; each follows the published schema.
 
     `version` is ctxctl's.

@@ -1,8 +1,9 @@
 """Events written out again: as ctxctl writes them, or so that every line follows the published schemas alone.
 
 A strict export knows nothing of our additions: splices become whole assemblies, content refs the contents,
-and kinds that the draft lacks `custom`.  Neither kind of export holds what was redacted anywhere in the
-trace, not even on the lines before the redaction: an export is made after it.
+and kinds that the draft lacks `custom`.  Contents are inlined, cited by digest, or withheld
+(`content_policy`).  Neither kind of export holds what was redacted anywhere in the trace, not even on the
+lines before the redaction: an export is made after it.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _KIND_OF: Final = {kind.event_type: kind for kind in records.KINDS if kind.schem
 }
 
 
-def strict(
+def strict_lines(
     inspector: Inspector, report: Report, progress: Callable[[float], None], *, cite: bool
 ) -> Iterator[bytes]:
     """Lines of which each validates against the published schemas by itself; reads the trace twice.
@@ -75,7 +76,7 @@ def strict(
         yield _dumped(made) + b"\n"
 
 
-def plain(
+def native_lines(
     inspector: Inspector, report: Report, progress: Callable[[float], None], *, cite: bool
 ) -> Iterator[bytes]:
     """The trace as ctxctl writes it: contents once, windows as differences."""
@@ -102,7 +103,7 @@ def _lines(inspector: Inspector, progress: Callable[[float], None]) -> Iterator[
 
 
 class _Strict:
-    """Makes events that say everything by themselves."""
+    """Makes events that need no other line to be understood."""
 
     def __init__(self, inspector: Inspector, *, cite: bool) -> None:
         self._policy = ContentPolicy(inspector.trace.contents, inspector.redactor, cite=cite)
@@ -110,7 +111,7 @@ class _Strict:
         self._time = vocab.NO_TIME
 
     def event(self, event: Event, line: Json) -> Json:
-        """One event, whole."""
+        """The event as a strict export has it."""
         line = dict(line)
         data = line.get("data")
         if isinstance(data, dict):

@@ -8,22 +8,22 @@ from typing import Any, Final, NamedTuple
 from ctxctl.errors import UsageError
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step, Turn
-from ctxctl.report.header import Header
+from ctxctl.report.heading import Header
 from ctxctl.session import Inspector
 
 Progress = Callable[[float], None]
 Report = Callable[[Problem], None]
 
 
-class Manner(NamedTuple):
-    """How to export."""
+class ExportOptions(NamedTuple):
+    """How a trace is exported: what the options of the command and the settings say."""
 
     header: Header
-    """What the trace is replayed under, for formats that say so."""
+    """What the trace is replayed under; only some formats name it."""
     strict: bool = False
-    """Only what the published schemas know, whole."""
+    """Whether every line follows the published schemas by itself."""
     target: str = "model"
-    """For whom; `evidence_export`: contents are cited, not copied."""
+    """Whom the export is for; `evidence_export`: contents are cited, not copied."""
     only: Callable[[Step | Turn], bool] | None = None
     """Which steps and turns; None: all."""
     max_content: int | None = None
@@ -36,12 +36,12 @@ class Manner(NamedTuple):
     """Which table, for formats that hold one."""
 
 
-Exporter = Callable[[Inspector, Manner, Report, Progress], Iterator[bytes]]
-"""Gives the file piece by piece; tells what could not be exported."""
+Exporter = Callable[[Inspector, ExportOptions, Report, Progress], Iterator[bytes]]
+"""Gives the file piece by piece, and reports what could not be exported."""
 
 
 class Writer(NamedTuple):
-    """One format."""
+    """A format that traces can be exported as."""
 
     make: Exporter
     takes: frozenset[str] = frozenset()
@@ -50,61 +50,67 @@ class Writer(NamedTuple):
     """Plain text that may go to a terminal: everything in it is visible."""
 
 
-def _events(inspector: Inspector, how: Manner, report: Report, progress: Progress) -> Iterator[bytes]:
+def _events(inspector: Inspector, how: ExportOptions, report: Report, progress: Progress) -> Iterator[bytes]:
     from ctxctl.report import events
 
     cite = how.target == "evidence_export"
     if how.strict:
-        return events.strict(inspector, report, progress, cite=cite)
-    return events.plain(inspector, report, progress, cite=cite)
+        return events.strict_lines(inspector, report, progress, cite=cite)
+    return events.native_lines(inspector, report, progress, cite=cite)
 
 
-def _html(inspector: Inspector, how: Manner, report: Report, progress: Progress) -> Iterator[bytes]:
-    from ctxctl.report.findings import Looking
+def _html(inspector: Inspector, how: ExportOptions, report: Report, progress: Progress) -> Iterator[bytes]:
+    from ctxctl.lint.run import FindingsBesideWalk
     from ctxctl.report.html.writer import write
     from ctxctl.tokens.catalogue.rates import RateBook
 
-    rules = Looking(inspector, how.lint, how.models)
+    rules = FindingsBesideWalk(inspector, how.lint, how.models)
     prices = RateBook(dict(how.models))
     return write(inspector, how.header, progress, prices=prices, rules=rules, max_content=how.max_content)
 
 
-def _markdown(inspector: Inspector, how: Manner, report: Report, progress: Progress) -> Iterator[bytes]:
-    from ctxctl.report.findings import Looking
-    from ctxctl.report.markdown.writer import write
+def _markdown(
+    inspector: Inspector, how: ExportOptions, report: Report, progress: Progress
+) -> Iterator[bytes]:
+    from ctxctl.lint.run import FindingsBesideWalk
+    from ctxctl.report.markdown import write
     from ctxctl.tokens.catalogue.rates import RateBook
 
-    rules = Looking(inspector, how.lint, how.models)
+    rules = FindingsBesideWalk(inspector, how.lint, how.models)
     prices = RateBook(dict(how.models))
     return write(inspector, how.header, progress, prices=prices, rules=rules, only=how.only)
 
 
-def _csv(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:
-    from ctxctl.report.tabular import rows
+def _csv(inspector: Inspector, how: ExportOptions, _report: Report, progress: Progress) -> Iterator[bytes]:
+    from ctxctl.report import tabular
 
-    return rows.written(inspector, how.table, progress)
-
-
-def _parquet(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:
-    from ctxctl.report.tabular import parquet
-
-    return parquet.written(inspector, how.table, progress)
+    return tabular.csv_pieces(inspector, how.table, progress)
 
 
-def _otlp(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:
+def _parquet(
+    inspector: Inspector, how: ExportOptions, _report: Report, progress: Progress
+) -> Iterator[bytes]:
+    from ctxctl.report import tabular
+
+    return tabular.parquet_pieces(inspector, how.table, progress)
+
+
+def _otlp(inspector: Inspector, how: ExportOptions, _report: Report, progress: Progress) -> Iterator[bytes]:
     from ctxctl.report import otlp
 
-    return otlp.written(inspector, how.header.version, progress)
+    return otlp.otlp_lines(inspector, how.header.version, progress)
 
 
-def _envelopes(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:
+def _envelopes(
+    inspector: Inspector, how: ExportOptions, _report: Report, progress: Progress
+) -> Iterator[bytes]:
     from ctxctl.report import envelopes
 
-    return envelopes.written(inspector, how.header.version, progress)
+    return envelopes.envelope_lines(inspector, how.header.version, progress)
 
 
 _REPLAYED: Final = frozenset({"--model", "--encoding", "--policy"})
-"""Of formats that say what a replay found, not only what was recorded."""
+"""Options of formats that say what a replay found, not only what was recorded."""
 
 EXPORTERS: Final[dict[str, Writer]] = {
     "events": Writer(_events, frozenset({"--strict"})),
@@ -118,7 +124,7 @@ EXPORTERS: Final[dict[str, Writer]] = {
 """The formats; another one is another line."""
 
 
-def by_name(name: str) -> Writer:
+def writer_by_name(name: str) -> Writer:
     """The writer of a format; raises UsageError("unknown-export") naming what there is."""
     found = EXPORTERS.get(name)
     if found is None:
@@ -128,14 +134,14 @@ def by_name(name: str) -> Writer:
     return found
 
 
-def refuse(name: str, given: Mapping[str, object]) -> None:
+def refuse_options(name: str, given: Mapping[str, object]) -> None:
     """Raise UsageError("option-not-exported") for an option that means nothing to a format.
 
     Args:
         name: The format's.
         given: Options by name; those that are None or False were not given.
     """
-    takes = by_name(name).takes
+    takes = writer_by_name(name).takes
     for option, value in given.items():
         if value not in (None, False) and option not in takes:
             whose = [other for other, writer in EXPORTERS.items() if option in writer.takes]

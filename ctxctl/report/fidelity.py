@@ -13,7 +13,7 @@ from ctxctl.text import visible
 _LEVELS = tuple(level.value for level in Level)
 _TAB = 13
 _TYPES = 6
-"""Unknown types of records that are named."""
+"""How many unknown types of records are named."""
 
 
 def declared(about: About) -> list[dict[str, Any]]:
@@ -66,10 +66,10 @@ def held_words(about: About) -> str:
     versions = (
         f"{held.oldest} to {held.newest}" if held.oldest and held.oldest != held.newest else held.newest
     )
-    told = [f"{held.client or 'version'} {versions}"] if versions else [held.client] * bool(held.client)
+    parts = [f"{held.client or 'version'} {versions}"] if versions else [held.client] * bool(held.client)
     names = [name or "(none)" for name in sorted(held.records)]
-    told += [f"records of the types {', '.join(names)}"] * bool(names)
-    return "; ".join(told)
+    parts += [f"records of the types {', '.join(names)}"] * bool(names)
+    return "; ".join(parts)
 
 
 def measured(found: Sequence[Fidelity]) -> list[dict[str, Any]] | None:
@@ -109,19 +109,19 @@ def measured_lines(found: Sequence[Fidelity], width: int, *, indent: int = 2) ->
 
 def _not_understood(found: Fidelity) -> Iterator[tuple[str, str]]:
     """What of the file the importer did not understand, and how far it looked; nothing where it is all."""
-    told = found.understood
-    newer, held = told.get("newer_version"), told.get("held_against")
+    facts = found.understood
+    newer, held = facts.get("newer_version"), facts.get("held_against")
     if isinstance(newer, str):
         yield "written by", f"version {visible(newer)}; read as {visible(str(held))} is, the newest one known"
-    missed, size = _count(told, "not_understood"), _count(told, "bytes")
-    kinds = told.get("unknown_records")
+    missed, size = _count(facts, "not_understood"), _count(facts, "bytes")
+    kinds = facts.get("unknown_records")
     if missed or kinds:
         text = f"{missed:,} of {size:,} bytes not understood"
         if isinstance(kinds, dict) and kinds:
             text += f": {_kinds(kinds)}"
         yield "file", text
-    looked = _count(told, "looked_at")
-    if 0 < looked < size and told.get("looked_for"):
+    looked = _count(facts, "looked_at")
+    if 0 < looked < size and facts.get("looked_for"):
         yield "looked at", f"{looked:,} of {size:,} bytes for what is not recorded"
 
 
@@ -134,21 +134,21 @@ def _kinds(kinds: dict[str, Any]) -> str:
     return f"records of unknown types ({', '.join(shown[:_TYPES])}{more})"
 
 
-def _count(told: dict[str, Any], name: str) -> int:
-    value = told.get(name)
+def _count(counts: dict[str, Any], name: str) -> int:
+    value = counts.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def place(found: Fidelity, fact: str) -> str:
     """Where something stands that looks like a fact and was not taken: `usage.in on line 3`; may be empty."""
     places = found.understood.get("places")
-    told = places.get(fact) if isinstance(places, dict) else None
-    if not isinstance(told, dict):
+    seen = places.get(fact) if isinstance(places, dict) else None
+    if not isinstance(seen, dict):
         return ""
-    file = told.get("file")
+    file = seen.get("file")
     where = f" of {visible(file)}" if isinstance(file, str) else ""
-    key = visible(str(told.get("key") or "")) or "the outermost list"
-    return f"{key} on line {_count(told, 'line'):,}{where}"
+    key = visible(str(seen.get("key") or "")) or "the outermost list"
+    return f"{key} on line {_count(seen, 'line'):,}{where}"
 
 
 def _told(fact: Fact, measured: Fidelity) -> Iterator[tuple[str, str]]:

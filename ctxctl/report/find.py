@@ -1,4 +1,7 @@
-"""Steps at which a predicate holds, one line each, with the changes that it holds of."""
+"""Steps at which a predicate holds, one line each, with the changes that it holds of.
+
+The limits that the predicate was held against are told in words and as JSON.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.query.facts import breaks_cache
-from ctxctl.labels import MINUS, SIGNS, number, plural, share
+from ctxctl.labels import LIMIT_SOURCES, MINUS, SIGNS, number, plural, share
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
-from ctxctl.report.ceilings import ceilings_json
-from ctxctl.report.changes import why
-from ctxctl.report.misses import miss_text
+from ctxctl.report.bill_notes import miss_text
+from ctxctl.report.changes import cause_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import wrap
-from ctxctl.session.ceilings import Ceiling
+from ctxctl.session.results import Ceiling
 from ctxctl.text import cells, clip, pad, preview, visible
 
 _ADDRESS: Final = 24
@@ -63,14 +65,14 @@ def _size(window: Window) -> str:
 
 def _change(change: Change, width: int, paint: Paint) -> str:
     sign = SIGNS.get(change.status, " ")
-    reason = why(change)
-    told = f"{change.tokens:,}" + (f"  {reason}" if reason else "")
+    reason = cause_text(change)
+    size = f"{change.tokens:,}" + (f"  {reason}" if reason else "")
     name = preview(change.title or change.item, 400)
     if change.title and change.title != change.item:
         name += f"  ({preview(change.item, 60)})"
     head = f"{sign} {pad(visible(change.status), 8)}{pad(visible(change.kind), _KIND + 6)} "
     text = clip(
-        f"{clip(name, max(width - len(head) - len(told) - 2, 12))}  {told}", max(width - len(head), 12)
+        f"{clip(name, max(width - len(head) - len(size) - 2, 12))}  {size}", max(width - len(head), 12)
     )
     return paint(change.status, head) + text
 
@@ -86,7 +88,7 @@ class Narrowed(NamedTuple):
     """Of these, steps of which the trace does not say enough to tell."""
 
     def text(self) -> str:
-        """The same in words."""
+        """How many steps are not shown and not decided, in words."""
         said = f"{plural(self.shown, 'step')} where {visible(self.predicate)}; {self.hidden:,} hidden"
         if self.undecided:
             said += f", of {self.undecided:,} of them the trace does not say enough to tell"
@@ -147,3 +149,30 @@ def found_json(
         "limits": ceilings_json(limits),
         "complete": complete,
     }
+
+
+_LISTED: Final = 4
+"""Limits that are named; a trace whose limits change at every step has as many as steps."""
+
+
+def ceilings_text(rows: Sequence[Ceiling]) -> str:
+    """``200,000 from the model table (models.dev as of …) at 146 steps; not known at 3 steps``."""
+    said = [_one(row) for row in rows[:_LISTED]]
+    more = sum(row.steps for row in rows[_LISTED:])
+    return "; ".join(said + [f"others at {plural(more, 'step')}"] * bool(more))
+
+
+def _one(row: Ceiling) -> str:
+    note = f" ({visible(row.note.rstrip('.'))})" if row.note else ""
+    if row.cap is None:
+        return f"not known at {plural(row.steps, 'step')}{note}"
+    who = f" {LIMIT_SOURCES[row.source]}" if row.source is not None else ""
+    return f"{row.cap:,}{who}{note} at {plural(row.steps, 'step')}"
+
+
+def ceilings_json(rows: Sequence[Ceiling]) -> list[dict[str, Any]]:
+    """The limits as JSON."""
+    return [
+        {"cap": row.cap, "limit_source": row.source, "limit_note": row.note, "steps": row.steps}
+        for row in rows
+    ]

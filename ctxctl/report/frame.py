@@ -8,10 +8,9 @@ from typing import Any
 from ctxctl.labels import number, plural
 from ctxctl.model.results import Change, Frame, Placement, StageView, Step
 from ctxctl.model.vocab import STAGES
-from ctxctl.report.annotations import told
-from ctxctl.report.changes import changes_table, rows, short
+from ctxctl.report.changes import changes_table, rows, short_version
 from ctxctl.report.paint import Paint
-from ctxctl.report.step import facts, heading, segment_lines
+from ctxctl.report.step import annotation_facts, facts, heading, segment_lines
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import clip, preview, visible
 
@@ -73,7 +72,7 @@ def stages_text(step: Step) -> Iterator[str]:
     for name in STAGES:
         yield from stage_lines(step, name, _UNBOUNDED)
         yield ""
-    for label, text in told(step):
+    for label, text in annotation_facts(step):
         yield f"{label}: {text}"
 
 
@@ -138,7 +137,7 @@ def placement_lines(placements: tuple[Placement, ...], width: int, paint: Paint)
             visible(p.segment),
             visible(p.item),
             preview(p.title, 60) if p.title and p.title != p.item else "",
-            short(p.version),
+            short_version(p.version),
             "-" if p.method == "uncounted" else number(p.tokens),
             "stale" if p.stale else "current",
             preview(p.source, 60) if p.source and p.source != p.item else "",

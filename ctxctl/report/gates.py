@@ -56,16 +56,16 @@ def junit(name: str, suites: Sequence[Suite], fails: frozenset[str] = frozenset(
     from xml.etree import ElementTree
 
     root = ElementTree.Element("testsuites")
-    for told in suites:
+    for one in suites:
         by_rule: dict[str, list[Result]] = {}
-        for result in told.results:
+        for result in one.results:
             by_rule.setdefault(result.rule, []).append(result)
-        failed = sum(any(r.level in fails for r in by_rule.get(rule, ())) for rule in told.rules)
+        failed = sum(any(r.level in fails for r in by_rule.get(rule, ())) for rule in one.rules)
         suite = ElementTree.SubElement(
-            root, "testsuite", name=name, tests=str(len(told.rules)), failures=str(failed), errors="0"
+            root, "testsuite", name=name, tests=str(len(one.rules)), failures=str(failed), errors="0"
         )
-        for rule in told.rules:
-            case = ElementTree.SubElement(suite, "testcase", classname=visible(told.file), name=rule)
+        for rule in one.rules:
+            case = ElementTree.SubElement(suite, "testcase", classname=visible(one.file), name=rule)
             results = by_rule.get(rule, [])
             broken = [r for r in results if r.level in fails]
             if broken:
@@ -89,7 +89,7 @@ def sarif(
     driver = {
         "name": "ctxctl",
         "semanticVersion": version,
-        "rules": [_described(rule, told) for rule, told in rules.items()],
+        "rules": [_described(rule, about) for rule, about in rules.items()],
     }
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -98,14 +98,14 @@ def sarif(
     }
 
 
-def _described(rule: str, told: Described) -> dict[str, Any]:
-    described: dict[str, Any] = {"id": rule, "shortDescription": {"text": told.text}}
-    if told.name:
-        described["name"] = told.name
-    if told.help:
-        described["help"] = {"text": told.help}
-    if told.level is not None:
-        described["defaultConfiguration"] = {"level": told.level}
+def _described(rule: str, about: Described) -> dict[str, Any]:
+    described: dict[str, Any] = {"id": rule, "shortDescription": {"text": about.text}}
+    if about.name:
+        described["name"] = about.name
+    if about.help:
+        described["help"] = {"text": about.help}
+    if about.level is not None:
+        described["defaultConfiguration"] = {"level": about.level}
     return described
 
 
@@ -121,7 +121,7 @@ def _result(result: Result, index: Mapping[str, int], fingerprint: str) -> dict[
     }
     if result.about:
         place["logicalLocations"] = [{"name": visible(result.about)}]
-    told: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "ruleId": result.rule,
         "ruleIndex": index[result.rule],
         "level": result.level,
@@ -130,8 +130,8 @@ def _result(result: Result, index: Mapping[str, int], fingerprint: str) -> dict[
         "partialFingerprints": {fingerprint: mark},
     }
     if result.properties:
-        told["properties"] = dict(result.properties)
-    return told
+        entry["properties"] = dict(result.properties)
+    return entry
 
 
 def github(results: Sequence[Result], title: str) -> Iterator[bytes]:

@@ -1,15 +1,17 @@
-"""The parameters of a report in plain text."""
+"""The resolved parameters that every report names first (`Header`), in plain text."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from ctxctl.labels import given_share, plural, share
-from ctxctl.model.whatif import Edited, Limits
-from ctxctl.report.header import Header
+from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
 from ctxctl.report.tables import labelled
-from ctxctl.session.edits import NOT_KNOWN, drops_text, text_of
+from ctxctl.session.edits import NOT_KNOWN, drops_text, replaced_text
 from ctxctl.text import visible
 
 _DOUBTS: Final = 3
@@ -30,13 +32,13 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         ("target", visible(header.target)),
     ]
     if header.calibration is not None:
-        facts.append(("sizes", calibrated(header.calibration)))
+        facts.append(("sizes", calibration_text(header.calibration)))
     if header.learned is not None:
-        facts.append(("learned", learned(header.learned)))
+        facts.append(("learned", learned_text(header.learned)))
     if header.doubts:
-        facts.append(("in doubt", doubted(header.doubts)))
+        facts.append(("in doubt", doubts_text(header.doubts)))
     if header.limits.given:
-        facts.append(("supposed", supposed(header.limits, header.policy, fitting=header.fitting)))
+        facts.append(("supposed", supposed_text(header.limits, header.policy, fitting=header.fitting)))
     if header.edited.given:
         facts += edited_facts(header.edited)
     if mode is not None:
@@ -46,18 +48,18 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
     if header.turn is not None:
         facts.append(("turn", f"only {visible(header.turn)}"))
     if header.late:
-        facts.insert(1, ("late", late(header.late)))
+        facts.insert(1, ("late", late_text(header.late)))
     for label, text in facts:
         yield from labelled(label, text, width)
 
 
-def doubted(doubts: Sequence[str]) -> str:
+def doubts_text(doubts: Sequence[str]) -> str:
     """What was not understood of a capture; how much more there is, where that is a lot."""
     more = f"; {len(doubts) - _DOUBTS:,} more, see the problems" if len(doubts) > _DOUBTS else ""
     return visible("; ".join(doubts[:_DOUBTS])) + more
 
 
-def late(events: int) -> str:
+def late_text(events: int) -> str:
     """That events came for steps that were over, and what that means for the steps that are shown."""
     one = events == 1
     return (
@@ -74,33 +76,33 @@ def _assumed(header: Header) -> list[tuple[str, str]]:
     return [("assumed", "nothing" if header.encoding_known else visible(header.assumed))]
 
 
-def calibrated(told: dict[str, Any]) -> str:
+def calibration_text(note: dict[str, Any]) -> str:
     """Whose tokens the sizes are, by which calibration, and how far off the next size is expected to be."""
-    why = [f"{visible(one['model'])} is not: {visible(one['why'])}" for one in told["refused"][:_MODELS]]
-    kind = told["method"].partition(":")[0]
+    why = [f"{visible(one['model'])} is not: {visible(one['why'])}" for one in note["refused"][:_MODELS]]
+    kind = note["method"].partition(":")[0]
     if kind == "exact":
-        return "; ".join([f"counted exactly: {visible(told['how'])}", *why])
+        return "; ".join([f"counted exactly: {visible(note['how'])}", *why])
     if kind == "estimate":
-        return "; ".join([f"estimated: {visible(told['how'])}", *why])
-    fitted = told["how"].startswith("fitted ")
-    fit = next((one for one in told["models"] if fitted and one["model"] == told["fit"]), None)
+        return "; ".join([f"estimated: {visible(note['how'])}", *why])
+    fitted = note["how"].startswith("fitted ")
+    fit = next((one for one in note["models"] if fitted and one["model"] == note["fit"]), None)
     error = "" if fitted else "; its own error is not known, and taken to be several times as large"
     if fit is not None:
         p50, p95 = (given_share(fit[name] / 100) for name in ("error_p50", "error_p95"))
         error = f"; the next size is off by {p50} (p50), {p95} (p95)"
-    which = f" (calibration {told['digest'][:8]}, {told['from']})" if told["digest"] else ""
-    return "; ".join([f"calibrated: {visible(told['how'])}{which}{error}", *why])
+    which = f" (calibration {note['digest'][:8]}, {note['from']})" if note["digest"] else ""
+    return "; ".join([f"calibrated: {visible(note['how'])}{which}{error}", *why])
 
 
-def learned(told: dict[str, Any]) -> str:
+def learned_text(note: dict[str, Any]) -> str:
     """What a log was completed by, and how much of what was billed beside the record it explains."""
-    name = f"{visible(told['client'])} {visible(told['version'])}"
-    text = f"{name}, {told['items']:,} items, digest {told['digest']}"
-    if told["match"] != "exact":
-        log = visible(told["log_version"]) if told["log_version"] else "a version that it does not name"
-        why = "named" if told["match"] == "named" else "the same minor version"
+    name = f"{visible(note['client'])} {visible(note['version'])}"
+    text = f"{name}, {note['items']:,} items, digest {note['digest']}"
+    if note["match"] != "exact":
+        log = visible(note["log_version"]) if note["log_version"] else "a version that it does not name"
+        why = "named" if note["match"] == "named" else "the same minor version"
         text += f" (the log is of {log}; {why})"
-    fit = told["fit"]
+    fit = note["fit"]
     if fit is None:
         return f"{text}; derived, and held against no bill so far"
     part = share(abs(fit["unexplained"]), fit["sent"], fine=True)
@@ -117,11 +119,11 @@ def edited_facts(edited: Edited) -> Iterator[tuple[str, str]]:
     if edited.drops:
         yield "dropped", f"{visible(drops_text(edited))}; simulated"
     for one in edited.texts:
-        yield "set", f"{visible(text_of(one))}; simulated"
+        yield "set", f"{visible(replaced_text(one))}; simulated"
     yield "not known", NOT_KNOWN
 
 
-def supposed(limits: Limits, policy: str, *, fitting: bool) -> str:
+def supposed_text(limits: Limits, policy: str, *, fitting: bool) -> str:
     """What a what-if supposes, and what it does not tell."""
     named = (("window", limits.window), ("reserve", limits.reserve), ("max input", limits.max_input))
     given = ", ".join(f"{name} {tokens:,}" for name, tokens in named if tokens is not None)
@@ -140,8 +142,8 @@ def one_line(header: Header) -> str:
     """The parameters of a replay in one line, without the trace's name."""
     encoding = f"encoding {visible(header.encoding)}{how_known(header)}"
     model = [f"model {visible(header.model)}"] if header.model else []
-    told = header.learned
-    known = [f"learned {visible(told['client'])} {visible(told['version'])}"] if told is not None else []
+    note = header.learned
+    known = [f"learned {visible(note['client'])} {visible(note['version'])}"] if note is not None else []
     known += ["the capture not all understood"] * bool(header.doubts)
     return ", ".join(
         [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}", *known]
@@ -153,3 +155,44 @@ def how_known(header: Header) -> str:
     if header.calibration is not None and header.calibration["method"].startswith("calibrated:"):
         return " (calibrated)"
     return "" if header.encoding_known else " (assumed)"
+
+
+def base_name(path: str) -> str:
+    """The name under which reports speak of a trace: the same wherever the file lies."""
+    return os.path.basename(path) or path
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What a report was made from and under; with the trace it determines all that follows."""
+
+    trace: str
+    """Base name of the trace as typed; `-` for standard input."""
+    format: str
+    policy: str
+    model: str | None
+    """The model that was asked for; None: each step's own."""
+    encoding: str
+    encoding_known: bool
+    assumed: str
+    """One sentence on what was assumed about the encoding; empty where it is known."""
+    target: str
+    version: str
+    """Version of ctxctl."""
+    thread: str | None = None
+    """Only this thread was asked for."""
+    turn: str | None = None
+    """Only this turn was asked for, as typed."""
+    fitting: bool = False
+    """The policy says what is left out of a window that is too small."""
+    limits: Limits = AS_RECORDED
+    """Limits that are supposed in place of the recorded ones."""
+    edited: Edited = UNEDITED
+    """What is supposed to be gone from the session, or otherwise in it."""
+    late: int = 0
+    """Events of the trace that came for steps that were over."""
+    calibration: dict[str, Any] | None = None
+    """The calibration in force: digest, where it is from, and its models with their errors in per cent."""
+    doubts: tuple[str, ...] = ()
+    """What the importer of a capture did not understand, a sentence each."""
+    learned: dict[str, Any] | None = None
+    """What a log was completed by: client, version, digest, items, and how well they fit what was billed."""

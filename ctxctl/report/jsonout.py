@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from ctxctl.model.money import Money, Rates, Tokens
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Placement, StageView, Step, Summary, Turn, UsageView
 from ctxctl.model.vocab import SEGMENTS
 from ctxctl.model.whatif import UNEDITED, Edited, Limits, Replaced
 from ctxctl.report.fidelity import measured
-from ctxctl.report.header import Header
 from ctxctl.text import json_safe
+
+if TYPE_CHECKING:
+    from ctxctl.report.heading import Header
 
 VERSION: Final = 2
 WINDOW: Final = (
@@ -115,14 +119,14 @@ def usage(value: UsageView | None) -> dict[str, Any] | None:
     runtime says that it cost only where it does."""
     if value is None:
         return None
-    told = msgspec.structs.asdict(value)
-    terms = {name: held for name, held in msgspec.structs.asdict(told.pop("terms")).items() if held}
+    fields = msgspec.structs.asdict(value)
+    terms = {name: held for name, held in msgspec.structs.asdict(fields.pop("terms")).items() if held}
     stated: dict[str, Any] = {
         name: terms.pop(name) for name in ("stated_usd", "stated_total_usd") if name in terms
     }
-    reasoned = told.pop("reported_reasoning")
+    reasoned = fields.pop("reported_reasoning")
     return {
-        **told,
+        **fields,
         **({"reported_reasoning": reasoned} if reasoned is not None else {}),
         **({"terms": terms} if terms else {}),
         **stated,
@@ -228,3 +232,39 @@ def placement(value: Placement, position: int) -> dict[str, Any]:
         "provenance": "simulated" if value.simulated else "derived" if value.derived else "native",
         "redaction": value.redaction,
     }
+
+
+_ALWAYS: Final = ("input", "cached", "written", "output", "written_1h")
+"""Parts of a bill that JSON has even where there is nothing of them."""
+
+
+def exact(amount: Decimal | None) -> str | None:
+    """All digits, for JSON; None where nobody knows."""
+    return None if amount is None else f"{amount.normalize():f}"
+
+
+def money_object(money: Money | None) -> dict[str, str | None] | None:
+    """By part, and in all; the parts that few bills have only where there is something of them."""
+    if money is None:
+        return None
+    parts = {name: exact(amount) for name, amount in money._asdict().items() if amount or name in _ALWAYS}
+    return {**parts, "total": exact(money.total)}
+
+
+def tokens_object(tokens: Tokens | None) -> dict[str, int] | None:
+    """Tokens by part, and in all; the parts that few bills have only where there is something of them."""
+    if tokens is None:
+        return None
+    return {name: count for name, count in tokens._asdict().items() if count or name in _ALWAYS}
+
+
+def rates_object(rates: Rates) -> dict[str, str | None]:
+    """US dollars for a million tokens; the rates that few models have only where they are known."""
+    always = Rates._fields[:5]
+    return {name: exact(r) for name, r in rates._asdict().items() if r is not None or name in always}
+
+
+def listed(prices: Any, always: int) -> dict[str, Any]:
+    """Prices of the table; the first `always` fields even where they are not known."""
+    fields = prices._asdict()
+    return {name: p for at, (name, p) in enumerate(fields.items()) if p is not None or at < always}

@@ -10,7 +10,7 @@ import msgspec
 from ctxctl.labels import SIGNS, number
 from ctxctl.model.addresses import prefix
 from ctxctl.model.outline import Life
-from ctxctl.report.changes import short
+from ctxctl.report.changes import short_version
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, table
 from ctxctl.text import visible
@@ -31,7 +31,7 @@ class Span(msgspec.Struct, frozen=True):
     last: Life
 
 
-def spans(lives: Sequence[Life]) -> list[Span]:
+def life_spans(lives: Sequence[Life]) -> list[Span]:
     """Runs of `skipped` entries of one thread with one version are one span; all others stand alone."""
     found: list[Span] = []
     open_at: dict[tuple[str | None, str], int] = {}
@@ -52,13 +52,13 @@ def _continues(last: Life, life: Life) -> bool:
 
 def life_lines(item: str, lives: Sequence[Life], width: int, paint: Paint) -> Iterator[str]:
     """The table of an item's life."""
-    found = spans(lives)
+    found = life_spans(lives)
     place = _Places(lives)
     body = [
         (
             f"{SIGNS.get(span.first.status, ' ')} {visible(span.first.status)}",
             place.text(span),
-            short(span.last.version),
+            short_version(span.last.version),
             number(span.last.tokens),
             _why(span.first),
         )

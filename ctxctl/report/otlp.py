@@ -19,12 +19,12 @@ from ctxctl.session import Inspector
 
 Json = dict[str, Any]
 _BATCH: Final = 64
-"""Spans of a request."""
+"""Spans that one request holds."""
 _CLIENT: Final = 3
 _MOST: Final = 2**63 - 1
 
 
-def written(inspector: Inspector, version: str, progress: Callable[[float], None]) -> Iterator[bytes]:
+def otlp_lines(inspector: Inspector, version: str, progress: Callable[[float], None]) -> Iterator[bytes]:
     """Lines of requests; the same trace gives the same ids.  `version` is ctxctl's."""
     waiting: list[Json] = []
     ordinal = -1
@@ -109,7 +109,7 @@ def _own(ordinal: int, step: Step) -> Json:
 
 
 def _attributes(values: Json) -> list[Json]:
-    """What is known, as the protocol spells values."""
+    """Attributes with a known value, as the protocol spells them."""
     return [
         {"key": _sound(name), "value": _value(value)} for name, value in values.items() if value is not None
     ]
@@ -136,7 +136,7 @@ def _digits(size: int, *parts: str) -> str:
 
 
 def _nanoseconds(time: str | None) -> str:
-    """Since 1970, as text; 0, the protocol's "unknown", where the trace has no time that can be read."""
+    """Nanoseconds since 1970, as text; 0, the protocol's "unknown", where no time can be read."""
     try:
         moment = datetime.fromisoformat(time) if time is not None else None
     except ValueError:

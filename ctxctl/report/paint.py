@@ -24,10 +24,10 @@ CODES: Final = {
 
 
 def plain(role: str, text: str) -> str:
-    """No colour at all."""
+    """The text as it is, without colour."""
     return text
 
 
 def ansi(role: str, text: str) -> str:
-    """SGR colour around one piece of a line."""
+    """The text with the SGR codes of its role around it."""
     return f"\x1b[{CODES[role]}m{text}\x1b[0m" if text else text

@@ -1,16 +1,22 @@
 """How a window's size is said: what was sent, how that is known, of how much, and what of it is recorded.
 
-Every view that shows a size in words takes them from here.
+Every view that shows a size in words takes them from here.  What of a request is not in a capture is named by
+what was measured of its format, or declared by the format where nothing was measured.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
+from ctxctl.ingest.about import About, Level
 from ctxctl.labels import KNOWN_BY, LIMIT_SOURCES, share
+from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Window
 from ctxctl.text import visible
 
 
-def size(window: Window) -> str:
+def size_text(window: Window) -> str:
     """``60,919``, ``about 60,919 ±1,200`` or ``16,117 recorded``: the number in front.
 
     An expected size keeps its digits here, where it stands beside figures that add up with it (recorded,
@@ -35,16 +41,16 @@ def known_by(window: Window, *, billed: bool = False) -> str:
     return KNOWN_BY["recorded"]
 
 
-def against(window: Window) -> str:
+def size_of_limit(window: Window) -> str:
     """``60,919 of 200,000 (30%), 139,081 free``; without a known cap the size alone."""
     if window.cap is None:
-        return f"{size(window)}; limit unknown"
+        return f"{size_text(window)}; limit unknown"
     part = f" ({share(window.used, window.cap)})" if window.cap else ""
     room = f"OVER BY {window.over:,}" if window.over else f"{window.free or 0:,} free"
-    return f"{size(window)} of {window.cap:,}{part}, {room}"
+    return f"{size_text(window)} of {window.cap:,}{part}, {room}"
 
 
-def limit(window: Window) -> str | None:
+def limit_text(window: Window) -> str | None:
     """The limits and who says so; None where there are none."""
     parts = []
     if window.limit is not None:
@@ -62,12 +68,12 @@ def limit(window: Window) -> str | None:
     return ", ".join(parts)
 
 
-def compacts(window: Window) -> str | None:
+def threshold_text(window: Window) -> str | None:
     """The line at which the runtime compacts by itself; None where its rule is not known."""
     return None if window.threshold is None else f"compacts at {window.threshold:,}"
 
 
-def sources(window: Window) -> list[str]:
+def limit_sources(window: Window) -> list[str]:
     """Sentences of where the limit and the runtime's line are from, for those that are not recorded."""
     found = []
     if window.limit_note is not None:
@@ -77,7 +83,7 @@ def sources(window: Window) -> list[str]:
     return found
 
 
-def beside(window: Window, lacking: str = "") -> str | None:
+def unrecorded_text(window: Window, lacking: str = "") -> str | None:
     """What was sent and is not recorded; None where nothing was billed from which it could be known."""
     if window.unrecorded is None:
         return None
@@ -85,3 +91,62 @@ def beside(window: Window, lacking: str = "") -> str | None:
         return f"recorded content weighs {-window.unrecorded:,} more than was sent"
     named = f": {lacking}" if lacking and window.unrecorded else ""
     return f"{window.unrecorded:,} not recorded{named}"
+
+
+NOT_RECORDED: Final = Level.NOT_RECORDED.value
+"""The name of the segment where nothing says what it is."""
+NOT_UNDERSTOOD: Final = Level.NOT_UNDERSTOOD.value
+"""What the capture seems to hold, and its importer did not take."""
+
+_WORDS: Final = {
+    "system_prompt": "system prompt",
+    "tool_definitions": "tools",
+    "messages": "messages",
+    "reminders": "reminders",
+    "reasoning": "reasoning",
+}
+"""Facts that are content of a request, in the order in which they are named."""
+_AROUND: Final = "wrapper"
+"""Some tokens around each item: named where nothing else is."""
+_DECLARED: Final = ("system_prompt", "tool_definitions", _AROUND)
+"""What every request has: that a format claims nothing else may mean that there is nothing else."""
+
+
+def lacking_text(found: Sequence[Fidelity], about: About | None = None) -> str:
+    """What is sent with a request and not in the trace, such as `system prompt, tools`; empty if unknown.
+
+    A fact is named if every import of the trace counted it and met it nowhere.  What was not counted at all
+    is no evidence, but for the wrapper, of which a format tells at every request or never.
+
+    Args:
+        found: What each import measured; empty before a trace is read whole, and of one recorded as it is.
+        about: The format's declaration, for as long as nothing was measured.
+    """
+    plain, unread = _names(found, about)
+    return ", ".join([*plain, *(f"{name} ({NOT_UNDERSTOOD})" for name in unread)])
+
+
+def unrecorded_label(found: Sequence[Fidelity], about: About | None = None) -> str:
+    """The name of the segment `unrecorded`: what is `lacking_text`, by whether it was recorded."""
+    plain, unread = _names(found, about)
+    groups = ((plain, NOT_RECORDED), (unread, NOT_UNDERSTOOD))
+    return ", ".join(f"{', '.join(names)} ({how})" for names, how in groups if names) or NOT_RECORDED
+
+
+def _names(found: Sequence[Fidelity], about: About | None) -> tuple[list[str], list[str]]:
+    """What is lacking by name: what is not recorded, and what is not understood."""
+    facts: list[str] = []
+    if found:
+        facts = [fact for fact in (*_WORDS, _AROUND) if all(_lacks(one, fact) for one in found)]
+    elif about is not None:
+        facts = [fact for fact in _DECLARED if about.claim(fact).level is Level.NOT_RECORDED]
+    unread = [fact for fact in facts if any(NOT_UNDERSTOOD in one.facts.get(fact, {}) for one in found)]
+    plain = [fact for fact in facts if fact not in unread]
+    names = [_WORDS[fact] for fact in plain if fact in _WORDS]
+    around = ["wrappers"] * bool(plain and not names and not unread)
+    return names or around, [_WORDS[fact] for fact in unread if fact in _WORDS]
+
+
+def _lacks(measured: Fidelity, fact: str) -> bool:
+    met = {level for level, count in measured.facts.get(fact, {}).items() if count}
+    return (bool(met) and met <= {NOT_RECORDED, NOT_UNDERSTOOD}) or (fact == _AROUND and not met)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ctxctl.labels import APPROXIMATE, SIGNS, dollars, number, plural, signed
 from ctxctl.model.sessions import ItemDiff, SessionDiff, SideTotal, ThreadPair, TurnPair, TurnSide
 from ctxctl.model.vocab import MAIN_THREAD
-from ctxctl.report.doubts import marked
+from ctxctl.report.bill_notes import with_mark
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import clip, pad, preview, visible
@@ -72,12 +72,12 @@ def _billed(a: SideTotal, b: SideTotal) -> str:
 
 def _cost(a: SideTotal, b: SideTotal) -> str:
     known = [
-        marked(dollars(side.cost), bool(side.doubted)) if side.unpriced < side.steps else "unknown"
+        with_mark(dollars(side.cost), bool(side.doubted)) if side.unpriced < side.steps else "unknown"
         for side in (a, b)
     ]
     said = " and ".join(known)
     if "unknown" not in known:
-        said += f" ({marked(dollars(b.cost - a.cost, signed=True), bool(a.doubted or b.doubted))})"
+        said += f" ({with_mark(dollars(b.cost - a.cost, signed=True), bool(a.doubted or b.doubted))})"
     if a.unpriced or b.unpriced:
         said += f"; not known for {a.unpriced:,} and {plural(b.unpriced, 'step')}"
     if a.doubted or b.doubted:
@@ -141,8 +141,8 @@ def _money(a: TurnSide | None, b: TurnSide | None) -> str:
         return "-"
     if a is None or b is None:
         side = a or b
-        return "-" if side is None else marked(dollars(side.cost, bare=True), bool(side.doubted))
-    return marked(dollars(b.cost - a.cost, signed=True, bare=True), bool(a.doubted or b.doubted))
+        return "-" if side is None else with_mark(dollars(side.cost, bare=True), bool(side.doubted))
+    return with_mark(dollars(b.cost - a.cost, signed=True, bare=True), bool(a.doubted or b.doubted))
 
 
 def turn_lines(found: SessionDiff, width: int, paint: Paint, *, everything: bool = False) -> Iterator[str]:

@@ -13,11 +13,11 @@ from ctxctl.model.turnpairs import TurnPair, TurnSide
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.model.whatif import Pair, Totals
 from ctxctl.report import jsonout
-from ctxctl.report.header import Header
+from ctxctl.report.heading import Header
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import methods
 from ctxctl.report.tables import Column, fits, labelled, table
-from ctxctl.session.edits import NOT_KNOWN, drops_text, text_of
+from ctxctl.session.edits import NOT_KNOWN, drops_text, replaced_text
 from ctxctl.text import visible
 
 _TAB: Final = 12
@@ -36,7 +36,7 @@ def heading(header: Header, comparison: Comparison, width: int) -> Iterator[str]
     ]
     if edited.drops:
         facts.append(("dropped", visible(drops_text(edited))))
-    facts += [("set", visible(text_of(one))) for one in edited.texts]
+    facts += [("set", visible(replaced_text(one))) for one in edited.texts]
     if edited.given:
         facts.append(("not known", NOT_KNOWN))
     facts += [("note", visible(note)) for note in supposed.notes]
@@ -72,7 +72,7 @@ _COLUMNS: Final[Sequence[tuple[Column, Callable[[TurnSide], str], bool]]] = (
     (Column("broken tokens", right=True), lambda side: _none_if_zero(side.lost), False),
     (Column("cost", right=True), lambda side: cost_of(side.cost, side.unpriced), True),
 )
-"""What stands in a column, and whether also where nothing happened."""
+"""By column, what stands in it, and whether it stands there also where nothing happened."""
 _GIVE_WAY: Final = ("broken tokens", "cut", "compact.", "over")
 """Columns that give way on a narrow line, the first first; the sums have them all the same."""
 
@@ -89,7 +89,7 @@ def cost_of(cost: Decimal, unpriced: int) -> str:
 
 
 def both(recorded: str, simulated: str) -> str:
-    """Two values, or the one that they are."""
+    """Two values beside each other; a single one where they are equal."""
     return recorded if recorded == simulated else f"{recorded} -> {simulated}"
 
 
@@ -170,8 +170,8 @@ def _sum(side: Totals) -> str:
 def known_by(side: Totals) -> str:
     """How it is known what the steps of a side sent."""
     said = {"reported": "billed", "expected": "expected", "recorded": "only what is recorded"}
-    told = [f"{said[name]} at {plural(n, 'step')}" for name, n in side.known_by.items()]
-    return ", ".join(told) or "none"
+    ways = [f"{said[name]} at {plural(n, 'step')}" for name, n in side.known_by.items()]
+    return ", ".join(ways) or "none"
 
 
 def _difference(recorded: Totals, simulated: Totals) -> str:
@@ -213,11 +213,11 @@ def _verdict(side: Totals, addresses: Addresses, *, simulated: bool) -> str:
 
 
 def _prices(comparison: Comparison) -> str:
-    told = ", ".join(f"{name} ({plural(n, 'step')})" for name, n in comparison.prices_from.items())
-    if not told:
+    sources = ", ".join(f"{name} ({plural(n, 'step')})" for name, n in comparison.prices_from.items())
+    if not sources:
         return "none are known"
     whose = "the supposed model's on the simulated side" if comparison.supposed.model else "on both sides"
-    return f"{told}, {whose}; answers left out"
+    return f"{sources}, {whose}; answers left out"
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
@@ -233,8 +233,8 @@ def _notes(comparison: Comparison) -> Iterator[str]:
 def trace(header: Header, comparison: Comparison) -> dict[str, Any]:
     """The first line: the recorded side's parameters, and what is supposed in the place of the record."""
     supposed = comparison.supposed
-    told = jsonout.supposed(supposed.limits, supposed.params.edited)
-    return {**jsonout.trace(header), "supposed": told}
+    given = jsonout.supposed(supposed.limits, supposed.params.edited)
+    return {**jsonout.trace(header), "supposed": given}
 
 
 def supposition(comparison: Comparison) -> dict[str, Any]:
@@ -275,6 +275,13 @@ def _side(side: TurnSide) -> dict[str, Any]:
         "over": side.over,
         "sent": side.sent,
         "uncounted": side.uncounted,
+        **_outcome(side),
+    }
+
+
+def _outcome(side: TurnSide | Totals) -> dict[str, Any]:
+    """What was left out, and what the cache and the money came to, of a turn or of all turns."""
+    return {
         "omitted": side.omitted,
         "truncated": side.truncated,
         "compactions": side.compactions,
@@ -310,14 +317,7 @@ def _totals(side: Totals, *, simulated: bool) -> dict[str, Any]:
         "first_over": _place(first),
         "first_over_by": None if first is None else (first.simulated if simulated else first.recorded).over,
         "sent": side.sent,
-        "omitted": side.omitted,
-        "truncated": side.truncated,
-        "compactions": side.compactions,
-        "possible_prefix": side.prefix,
-        "cache_breaks": side.breaks,
-        "broken_tokens": side.lost,
-        "context_cost": _money(side.cost),
-        "unpriced_steps": side.unpriced,
+        **_outcome(side),
         "recorded_by_method": dict(sorted(side.by_method.items())),
         "known_by": {name: side.known_by[name] for name in get_args(UsedMethod) if name in side.known_by},
     }
@@ -330,5 +330,5 @@ def _place(pair: Pair | None) -> dict[str, Any] | None:
 
 
 def _money(amount: Decimal) -> str:
-    """With all its digits: a sum of what is known."""
+    """A sum of what is known, with all its digits."""
     return f"{amount.normalize():f}" if amount else "0"

@@ -1,21 +1,23 @@
-"""One step as labelled plain lines: frame, changes, window arithmetic, budget, usage, cache, flags."""
+"""One step as labelled plain lines: frame, changes, window arithmetic, budget, usage, cache, flags.
+
+Then what the step tells beside its frame: ids, limits, gaps, compactions, redactions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
 from ctxctl.labels import MINUS, plural, signed, signed_share
+from ctxctl.model.annotations import Bound, Compacted, Ids, MissingContext, Redacted
 from ctxctl.model.results import BrokenBy, Cache, Ledger, Step, Window
 from ctxctl.model.vocab import MODEL, UNRECORDED
-from ctxctl.report.annotations import told
+from ctxctl.report.bill_notes import doubt_text, miss_text
 from ctxctl.report.changes import changes_table, counts_line, rows
-from ctxctl.report.doubts import doubt_text
-from ctxctl.report.misses import miss_text
 from ctxctl.report.paint import Paint
-from ctxctl.report.sent import against, beside, compacts, known_by, limit
+from ctxctl.report.sent import known_by, limit_text, size_of_limit, threshold_text, unrecorded_text
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, wrap
-from ctxctl.text import visible
+from ctxctl.text import clip, visible
 
 BASES = {
     "assembly": "from the recorded assembly",
@@ -29,11 +31,11 @@ DERIVED = {
     "derived": "from an assembly derived from the capture",
     "simulated": "from an assembly simulated by the importer",
 }
-"""In the place of the recorded assembly, where the capture holds none."""
+"""What is said in place of "from the recorded assembly" where the capture holds none."""
 LAYERS = {"available": "layer available", "view": "layer view", "injected": "layer injected"}
 _BAR_LIMIT = 100
 _LEVELS = {"tools": "all", "system": "system and messages", "messages": "messages"}
-"""What of a cache is broken from a level on."""
+"""What of a prompt cache is broken from a level on."""
 
 
 def heading(step: Step) -> str:
@@ -81,7 +83,7 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
         yield "missing", ", ".join(missing)
     if step.flags:
         yield "flags", ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
-    yield from told(step)
+    yield from annotation_facts(step)
 
 
 _VERDICTS = {
@@ -141,7 +143,7 @@ def derived_basis(step: Step) -> str | None:
     return DERIVED.get(view.facts.get("provenance", "")) if view is not None else None
 
 
-def flow(before: int, new: int, freed: int, reweighed: int) -> str:
+def ledger_sum(before: int, new: int, freed: int, reweighed: int) -> str:
     """The left side of a ledger's sum, in tokens; what another model's encoding makes of the window before
     only where it makes something else of it."""
     again = f" {signed(reweighed)} weighed anew" if reweighed else ""
@@ -150,14 +152,14 @@ def flow(before: int, new: int, freed: int, reweighed: int) -> str:
 
 def ledger_flow(ledger: Ledger) -> str:
     """The left side of a step's or a turn's sum."""
-    return flow(ledger.window_before, ledger.new, ledger.freed, ledger.reweighed)
+    return ledger_sum(ledger.window_before, ledger.new, ledger.freed, ledger.reweighed)
 
 
 def window_text(step: Step) -> str:
     """The ledger's arithmetic in one line: what is recorded of the window, and what is not."""
     ledger, window = step.ledger, step.window
     text = f"{ledger_flow(ledger)} = {ledger.window_after:,} recorded"
-    if (rest := beside(window)) is not None and window.unrecorded:
+    if (rest := unrecorded_text(window)) is not None and window.unrecorded:
         text += f"; {rest}"
     notes = []
     if ledger.stale:
@@ -188,10 +190,10 @@ def believed_bill(step: Step) -> bool:
 
 def sent_text(window: Window, *, billed: bool = False) -> str:
     """What was sent, of how much, how that is known, and who says the limit."""
-    parts = [against(window), known_by(window, billed=billed)]
+    parts = [size_of_limit(window), known_by(window, billed=billed)]
     if window.used_method == "recorded":
-        parts = ["not known, for no bill was read", against(window)]
-    parts += [said for said in (limit(window), compacts(window)) if said is not None]
+        parts = ["not known, for no bill was read", size_of_limit(window)]
+    parts += [said for said in (limit_text(window), threshold_text(window)) if said is not None]
     return "; ".join(parts)
 
 
@@ -201,8 +203,8 @@ def usage_text(step: Step) -> str:
     assert usage is not None
     if usage.reported_input is not None:
         cached = f" ({usage.reported_cached:,} cached)" if usage.reported_cached is not None else ""
-        told = "billed" if usage.provenance == "native" else usage.provenance
-        parts.append(f"{told} {usage.reported_input:,} in{cached}")
+        how = "billed" if usage.provenance == "native" else usage.provenance
+        parts.append(f"{how} {usage.reported_input:,} in{cached}")
     if usage.reported_output is not None:
         parts.append(f"{usage.reported_output:,} out")
     said = ", ".join(parts) or "no input billed"
@@ -269,3 +271,146 @@ def segment_lines(step: Step, width: int, *, indent: int = 4) -> Iterator[str]:
     if step.window.free:
         legend.append(f". free {step.window.free:,}")
     yield from labelled("", ", ".join(legend), width, indent=indent, tab=9)
+
+
+_SHOWN = 8
+"""Names listed of one kind; the rest are counted."""
+
+
+def annotation_facts(step: Step) -> Iterator[tuple[str, str]]:
+    """What the step tells beside its frame, as labels and texts in the order of reading."""
+    found = step.told
+    ids = ids_text(found.ids)
+    if ids:
+        yield "for", ids
+    chosen = [one for one in _facts(step, "selection").get("selected_refs", ()) if one.get("reason")]
+    if chosen:
+        yield "chosen", _names([f"{one['item']} ({one['reason']})" for one in chosen])
+    yield from limit_facts(step)
+    for cut in _facts(step, "budget").get("truncations", ()):
+        yield "cut", cut_text(cut)
+    yield from (("compact", compacted_text(one)) for one in found.compactions)
+    yield from (("lacking", missing_text(one)) for one in found.missing)
+    yield from (("redacted", redacted_text(one)) for one in found.redactions)
+    yield from (("envelope", bound_text(one)) for one in found.envelopes)
+
+
+def _facts(step: Step, stage: str) -> dict[str, Any]:
+    view = step.stages.get(stage)
+    return view.facts if view is not None else {}
+
+
+def ids_text(ids: Ids) -> str:
+    """``context ctx-1, task t1, run r1, attempt a2``."""
+    named = (("context", ids.context_id), ("task", ids.task_id), ("run", ids.run_id))
+    return ", ".join(f"{what} {_say(name)}" for what, name in (*named, ("attempt", ids.attempt_id)) if name)
+
+
+def limit_facts(step: Step) -> Iterator[tuple[str, str]]:
+    """Budgets in items, bytes, characters and time, each as used of allowed."""
+    facts = _facts(step, "budget")
+    said = []
+    chars = "characters" + (f" ({_say(by)})" if (by := facts.get("chars_by")) else "")
+    for unit, noun in (("items", "items"), ("bytes", "bytes"), ("chars", chars), ("time_ms", "ms")):
+        limit = facts.get(f"max_{unit}")
+        used = facts.get(f"actual_{unit}", facts.get(f"counted_{unit}"))
+        if limit is None:
+            continue
+        text = f"{_number(used)} of {limit:,} {noun}"
+        over = facts.get(f"over_{unit}")
+        said.append(f"{text}, OVER BY {over:,}" if over else text)
+    if said:
+        yield "limits", "; ".join(said)
+
+
+def _number(n: int | None) -> str:
+    return "?" if n is None else f"{n:,}"
+
+
+def cut_text(cut: dict[str, Any]) -> str:
+    """What the budget record says that it did to one item."""
+    text = f"{_say(cut['item'])} {cut['action']}"
+    if cut.get("tokens_left") is not None:
+        text += f" to {cut['tokens_left']:,} tokens"
+    return f"{text} ({_say(cut['reason'])})" if cut.get("reason") else text
+
+
+def compacted_text(one: Compacted) -> str:
+    """What was replaced, by what, what it covers and what it lost."""
+    how = ", ".join(_say(word) for word in (one.scope, one.method, one.trigger) if word)
+    parts = [f"{_say(one.compaction_id or 'a compaction')}" + (f" ({how})" if how else "")]
+    into = f" into {_say(one.summary)}" if one.summary else ""
+    named = f": {_names(one.source_item_refs)}" if one.source_item_refs else " named"
+    parts.append(f"{plural(len(one.source_item_refs), 'item')}{into}{named}")
+    if one.coverage:
+        parts.append("coverage " + ", ".join(f"{_say(k)} {_say(v)}" for k, v in one.coverage.items()))
+    parts += [f"lost: {_say(note)}" for note in one.loss_notes]
+    if one.validation:
+        parts.append(f"validation {_say(one.validation)}")
+    if one.replacement_policy:
+        parts.append(f"replacement policy {_say(one.replacement_policy)}")
+    return "; ".join(parts)
+
+
+def missing_text(one: MissingContext) -> str:
+    """What is lacking, how badly, who was asked for what, and what became of it."""
+    state = ", ".join(_say(word) for word in (one.severity, one.status) if word)
+    parts = [f"{_say(one.missing_id or 'something')}" + (f" [{state}]" if state else "")]
+    if one.question:
+        parts[0] += f": {_say(one.question)}"
+    return "; ".join(
+        [
+            *parts,
+            *_clause("for the user:", one.summary),
+            *_clause("needed for:", one.needed_for),
+            *_clause("asked of:", one.requested_from),
+            *_clause("action:", one.requested_action),
+            *_clause("may come from:", one.candidate_sources),
+            *_clause("blocks:", one.blocked_actions),
+            *_clause("resolved by:", one.resolution_refs),
+        ]
+    )
+
+
+def redacted_text(one: Redacted) -> str:
+    """Which item, what was done to it, why, and by which policy; never what it said."""
+    what = f"{_say(one.item)} {_say(one.state or 'redacted')}"
+    return "; ".join(
+        [
+            " ".join([what, *_clause("by", one.method)]),
+            *_clause("because", one.reason),
+            *_clause("in", one.fields),
+            *_clause("policy", one.policy_refs),
+            *_clause("by", one.actor),
+            *_clause("replaced by", one.replacement),
+        ]
+    )
+
+
+def _clause(words: str, value: str | Sequence[str] | None) -> list[str]:
+    """The words before a name, or before a list of names; nothing where there is none."""
+    if not value:
+        return []
+    return [f"{words} {_say(value) if isinstance(value, str) else _names(value)}"]
+
+
+def bound_text(one: Bound) -> str:
+    """An envelope's state and the records that it binds."""
+    state = ", ".join(_say(word) for word in (one.scope, one.lifecycle) if word)
+    text = _say(one.context_id or "unnamed") + (f" [{state}]" if state else "")
+    kinds = ((name.removesuffix("_refs").removesuffix("_ref"), refs) for name, refs in one.refs.items())
+    bound = "; ".join(f"{kind.replace('_', ' ')} {_names(refs)}" for kind, refs in kinds)
+    return f"{text} binds {bound}" if bound else text
+
+
+def _names(values: Sequence[str]) -> str:
+    shown: Iterable[str] = (_say(value) for value in values[:_SHOWN])
+    rest = len(values) - _SHOWN
+    return ", ".join(shown) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def _say(value: Any) -> str:
+    """A value of the trace, shown and bounded."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return clip(visible(str(value)[:1000]), 300)

@@ -1,12 +1,17 @@
-"""Plain text laid out in cells: tables, labelled paragraphs, numbers and bars.  All text is shown text."""
+"""Plain text laid out in cells: tables, labelled paragraphs, bars, and problems as one line each.
+
+All text is shown text.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ctxctl.labels import plural
+from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED
-from ctxctl.text import cells, clip, pad
+from ctxctl.text import cells, clip, pad, visible
 
 GAP = "  "
 _SLIVER = 6
@@ -154,3 +159,18 @@ def bar(segments: Mapping[str, int], total: int, width: int) -> str:
     names = letters(segments)
     signs = [*(names[name] for name, _ in parts), "."]
     return "".join(sign * count for sign, count in zip(signs, drawn, strict=True))
+
+
+def problem_line(name: str, problem: Problem) -> str:
+    """``file:line: byte N: slug: message``; a problem of the whole file has no line."""
+    place = f"{problem.line}: byte {problem.byte}: " if problem.line else " "
+    return f"{visible(name)}:{place}{problem.slug}: {visible(problem.message)}"
+
+
+def problem_lines(name: str, problems: Sequence[Problem], total: int, cap: int | None) -> Iterator[str]:
+    """At most `cap` of the problems (None: all), then how many more there are of the `total`."""
+    shown = problems if cap is None else problems[:cap]
+    for problem in shown:
+        yield problem_line(name, problem)
+    if total > len(shown):
+        yield f"{visible(name)}: {plural(total - len(shown), 'more problem')} not shown ({total:,} in all)"

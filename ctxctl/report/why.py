@@ -81,7 +81,7 @@ def _chain(links: Iterable[Link], width: int, paint: Paint) -> Iterator[str]:
             yield (lead + line).rstrip(" ")
             lead = " " * _AT
         if link.event is not None:
-            yield " " * _AT + paint("dim", clip(rests(link, link.event), max(20, width - _AT)))
+            yield " " * _AT + paint("dim", clip(rests_on(link, link.event), max(20, width - _AT)))
 
 
 def place(moment: Moment) -> str:
@@ -89,7 +89,7 @@ def place(moment: Moment) -> str:
     return step_name(moment.turn, moment.step)
 
 
-def rests(link: Link, event: Rest) -> str:
+def rests_on(link: Link, event: Rest) -> str:
     """What a sentence rests on, and whether it is derived from that or simulated."""
     text = event_text(event)
     return text if link.provenance == "native" else f"{link.provenance} from {text}"

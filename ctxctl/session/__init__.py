@@ -1,4 +1,4 @@
-"""The façade between traces and views."""
+"""One opened trace, as every view asks it: the façade (`Inspector`) and what it is made of."""
 
 from ctxctl.session.facade import Inspector, Progress
 from ctxctl.session.params import Params

@@ -1,7 +1,7 @@
 """Addresses of frames: ``[SESSION/][THREAD:]TURN[.STEP]`` (DESIGN section 1).
 
-`/` and `:` inside of a name are doubled.  An address is read as what is written for a place that there is; so
-it may also be typed plainly (`main/views:3`) as long as it is no other one's.
+`/` and `:` inside of a name are doubled.  An address means the place whose own address is spelled so; it
+may also be typed plainly (`main/views:3`) as long as it is no other place's.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _SPELLINGS: Final = (escaped, _as_typed)
 
 
 def _meant(place: str, threads: Sequence[_Key], spelled: Callable[[str], str]) -> Iterator[_Key]:
-    """The threads that are written so, those first whose session is said."""
+    """The threads whose name is spelled so; those come first whose session the address names."""
     sessions = dict.fromkeys(session for session, _ in threads)
     for session in sessions:
         if session is None:
@@ -99,7 +99,7 @@ def _default(threads: Sequence[str]) -> str:
 
 
 def _no_such(address: str, place: str, threads: Sequence[_Key]) -> UsageError:
-    """Why an address is none of those that there are."""
+    """The error for an address that no step has."""
     sessions = list(dict.fromkeys(session for session, _ in threads))
     names = ", ".join(escaped(str(name)) for name in sessions[:8])
     given = next(
@@ -130,7 +130,7 @@ def _no_such(address: str, place: str, threads: Sequence[_Key]) -> UsageError:
 
 
 def _counted(number: int, known: list[int], address: str, what: str) -> int:
-    """A 1-based or negative number as one that exists."""
+    """A 1-based or negative number as one of the known numbers; raises UsageError("no-such-frame")."""
     if number < 0 and -number <= len(known):
         return known[number]
     if number in known:

@@ -27,7 +27,7 @@ _NAMED: Final = {
 
 
 class Joint(NamedTuple):
-    """What stands between two placements."""
+    """The text between two placements."""
 
     text: str
     known: bool
@@ -50,9 +50,9 @@ class Joints(NamedTuple):
     """What stands between and behind the placements of a frame."""
 
     between: Joint
-    """Between each two."""
+    """What stands between each two placements."""
     closes: list[str]
-    """Behind each, in front of that."""
+    """By placement, what stands behind it, in front of the joint."""
 
 
 def joints_of(step: Step, placements: Sequence[Placement]) -> Joints:

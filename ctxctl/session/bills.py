@@ -17,7 +17,7 @@ CONTRADICTED = "the cache figures exceed the input: all of it priced as plain in
 
 
 class MissSum(NamedTuple):
-    """The misses of one cause."""
+    """All cache misses of one cause."""
 
     number: int = 0
     tokens: int = 0
@@ -27,7 +27,7 @@ class MissSum(NamedTuple):
 
 
 class MissSums:
-    """Misses and their money by cause."""
+    """Cache misses and what they cost, by cause."""
 
     def __init__(self) -> None:
         self._by: dict[str, MissSum] = {}
@@ -51,7 +51,7 @@ class MissSums:
 
     @property
     def whole(self) -> MissSum:
-        """All of them."""
+        """The sum over all causes."""
         found = self._by.values()
         return MissSum(
             sum(s.number for s in found), sum(s.tokens for s in found),
@@ -94,14 +94,15 @@ class Bill(NamedTuple):
 
     priced: Priced
     tokens: Tokens | None
-    """As reported; None: no usage is."""
+    """As the usage reports them; None: the step has no usage."""
     money: Money | None
     """None: no usage, or a rate that it needs is not known."""
     believed_tokens: Tokens | None
-    """With the parts that cannot be true as counted (`inspector.doubted`); else `tokens`."""
+    """`tokens`, where parts of them cannot be true with what was counted in their place
+    (`session.believed_bill`)."""
     believed: Money | None
     not_priced: dict[str, int]
-    """What was billed beside and no rate is known for, by what it is: calls, or tokens."""
+    """What else was billed at a rate that nobody knows, in calls or tokens, by what it is."""
     units: dict[str, int]
     """Calls of the provider's own tools, by tool."""
     assumed: tuple[str, ...]
@@ -112,18 +113,18 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     """The bill of a step, priced."""
     usage = step.usage
     terms = usage.terms if usage is not None else PLAIN
-    whole, assumed = reported(step)
+    whole, assumed = reported_tokens(step)
     believed = believed_tokens(step, whole)
     size = step.window.used if believed is None else believed.context
     found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size, terms)
     if step.time is None:
-        assumed.append(dated(book))
+        assumed.append(prices_date(book))
     assumed.extend(found.assumed)
     if whole is None or usage is None:
         return Bill(found, None, None, None, None, {}, {}, tuple(assumed))
-    told = {**terms.modalities, "reasoning": usage.reported_reasoning or 0}
-    billed, left = without_separate_parts(whole, told, found.rates)
-    # Of a bill that is not believed its parts are not either.
+    apart = {**terms.modalities, "reasoning": usage.reported_reasoning or 0}
+    billed, left = without_separate_parts(whole, apart, found.rates)
+    # Where the whole bill is not believed, neither are its separate parts.
     believed = billed if believed == whole else believed
     beside, missing = _beside(step, terms, found, book)
     return Bill(
@@ -138,13 +139,13 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     )
 
 
-def dated(book: RateBook) -> str:
-    """Which day's prices a request without a time has."""
+def prices_date(book: RateBook) -> str:
+    """The sentence that says by which day's prices a request without a time is billed."""
     whose = "as asked (--as-of)" if book.stated else "the catalogue's date; --as-of DATE names another"
     return f"no time is recorded: priced as of {book.as_of}, {whose}"
 
 
-def reported(step: Step) -> tuple[Tokens | None, list[str]]:
+def reported_tokens(step: Step) -> tuple[Tokens | None, list[str]]:
     """Input, cache and output as reported, None where no input is; and what was assumed of them."""
     usage, cache = step.usage, step.cache
     if usage is None or usage.reported_input is None:
@@ -171,7 +172,7 @@ def _with(money: Money | None, beside: tuple[Decimal, Decimal]) -> Money | None:
 def _beside(
     step: Step, terms: Terms, found: Priced, book: RateBook
 ) -> tuple[tuple[Decimal, Decimal], dict[str, int]]:
-    """US dollars for calls of tools and for further samplings; and what of them has no known price."""
+    """US dollars for calls of tools and for further samplings; and those of them whose price is not known."""
     missing: dict[str, int] = {}
     units = further = ZERO
     for name, count in terms.units.items():

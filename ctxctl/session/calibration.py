@@ -1,6 +1,6 @@
-"""Which calibration a trace is shown under, and what a trace tells for one.
+"""Which calibration a trace is shown under, and how one is fitted to a trace.
 
-What it needs is imported where it is used.
+The fitting is imported only where it is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Chosen(NamedTuple):
     """A calibration and where it is from."""
 
     calibration: Calibration | None
-    """None: there is none, or none yet."""
+    """None: nothing is calibrated, or not yet."""
     origin: str
     """`none`, `shipped`, `saved`, `session`, or `named` (a digest or a file)."""
     refused: tuple[RefusedModel, ...] = ()
@@ -38,7 +38,7 @@ class Chosen(NamedTuple):
 NOTHING: Final = Chosen(None, NONE)
 
 
-def chosen(name: str | None) -> Chosen:
+def chosen_calibration(name: str | None) -> Chosen:
     """The calibration that was asked for.
 
     `saved` (also if None) is what the user saved over what is shipped, or that alone; `shipped` leaves

@@ -18,10 +18,10 @@ from ctxctl.session.resolver import ItemFound, SeveralItems, TextOf, ambiguous_i
 
 _NEAR: Final = 3
 _LOOKED_AT: Final = 20_000
-"""Names that near ones are looked for among."""
+"""Names among which a near one is looked for."""
 _LONGEST: Final = 80
 _FEW: Final = 8
-"""Names that are all listed."""
+"""Up to so many names, an error lists all of them."""
 _HOW: Final = "write kind:KIND, source:SOURCE, server:SERVER or item:ID"
 
 Items = set[tuple[ThreadKey, str]]
@@ -73,7 +73,7 @@ def resolve_edits(
     chosen = [_selected(inventory, selector, text) for selector in dict.fromkeys(drop)]
     matched: Items = set().union(*(items for _, items in chosen))
     gone, summaries = _with_what_belongs(inventory, matched)
-    texts, told = _texts(inventory, store, [_meant(inventory, one, text) for one in replacements])
+    texts, replaced = _texts(inventory, store, [_meant(inventory, one, text) for one in replacements])
     _no_contradiction(gone, texts)
     dropped: dict[ThreadKey, set[str]] = {}
     for key, item in gone:
@@ -81,7 +81,7 @@ def resolve_edits(
     edits = Edits({key: frozenset(items) for key, items in dropped.items()}, texts)
     drops = {name: Dropped(name, len(items)) for name, items in chosen}
     calls = len(gone) - len(matched) - summaries
-    return Resolved(edits, Edited(tuple(drops.values()), calls, summaries, told))
+    return Resolved(edits, Edited(tuple(drops.values()), calls, summaries, replaced))
 
 
 # What is dropped --------------------------------------------------------------------------------------------
@@ -205,17 +205,17 @@ def _texts(
     inventory: Inventory, store: ContentStore, replacements: Sequence[Replacement]
 ) -> tuple[_Texts, tuple[Replaced, ...]]:
     texts: _Texts = {}
-    told: list[Replaced] = []
+    replaced: list[Replaced] = []
     seen: set[str] = set()
     # What names a version goes before what names them all.
     for one in sorted(replacements, key=lambda r: _whole(inventory, r.item), reverse=True):
         if one.item in seen:
             raise UsageError("bad-set", f"{_quoted(one.item)} is set twice")
         seen.add(one.item)
-        told.append(_replace(inventory, store, one, texts))
+        replaced.append(_replace(inventory, store, one, texts))
     order = [one.item for one in replacements]
-    told.sort(key=lambda r: order.index(r.item if r.version is None else f"{r.item}@{r.version}"))
-    return texts, tuple(told)
+    replaced.sort(key=lambda r: order.index(r.item if r.version is None else f"{r.item}@{r.version}"))
+    return texts, tuple(replaced)
 
 
 def _meant(inventory: Inventory, one: Replacement, text: TextOf) -> Replacement:
@@ -298,11 +298,11 @@ NOT_KNOWN: Final = (
 
 
 def edit_notes(edited: Edited) -> Iterator[str]:
-    """What is dropped and set, and what nobody knows of it; may hold names of the trace."""
+    """Sentences on what is dropped and set, and what nobody knows of it; they may hold names of the trace."""
     if edited.drops:
         yield "As if never there: " + drops_text(edited) + "."
     for one in edited.texts:
-        yield f"Another text: {text_of(one)}."
+        yield f"Another text: {replaced_text(one)}."
     if edited.given:
         yield f"Not known: {NOT_KNOWN}."
 
@@ -319,7 +319,7 @@ def drops_text(edited: Edited) -> str:
     return ", ".join(said)
 
 
-def text_of(one: Replaced) -> str:
+def replaced_text(one: Replaced) -> str:
     """What stands in the place of what."""
     name = _short(one.item) if one.version is None else f"{_short(one.item)}@{_short(one.version)}"
     versions = plural(one.versions, "version") if one.versions else "its recorded text"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ctxctl.config import load as load_settings
 from ctxctl.engine.replay.changes import ChangeContext, compare_frames, no_cause, rescored_items
 from ctxctl.engine.replay.cursor import ReplayCursor, Snapshots, StepAt, ignore_problem, steps_with_turns
 from ctxctl.engine.replay.ordering import Ends
@@ -28,14 +27,15 @@ from ctxctl.policies.registry import Strategy
 from ctxctl.session.addresses import address_id, step_ordinal
 from ctxctl.session.assembly import joints_of, text_of
 from ctxctl.session.calibration import NONE, SESSION, fitted_to
-from ctxctl.session.history.history import ItemHistory
-from ctxctl.session.item_life import life_of, with_common_keys
+from ctxctl.session.history import ItemHistory
 from ctxctl.session.learned.choice import OFF
 from ctxctl.session.opening import Opened, native_line, open_trace
 from ctxctl.session.params import (
     LimitFinder,
     ModeLookahead,
+    OwnModels,
     Params,
+    Recount,
     fitter_of,
     planner_of,
     recomputer_of,
@@ -43,9 +43,8 @@ from ctxctl.session.params import (
     same_ranks,
 )
 from ctxctl.session.places import StepPlaces, step_index, step_places
-from ctxctl.session.recount import Recount
 from ctxctl.session.redaction import RedactionFilter
-from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_diff
+from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_diff, life_of, with_common_keys
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
 from ctxctl.tokens.overhead import written_size
@@ -82,10 +81,10 @@ class Inspector:
         self._survey_rows = Survey()
         self._counter = params.counter()
         self._recounts: dict[str, Recount] = {}
+        """By encoding, counts for steps of models that have another one than the replay."""
         self._written: dict[tuple[str, str], int | None] = {}
-        """By digest and encoding: every thread has the same definitions."""
-        """By encoding, for steps of models that have another one."""
-        self._limiter = LimitFinder(params.runtime, load_settings().models)
+        """By digest and encoding, the size of a tool's definition as a provider writes it out."""
+        self._limiter = LimitFinder(params.runtime, params.own_models)
         self._found = ReportedProblems()
         """What the engine reported in the first pass, or in the last one that came to its end."""
         self._summary: Summary | None = None
@@ -94,8 +93,8 @@ class Inspector:
         self._cursor: ReplayCursor | None = None
         self._places: StepPlaces | None = None
         self._ahead: ModeLookahead | None = None
-        self.chronicle: ItemHistory | None = None
-        """What became of every item, once somebody has replayed the trace for it (`inspector.why`)."""
+        self.item_history: ItemHistory | None = None
+        """What became of every item, once somebody has replayed the trace for it (`analysis.why`)."""
         self.inventory: Inventory | None = None
         """What items there are, once somebody has asked."""
         self.edits: Edits | None = None
@@ -116,6 +115,7 @@ class Inspector:
         set: Texts = (),  # noqa: A002 - what the option is called
         calibration: str | None = NONE,
         learned: str = OFF,
+        own_models: OwnModels | None = None,
     ) -> Inspector:
         """Open a native or foreign trace; `-` is stdin.
 
@@ -124,14 +124,17 @@ class Inspector:
             drop: Items that are supposed never to have been there: `kind:KIND`, `source:SOURCE`,
                 `server:SERVER`, `item:ID`, or a bare word that is one of these only.
             set: Texts that are supposed in the place of items' own, by `ID` or `ID@VERSION`.
-            calibration: As `calibrating.chosen` takes it; `session` goes through the trace once to fit it.
-            learned: As `learned.chosen` takes it.
+            calibration: As `calibration.chosen` takes it; `session` goes through the trace once to fit it.
+            learned: As `choose_set` takes it.
+            own_models: What the user's settings say of models; nothing is read from the settings here.
 
         Raises UnreadableError, UsageError (unknown names) or UnavailableError (an extra is not installed).
         """
         opened = open_trace(path, format, learned)
         try:
-            params, strategy = resolve_params(opened, target, model, encoding, policy, calibration)
+            params, strategy = resolve_params(
+                opened, target, model, encoding, policy, calibration, own_models
+            )
             made = cls(opened, msgspec.structs.replace(params, limits=limits), strategy)
             if params.calibration.origin == SESSION:
                 steps = (at.step for at, _ in made.walk())
@@ -146,8 +149,8 @@ class Inspector:
 
     def edit(self, drop: Sequence[str], set: Texts) -> None:  # noqa: A002
         """Suppose contents to be others from here on; raises UsageError (see `resolve_edits`)."""
-        self.edits, told = self.edits_of(drop, set)
-        self.params = msgspec.structs.replace(self.params, edited=told)
+        self.edits, edited = self.edits_of(drop, set)
+        self.params = msgspec.structs.replace(self.params, edited=edited)
 
     def edits_of(self, drop: Sequence[str], set: Texts) -> Resolved:  # noqa: A002
         """What such edits come to in this trace; raises UsageError (see `resolve_edits`)."""
@@ -191,7 +194,7 @@ class Inspector:
 
     @property
     def finding_count(self) -> int:
-        """As `problem_count`, without what is only worth telling: what ``--strict`` goes by."""
+        """As `problem_count`, less the notes: the number that ``--strict`` goes by."""
         return self.problem_count - sum(problem.is_note for problem in self._opened.problems)
 
     @property
@@ -217,7 +220,7 @@ class Inspector:
         self._finish(engine, found)
 
     def _batches(self) -> Iterator[list[Event]]:
-        """The events of a pass beside the others."""
+        """The events of a pass that stands beside the first."""
         return self.trace.batches()
 
     def walk(
@@ -296,7 +299,7 @@ class Inspector:
         found = self.reporting()
         engine = self._engine(found.add)
         survey = self._survey_rows = Survey()
-        chronicle = ItemHistory()
+        history = ItemHistory()
         snapshots = Snapshots(engine)
         with self._lock:
             self._snapshots, self._cursor = snapshots, None
@@ -307,12 +310,12 @@ class Inspector:
             self._counter.foresee(batch, self.trace.contents, least=8)
             for event in batch:
                 if done := engine.feed(event):
-                    survey.note(chronicle.noting(done, engine), engine)
+                    survey.note(history.noting(done, engine), engine)
                     ended = len(survey.rows)
                     snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
-        survey.note(chronicle.noting(engine.end(), engine), engine)
+        survey.note(history.noting(engine.end(), engine), engine)
         self._finish(engine, found)
-        self.chronicle = chronicle.finish(engine, self.trace.covered)
+        self.item_history = history.finish(engine, self.trace.covered)
         assert self._summary is not None
         return Outline(tuple(survey.rows), self._summary)
 
@@ -446,7 +449,7 @@ class Inspector:
         name = address_id(address, places.spans)
         if name is None:
             return step_ordinal(address, places.spans)
-        from ctxctl.session.id_lookup import ordinal_by_id
+        from ctxctl.session.places import ordinal_by_id
 
         return ordinal_by_id(name, self.trace, places, context_only=name != address)
 

@@ -1,4 +1,4 @@
-"""What items a trace has, thread by thread: what every name that a person gives is held against."""
+"""The items of a trace, thread by thread: names that a person types are looked up among them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CALL, _RESULT = "tool_call", "tool_result"
 _LAST_TEXTS = 4
 """Texts of an item's blocks among which a further one is looked for; another copy costs time, no more."""
 _UNKNOWN = "custom"
-"""Kind of what is only referred to."""
+"""Kind of an item that is only referred to."""
 
 
 class ItemFacets(NamedTuple):
@@ -59,7 +59,7 @@ class ThreadItems:
         self._open: dict[str, None] = {}
         """Calls without a result so far, in their order."""
         self._met: set[str] = set()
-        """Refs that were looked at."""
+        """Refs that were looked at already."""
 
     def item(self, record: Item, came: FirstMention) -> None:
         """Take in one item record."""
@@ -122,7 +122,7 @@ class ThreadItems:
 
 
 class Inventory:
-    """All shelves of a trace, as far as it is written; one pass over its events, and nothing is counted."""
+    """The items of all threads, as far as the trace is written; made in one pass that counts no tokens."""
 
     def __init__(self, trace: Trace, target: str, progress: Callable[[float], None] | None = None) -> None:
         self.shelves: dict[ThreadKey, ThreadItems] = {}

@@ -1,4 +1,4 @@
-"""Watching a session while it is written: look, read on, say what is new.
+"""A session is watched while it is written: each poll looks, reads on, and says what is new.
 
 `LiveSession` belongs to one thread, which calls `poll` again and again; the inspector that it hands out may
 be asked by any.  What is read is fed to one engine, so that a poll costs what is new.
@@ -20,13 +20,11 @@ from ctxctl.importers.capture import NATIVE
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.model.whatif import AS_RECORDED, Limits
-from ctxctl.session.live_capture import ANEW, LATER, CaptureFeed, is_companion
+from ctxctl.session.live_capture import ANEW, LATER, CaptureFeed, Feed, FeedLook, NativeFeed, is_companion
 from ctxctl.session.live_choice import SessionChoice, kind_of, no_session_error, warm_up
-from ctxctl.session.live_feeds import Feed, FeedLook, NativeFeed
-from ctxctl.session.live_inspector import LiveInspector, Take
-from ctxctl.session.live_rows import LiveRows
+from ctxctl.session.live_inspector import LiveInspector, LiveRows, Take
 from ctxctl.session.opening import Opened
-from ctxctl.session.params import first_model, resolve_params
+from ctxctl.session.params import OwnModels, first_model, resolve_params
 from ctxctl.trace.file_events import LOOK, FileWaiter
 
 SLICE: Final = (0.1, 0.25)
@@ -38,10 +36,10 @@ _OPEN_SHARE: Final = 0.25
 _PACE: Final = (0.02, 0.05)
 """Seconds between two looks at least: a busy writer is read in gulps, greater ones where each is shown."""
 _CHEAP: Final = 0.02
-"""Seconds that may always go into it."""
+"""Seconds that may always go into showing what is not over yet."""
 _LASTING: Final = frozenset({"trace-truncated", "trace-rewritten", "unfinished-line", "trace-rotated"})
 _RATE: Final = 2.0
-"""Seconds over which the rate is taken."""
+"""Seconds over which the rate of events is taken."""
 
 State = Literal["waiting", "reading", "following", "gone", "refused", "over"]
 
@@ -95,6 +93,7 @@ class LiveSession:
         seeks: bool = True,
         calibration: str | None = "none",
         learned: str = "none",
+        own_models: OwnModels | None = None,
     ) -> None:
         """`path`: a file (which need not exist yet), or a directory; None: wherever runtimes write.
 
@@ -103,7 +102,7 @@ class LiveSession:
         Without `seeks` nobody opens steps, or looks at open ones, before the end: only `take` counts.
         """
         self._sessions = SessionChoice(path, format, pin=pin)
-        self._asked = (target, model, encoding, policy, calibration)
+        self._asked = (target, model, encoding, policy, calibration, own_models)
         self._learned, self._limits = learned, limits
         self._skipped = skipped
         self._seeks = seeks
@@ -180,7 +179,7 @@ class LiveSession:
         return self._news(True)
 
     def close(self) -> None:
-        """Let all files go; the inspectors are of no use afterwards."""
+        """Close all files; the inspectors are of no use afterwards."""
         self._waker.close()
         if self._feed is not None:
             self._feed.close()
@@ -216,7 +215,7 @@ class LiveSession:
         """Feed the engine, and show what came of it."""
         if not changed and self._state != "reading" and not self._owing(now_open=inspector):
             return False
-        if changed and (self._better_params(inspector) or inspector.prophecies_fail()):
+        if changed and (self._better_params(inspector) or inspector.lookahead_changed()):
             self._anew(inspector)
             return True
         began = time.monotonic()
@@ -382,7 +381,7 @@ class LiveSession:
         return True
 
     def _undecided(self) -> bool:
-        """What nobody knew when it was short may be known now."""
+        """Whether the kind of the file, which nobody could know while it was short, is known now."""
         if self._decided or self._path is None:
             return False
         kind = kind_of(self._path, self._format)

@@ -1,7 +1,8 @@
-"""A foreign capture that grows: imported whole whenever it has changed, and held against the import before.
+"""Where the bytes of a live trace come from: a native file that grows, or a foreign capture.
 
-What importers write is the same for the same beginning of a capture, but for what they write at its end; so
-the lines that two imports have in common are there for good, and a few at the end are taken back each time.
+A capture is imported whole whenever it has changed, and held against the import before.  What importers write
+is the same for the same beginning of a capture, but for what they write at its end; so the lines that two
+imports have in common are there for good, and a few at the end are taken back each time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final, NamedTuple, Protocol, cast
 
 import orjson
 
@@ -21,9 +22,8 @@ from ctxctl.importers.capture import open_capture
 from ctxctl.importers.turn_ends import is_over
 from ctxctl.model.problem import Problem
 from ctxctl.session.learned.choice import OFF, choose_set
-from ctxctl.session.live_feeds import FeedLook, Rollback
 from ctxctl.session.opening import Opened, write_native
-from ctxctl.trace.follow import OpenFile
+from ctxctl.trace.follow import Follower, FollowRestart, OpenFile, PathFiles, Span, State
 from ctxctl.trace.growing import GrowingSource, GrowingTrace
 from ctxctl.trace.source import Source
 
@@ -59,11 +59,11 @@ class CaptureFeed:
         self._opened: Opened | None = None
         self._spool: OpenFile | None = None
         self._end = 0
-        """Bytes in the spool."""
+        """Bytes in the temporary file."""
         self._last: BinaryIO | None = None
-        """The import before."""
+        """The bytes of the last import."""
         self._size = 0
-        """Its bytes that stand in the source."""
+        """How many bytes of the last import stand in the source."""
         self._places: list[tuple[int, int]] = []
         """Where in the source the import's bytes stand: pairs of (import, source), ascending."""
         self._mark: Marks | None = None
@@ -120,8 +120,8 @@ class CaptureFeed:
             faults = capture.source.problems if isinstance(capture.source, Source) else ()
         file.flush()
         fresh = GrowingTrace(GrowingSource(self._name, self._path))
-        told = (*faults, *problems)
-        return Opened(fresh, found.name, found.default_policy, told, used), file
+        reported = (*faults, *problems)
+        return Opened(fresh, found.name, found.default_policy, reported, used), file
 
     def _doubtful(self, marks: Marks, made: BinaryIO, now: float) -> bool:
         """Whether the capture may be half written: it lost lines, and has not been so for long."""
@@ -204,14 +204,14 @@ class CaptureFeed:
         return due if self._over_at is None else min(due, max(0.0, self._over_at - now))
 
     def turn_over(self, now: float) -> bool:
-        """Whether the turn's end was the last that came, a moment ago."""
+        """Whether the last thing that came, a moment ago, was the end of a turn."""
         if self._over_at is None or now < self._over_at or marks_of(self._path) != self._mark:
             return False
         self._over_at = None
         return True
 
     def last(self) -> FeedLook:
-        """What was held back is there for good."""
+        """Add what was held back: nothing more will come."""
         self.aside = b""
         if self._last is None:
             return FeedLook("waiting", False)
@@ -219,7 +219,7 @@ class CaptureFeed:
         return FeedLook("following", True)
 
     def again(self) -> Opened:
-        """The import made last."""
+        """Open the last import again."""
         assert self._opened is not None
         fresh = GrowingTrace(GrowingSource(self._name, self._path))
         look = self._begin(self._opened._replace(trace=fresh), None)
@@ -227,7 +227,7 @@ class CaptureFeed:
         return look.opened
 
     def close(self) -> None:
-        """Let the files go."""
+        """Close the files."""
         for file in (self._last, self._spool):
             if file is not None:
                 file.close()
@@ -352,3 +352,142 @@ def _is_uncarried(line: bytes) -> bool:
     except orjson.JSONDecodeError:
         return False
     return isinstance(event, dict) and event.get("step_id") is None
+
+
+_LINE: Final = 1 << 20
+"""Longest last line without an end that is read as if it were whole."""
+
+
+class Rollback(NamedTuple):
+    """What stood from byte `at` on counts no longer; what follows there begins at byte `next`."""
+
+    at: int
+    next: int
+
+
+class FeedLook(NamedTuple):
+    """What a look found, besides what was added to the source."""
+
+    state: State
+    changed: bool
+    opened: Opened | None = None
+    """The trace is there for the first time, or anew."""
+    restart: Problem | None = None
+    """Why it is there anew."""
+    rollback: Rollback | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+class Feed(Protocol):
+    """One capture that is followed."""
+
+    aside: bytes
+    """Lines behind the source's end that may still change."""
+    whole: bool
+    """They are one line that has no end yet."""
+    rewinds: bool
+    """Looks may roll the trace back."""
+
+    def look(self, now: float) -> FeedLook:
+        """Add what is new to the source; `now` in seconds of a clock that never goes back."""
+        ...
+
+    def due(self, now: float) -> float:
+        """Seconds until a look is worth it again, if nothing happens to the file."""
+        ...
+
+    def last(self) -> FeedLook:
+        """Nothing more will come: add what was held back."""
+        ...
+
+    def again(self) -> Opened:
+        """Open the same trace again, to be read from its first line."""
+        ...
+
+    def turn_over(self, now: float) -> bool:
+        """Whether what is there now says that the turn is over; once for each state of the capture."""
+        ...
+
+    def close(self) -> None:
+        """Close the files; those of traces that were opened stay open."""
+        ...
+
+
+class NativeFeed:
+    """A file of native lines."""
+
+    rewinds = False
+    whole = True
+
+    def __init__(self, name: str, path: Path) -> None:
+        self._name, self._path = name, path
+        self._follower = Follower(PathFiles(path))
+        self._source: GrowingSource | None = None
+        self.aside = b""
+
+    def look(self, now: float) -> FeedLook:
+        """Follow the file; see `trace.follow`."""
+        seen = self._follower.look()
+        restart: Problem | None = None
+        opened: Opened | None = None
+        changed = False
+        for found in seen.found:
+            changed = True
+            if isinstance(found, FollowRestart):
+                restart, self._source, opened = found.problem, None, None
+                continue
+            if self._source is not None and self._source.full:
+                message = "its files were renamed too often to keep them all; begun anew with the last one"
+                restart, self._source = Problem(0, 0, "trace-rotated", message), None
+            if self._source is None:
+                self._source = GrowingSource(self._name, self._path)
+                opened = self._opened()
+            self._add(found)
+        self.aside = self._unfinished(seen.unfinished)
+        return FeedLook(seen.state, changed, opened, restart, None, tuple(seen.problems))
+
+    def _add(self, span: Span) -> None:
+        assert self._source is not None
+        assert isinstance(span.handle, OpenFile)
+        self._source.add(span.handle, span.offset, span.length)
+
+    def _opened(self) -> Opened:
+        assert self._source is not None
+        return Opened(GrowingTrace(self._source), "native", "recorded", ())
+
+    def _unfinished(self, size: int) -> bytes:
+        """The last line, if it may be whole but for its end."""
+        if not 2 <= size <= _LINE:
+            return b""
+        rest = [span.handle.read(span.offset, span.length) for span in self._follower.rest()[-1:]]
+        return rest[0] if rest and rest[0].rstrip().endswith(b"}") else b""
+
+    def due(self, now: float) -> float:
+        """A look costs next to nothing."""
+        return 3600.0
+
+    def last(self) -> FeedLook:
+        """The unfinished lines are read as those of a file that ends there."""
+        self.aside = b""
+        opened: Opened | None = None
+        rest = self._follower.rest()
+        for span in rest:
+            if self._source is None:
+                self._source = GrowingSource(self._name, self._path)
+                opened = self._opened()
+            self._add(span)
+        return FeedLook("following", bool(rest), opened)
+
+    def again(self) -> Opened:
+        """Open the bytes read so far."""
+        assert self._source is not None
+        self._source = self._source.again()
+        return self._opened()
+
+    def turn_over(self, now: float) -> bool:
+        """Events say so themselves."""
+        return False
+
+    def close(self) -> None:
+        """Close the file."""
+        self._follower.close()

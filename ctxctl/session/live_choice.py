@@ -63,7 +63,7 @@ class SessionChoice:
 
     @property
     def several(self) -> bool:
-        """Whether it is searched at all."""
+        """Whether there is a directory to search, so that another session may be chosen."""
         return self._file is None
 
     def newest(self, now: float, at: Path | None) -> Path | None:

@@ -2,14 +2,14 @@
 
 One thread feeds; any number may ask meanwhile.  What they see is what was published last: the steps that are
 over, and behind them those that would be over if nothing more came, made by a copy of the engine that is
-ended on the side.
+ended on the side.  `LiveRows` are both kinds of steps as they stood at one moment.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import msgspec
 
@@ -33,36 +33,35 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.policies.registry import Strategy
 from ctxctl.session.facade import Inspector, Outline, Progress, ReportedProblems
-from ctxctl.session.live_rows import LiveRows, LiveTail, empty_tail, tail_of
 from ctxctl.session.opening import Opened
 from ctxctl.session.params import Params
 from ctxctl.session.places import StepPlaces
-from ctxctl.session.survey import Survey
+from ctxctl.session.survey import Survey, row_of
 from ctxctl.trace.contents import ContentMark
 from ctxctl.trace.growing import GrowingTrace, key_of
 from ctxctl.trace.index import Span
 from ctxctl.trace.reader import TracePass
 
 _BETWEEN = 32
-"""Events between two questions whether it is enough: with large frames and new texts, some milliseconds."""
+"""Events fed between two calls of `enough`: with large frames and new texts, some milliseconds."""
 
 Take = Callable[[Step | Turn], None]
 
 
-class _Here(NamedTuple):
+class _ResumePoint(NamedTuple):
     """What a snapshot needs besides the engine, to go back to it."""
 
     problems: int
-    """Of the engine's."""
+    """Problems that the engine had reported."""
     kept: int
     contents: ContentMark
     keys: int
     late: int
-    """Of the problems, those of events that came for steps that were over."""
+    """How many of the problems are events for steps that were over."""
 
 
 class LiveInspector(Inspector):
-    """`feed` and `publish` belong to one thread; everything else to any."""
+    """The inspector of a growing trace; one thread calls `feed` and `publish`, any thread everything else."""
 
     trace: GrowingTrace
 
@@ -92,19 +91,19 @@ class LiveInspector(Inspector):
         """Read, and to be fed next."""
         self._keys = array("q")
         self._sent: dict[tuple[object, ...], int] = {}
-        """Of each result given out: a hash, where it may come again."""
+        """A hash of each result that was handed out and may come again."""
         self._engine_now = self._engine(self._found.add, skipped=skipped)
-        self._snapshots = Snapshots(self._engine_now, self._here())
+        self._snapshots = Snapshots(self._engine_now, self._resume_point())
         self._published: tuple[LiveRows, LiveTail, Survey] = (
             LiveRows((), 0, (), {}),
             empty_tail(0),
             self._survey_rows,
         )
         self._answered: dict[ThreadKey, ThreadAhead] = {}
-        """What threads were told about the trace's future: it may turn out otherwise."""
+        """By thread, what was assumed of the rest of the trace; it may turn out otherwise."""
         self._low: int | None = None
         """Rows before this one were not touched when the trace was read again."""
-        self._veiled = 0
+        self._learnt_when_published = 0
         """How often the redactor had learnt something when rows were published last."""
         self.kept = 0
         """Leading rows that were published as they are the time before, too."""
@@ -149,7 +148,7 @@ class LiveInspector(Inspector):
                 ended = len(survey.rows)
                 if self._keeps and self._snapshots.due(ended):
                     at = event.offset + event.length + 1
-                    self._snapshots.offer(engine, ended, at, event.line + 1, self._here())
+                    self._snapshots.offer(engine, ended, at, event.line + 1, self._resume_point())
             if n % _BETWEEN == 0 and n < len(batch) and batch[n].offset > event.offset and enough():
                 self._waiting = batch[n:]
                 return True
@@ -186,22 +185,22 @@ class LiveInspector(Inspector):
         """A capture was imported again: what the importer reported this time counts."""
         self._opened = opened
 
-    def prophecies_fail(self) -> bool:
-        """Whether a thread was told something of the trace's future that is no longer so: replay anew."""
+    def lookahead_changed(self) -> bool:
+        """Whether what was assumed of the rest of the trace no longer holds: then replay anew."""
         if not self._answered:
             return False
         with self._lock:
             if self._ahead is not None:
                 self._ahead.extend()
             return any(
-                _outcome(Inspector._look_ahead(self, key)) != _outcome(told)
-                for key, told in self._answered.items()
+                _outcome(Inspector._look_ahead(self, key)) != _outcome(answer)
+                for key, answer in self._answered.items()
             )
 
     def _look_ahead(self, key: Any) -> Any:
-        told = super()._look_ahead(key)
-        self._answered[key] = told
-        return told
+        answer = super()._look_ahead(key)
+        self._answered[key] = answer
+        return answer
 
     def _ends(self) -> Ends | None:
         """The trace is still being written: steps come when they are over."""
@@ -213,7 +212,7 @@ class LiveInspector(Inspector):
             assert self._snapshots is not None
             snapshot = self._snapshots.back(at)
             here = snapshot.mark
-            assert isinstance(here, _Here)
+            assert isinstance(here, _ResumePoint)
             self._found.kept = self._found.kept[: here.kept]
             self._found.count, self._found.late = here.problems, here.late
             self._engine_now = snapshot.engine.copy(self._found.add)
@@ -228,21 +227,21 @@ class LiveInspector(Inspector):
             self._waiting = []
             self._ahead = None
 
-    def _here(self) -> _Here:
+    def _resume_point(self) -> _ResumePoint:
         found = self._found
         contents = self.trace.contents.mark()
-        return _Here(found.count, len(found.kept), contents, len(self._keys), found.late)
+        return _ResumePoint(found.count, len(found.kept), contents, len(self._keys), found.late)
 
     def publish(self, aside: bytes = b"", *, line: bool = False, open_too: bool = True) -> None:
-        """Let everybody see what was read.
+        """Publish what was read, for all threads to see.
 
         `aside`: what follows and may still change.  `line`: it is one line without an end, which counts if
         there is nothing wrong with it.  Without `open_too` what is open is shown as it was, as long as no
         step is over since.
         """
         survey = self._survey_rows
-        if self._veiled != self.redactor.news:
-            self._veiled = self.redactor.news
+        if self._learnt_when_published != self.redactor.news:
+            self._learnt_when_published = self.redactor.news
             first = survey.reword(self.redactor.words)
             if first is not None:
                 self._low = first if self._low is None else min(first, self._low)
@@ -256,7 +255,9 @@ class LiveInspector(Inspector):
     def _ended(self, survey: Survey, aside: bytes, *, line: bool) -> LiveTail:
         with self.trace.contents.aside():
             events = self._reading.aside(aside, whole=line) if aside else []
-            engine = (self._engine_now.copy(_unheard) if events else rest_of_trace(self._engine_now)).aside()
+            engine = (
+                self._engine_now.copy(_report_nothing) if events else rest_of_trace(self._engine_now)
+            ).aside()
             ats: list[StepAt] = []
             for event in events:
                 ats += steps_with_turns(engine, engine.feed(event) or ())
@@ -271,7 +272,7 @@ class LiveInspector(Inspector):
         """
         done: list[Step | Turn] = []
         with self.trace.contents.aside():
-            engine = self._engine_now.copy(_unheard).aside()
+            engine = self._engine_now.copy(_report_nothing).aside()
             for event in self._reading.aside(aside, whole=False) if aside else ():
                 done += engine.feed(event) or ()
             done += engine.end()
@@ -283,7 +284,7 @@ class LiveInspector(Inspector):
         return engine.totals.summary(problems=self.problem_count, unique_contents=len(self.trace.contents))
 
     def finish(self) -> None:
-        """Nothing more will come: what is open is over."""
+        """Take what is open as over: nothing more will come."""
         engine, survey = self._engine_now, self._survey_rows
 
         def results() -> Iterator[Step | Turn]:
@@ -382,7 +383,7 @@ class LiveInspector(Inspector):
                 yield from batch
 
     def _batches(self) -> Iterator[list[Event]]:
-        """Of what the feeding thread has read by now."""
+        """The events that the feeding thread has read by now."""
         return TracePass(self.trace).run(self.read)
 
     def turn(self, ordinal: int) -> Turn:
@@ -436,8 +437,8 @@ def _same(a: Row, b: Row) -> bool:
     return a == b or a == msgspec.structs.replace(b, offset=a.offset)
 
 
-def _unheard(_problem: Problem) -> None:
-    """What the engine's copy on the side reports it will report again."""
+def _report_nothing(_problem: Problem) -> None:
+    """Drop a problem of the engine's copy: the engine itself will report it."""
 
 
 def _hash(result: Step | Turn) -> int:
@@ -445,3 +446,99 @@ def _hash(result: Step | Turn) -> int:
     if isinstance(result, Step):
         result = msgspec.structs.replace(result, first_byte=0)
     return hash(repr(result))
+
+
+TurnKey = tuple[ThreadKey, int]
+
+
+class LiveRows(Sequence[Row]):
+    """The rows of one moment; it never changes, whatever happens to the trace later."""
+
+    __slots__ = ("_over", "_provisional", "_titles", "settled")
+
+    def __init__(
+        self, over: Sequence[Row], settled: int, provisional: tuple[Row, ...], titles: dict[int, str]
+    ) -> None:
+        self._over = over
+        self.settled = settled
+        """Rows of steps that are over; those behind may be others at the next moment."""
+        self._provisional = provisional
+        self._titles = titles
+        """Titles of turns that are not over, by the ordinal of their first step."""
+
+    def __len__(self) -> int:
+        return self.settled + len(self._provisional)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        if isinstance(index, slice):
+            return [self[n] for n in range(*index.indices(len(self)))]
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        if index >= self.settled:
+            return self._provisional[index - self.settled]
+        row = self._over[index]
+        title = self._titles.get(index)
+        return row if title is None or row.title is not None else _titled(row, title)
+
+    def __iter__(self) -> Iterator[Row]:
+        return (self[n] for n in range(len(self)))
+
+
+class LiveTail(NamedTuple):
+    """What would be finished if nothing more came: values of their own, not to be found by replaying."""
+
+    first: int
+    """Ordinal of the first step in it."""
+    ats: tuple[StepAt, ...]
+    rows: tuple[Row, ...]
+    before: tuple[int | None, ...]
+    turns: dict[TurnKey, tuple[int, Turn]]
+    """The turns that are open, and the ordinal of their last step."""
+    titles: dict[int, str]
+    summary: Summary | None
+
+
+def empty_tail(first: int) -> LiveTail:
+    """Nothing is open, or nobody has looked."""
+    return LiveTail(first, (), (), (), {}, {}, None)
+
+
+def tail_of(survey: Survey, ats: Iterable[StepAt], summary: Summary) -> LiveTail:
+    """The tail of a survey, which stays as it is."""
+    first = len(survey.rows)
+    found: list[StepAt] = []
+    rows: list[Row] = []
+    before: list[int | None] = []
+    turns: dict[TurnKey, tuple[int, Turn]] = {}
+    titles: dict[int, str] = {}
+    last: dict[ThreadKey, int] = {}
+    began: dict[ThreadKey, int] = {}
+    for at in ats:
+        step, ordinal = at.step, first + len(rows)
+        key = ThreadKey(step.session, step.thread)
+        if step.step == 1:
+            began[key] = ordinal
+        before.append(last.get(key, survey.last(key)))
+        last[key] = ordinal
+        found.append(at)
+        rows.append(row_of(ordinal, step))
+        if at.turn is None:
+            continue
+        turns[key, at.turn.turn] = (ordinal, at.turn)
+        start = began.get(key, survey.first_of_turn(key))
+        if at.turn.title is not None and start is not None:
+            if start < first:
+                titles[start] = at.turn.title
+            else:
+                rows[start - first] = _titled(rows[start - first], at.turn.title)
+    return LiveTail(first, tuple(found), tuple(rows), tuple(before), turns, titles, summary)
+
+
+def _titled(row: Row, title: str) -> Row:
+    return msgspec.structs.replace(row, title=title)

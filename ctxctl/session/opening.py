@@ -39,7 +39,7 @@ class Opened(NamedTuple):
 def open_trace(path: str | Path, format_name: str | None = None, learned: str = OFF) -> Opened:
     """Open a native trace, or convert a foreign capture: a file, a directory or standard input.
 
-    `learned`: as `learned.chosen` takes it.  Raises what that and `open_capture` raise.
+    `learned`: as `choose_set` takes it.  Raises what that and `open_capture` raise.
     """
     capture = open_capture(path, format_name)
     source, found = capture

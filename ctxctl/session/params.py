@@ -1,13 +1,13 @@
 """The parameters a replay is made under, resolved once and named first in every output.
 
 Also what finds them where the user names none: a look through the trace (`ModeLookahead`), the model table
-and the runtimes' own rules (`LimitFinder`).
+and the runtimes' own rules (`LimitFinder`); and what counts tokens under them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.encodings import NAMES, RANKS_OF
 from ctxctl.tokens.models import resolve_encoding
+from ctxctl.tokens.overhead import written_size
 from ctxctl.trace.codec import parse_line
 from ctxctl.trace.reader import Trace
 
@@ -44,10 +45,13 @@ _FORESEEN = 1 << 16
 _FORESEEN_AT_ONCE = 4 << 20
 """Bytes of the texts that it is asked for at once; they are decoded already and still remembered."""
 _NAME = 40
-"""Characters; no format has a longer name."""
+"""Characters of the longest name of a format."""
 _MODEL = re.compile(rb'"model(?:_ref)?"\s*:')
 
 _NOTHING_AHEAD = ThreadAhead(frozenset(), None)
+
+OwnModels = dict[str, dict[str, Any]]
+"""The user's own table of models by name (`[models."name"]` of the settings)."""
 
 
 class ModeLookahead:
@@ -95,10 +99,10 @@ class LimitFinder:
 
     Args:
         runtime: Format of the capture; None: the trace was recorded, and no client's rule applies.
-        own: The user's table of models (`[models."name"]` of the settings).
+        own: What the user's settings say of models.
     """
 
-    def __init__(self, runtime: str | None, own: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def __init__(self, runtime: str | None, own: OwnModels | None = None) -> None:
         from ctxctl.tokens.catalogue.limits import LimitBook
 
         self._runtime = runtime
@@ -154,6 +158,8 @@ class Params(msgspec.Struct, frozen=True):
     """What is dropped from the session, and what is set in it."""
     calibration: calibrating.Chosen = calibrating.NOTHING
     """What texts are weighed with where the model has no public tokenizer, and what sizes are expected by."""
+    own_models: OwnModels = {}
+    """What the user's settings say of models."""
     runtime: str | None = None
     """The format of the foreign capture that the trace is, or was imported from; None: it was recorded."""
 
@@ -164,7 +170,7 @@ class Params(msgspec.Struct, frozen=True):
 
     @property
     def one_encoding(self) -> bool:
-        """The user named the encoding, or the model: no step is counted with another."""
+        """Whether every step is counted with the same encoding: the user named it, or the model."""
         return self.encoding_from == "flag" or self.model is not None
 
     def encoding_of(self, model: str | None) -> str:
@@ -215,7 +221,7 @@ class CountingRoom(NamedTuple):
         return trim(self.counter, text, tokens, "tail" if side == "tail" else "head")
 
     def count(self, text: str) -> tuple[int, bool]:  # type: ignore[override]
-        """(tokens, exact) of a text."""
+        """Tokens of a text, and whether the count is exact."""
         return self.counter.count(text)
 
     def foresee(self, batch: Iterable[Event], contents: ContentStore, least: int = 2) -> None:
@@ -253,6 +259,39 @@ class CountingRoom(NamedTuple):
             self.cache.close()
 
 
+class Recount:
+    """Counts each content once; texts that were ever counted are not counted again."""
+
+    def __init__(self, contents: ContentStore, encoding: str) -> None:
+        self._contents = contents
+        self._room = counting_room(encoding)
+        self._encoding = encoding
+        self._counted: dict[str, tuple[int, bool]] = {}
+
+    def count(self, content: Content) -> tuple[int, bool]:
+        """Tokens of a content, and whether that is exact for the encoding."""
+        counted = self._counted.get(content.digest)
+        if counted is None:
+            counted = self._counted[content.digest] = self._room.count(self._contents.text(content))
+        return counted
+
+    def written(self, content: Content) -> int | None:
+        """As `Inspector.written`, under this encoding."""
+        return written_size(self._contents.text(content), self._room, self._encoding)
+
+    def trim(self, text: str, tokens: int, side: str) -> str:
+        """A text cut exactly at a token bound of this encoding."""
+        return self._room.trim(text, tokens, side)
+
+    def flush(self) -> None:
+        """Write new counts to disk."""
+        self._room.flush()
+
+    def close(self) -> None:
+        """Write new counts to disk and let the file go."""
+        self._room.close()
+
+
 def resolve_params(
     opened: Opened,
     target: str,
@@ -260,6 +299,7 @@ def resolve_params(
     encoding: str | None,
     policy: str | None,
     calibration: str | None = calibrating.NONE,
+    own_models: OwnModels | None = None,
 ) -> tuple[Params, Strategy | None]:
     """Settle what a replay is made under; raises UsageError for names that do not exist.
 
@@ -293,7 +333,8 @@ def resolve_params(
             first,
             assumed,
             fitting=fitter_of(strategy) is not None,
-            calibration=calibrating.chosen(calibration),
+            calibration=calibrating.chosen_calibration(calibration),
+            own_models=own_models or {},
             runtime=opened.format if opened.format != NATIVE else imported_format(opened.trace),
         ),
         strategy,

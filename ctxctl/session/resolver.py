@@ -294,7 +294,7 @@ def _near(shelves: _Shelves, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(known[near] for near in good))
 
 
-# Telling ----------------------------------------------------------------------------------------------------
+# Errors -----------------------------------------------------------------------------------------------------
 
 
 def _candidate(shelves: _Shelves, item: str) -> ItemCandidate:
@@ -312,14 +312,14 @@ def _candidate(shelves: _Shelves, item: str) -> ItemCandidate:
 
 def _described(one: ItemCandidate, remark: Callable[[ItemCandidate], str] | None) -> str:
     """A candidate with what tells it from others: its kind, title, first turn, and a remark."""
-    told = [one.kind.replace("_", " ")]
+    facts = [one.kind.replace("_", " ")]
     if one.title:
-        told.append(one.title if len(one.title) <= 60 else one.title[:59] + "…")
+        facts.append(one.title if len(one.title) <= 60 else one.title[:59] + "…")
     if one.came.turn > 0:
-        told.append(f"turn {one.came.turn}.{one.came.step}")
+        facts.append(f"turn {one.came.turn}.{one.came.step}")
     if remark is not None and (said := remark(one)):
-        told.append(said)
-    return f"{one.item} ({', '.join(told)})"
+        facts.append(said)
+    return f"{one.item} ({', '.join(facts)})"
 
 
 class ItemRefs:

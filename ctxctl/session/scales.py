@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ctxctl.engine.sizes.scales import RAW, EnteredSize, Expectation, Scale, Scales, Uncalibrated
+from ctxctl.model.content import Content
 from ctxctl.model.vocab import MODEL, OPENAI_CHAT
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class CalibratedScale:
         return model_weights(self._calibration, model, self._encoding_of(model))
 
     def scale(self, model: str | None, thread: object) -> Scale:
-        """By the fit of the model's family, and what the thread's bills say of it."""
+        """The scale by the fit of the model's family, and by what the thread's bills say of it."""
         from ctxctl.tokens.calibrate import expect
 
         how = self._weigh(model)
@@ -65,7 +66,7 @@ class CalibratedScale:
         return self._scale(expect.slopes(how, learned), expect.method(how, learned).partition(":")[0])
 
     def enter(self, thread: object, entered: EnteredSize) -> object:
-        """What moved since the last bill grows."""
+        """Add what entered to what has moved since the last bill."""
         half = len(entered.moved) // 2
         moved, items = entered.moved[:half], entered.moved[half:]
         return _following(thread).entered(
@@ -73,18 +74,18 @@ class CalibratedScale:
         )
 
     def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
-        """From the last bill and what moved since; before any by the rules of OpenAI's API."""
+        """The size expected from the last bill and what moved since; before any bill, by OpenAI's rules."""
         from ctxctl.tokens.calibrate.following import expected_request
 
         found = expected_request(_following(thread), _family(model), self._weigh(model), recorded)
         return None if found is None else Expectation(found.size, found.half)
 
     def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
-        """What the bill says of the scale, and of how far off expectations are."""
+        """Learn from a bill how the scale has to be, and how far off expectations are."""
         return _following(thread).billed(_family(model), self._weigh(model), size, recorded)
 
     def translated(self, size: int, billed: str | None, model: str | None) -> Expectation | None:
-        """By how many tokens the two make of one counted, of tool results."""
+        """A size billed for one model in the tokens of another, by the weights of both for tool results."""
         from ctxctl.tokens.calibrate.features import CLASSES
         from ctxctl.tokens.calibrate.following import SWITCHED
 

@@ -52,7 +52,7 @@ class Survey:
                     self.rows[first] = msgspec.structs.replace(self.rows[first], title=result.title)
 
     def reword(self, words: Callable[[str], str]) -> int | None:
-        """Say titles in other words; the first ordinal at which that changes something."""
+        """Put titles into other words; returns the first ordinal whose title that changes."""
         first = None
         for ordinal, row in enumerate(self.rows):
             if row.title is not None and (title := words(row.title)) != row.title:

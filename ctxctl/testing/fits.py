@@ -124,7 +124,7 @@ def _plan_fits(name: str, baseline: Path | None) -> Estimate:
     __tracebackhide__ = True
     from ctxctl.budget import baseline as kept
     from ctxctl.budget.check import limits_kept
-    from ctxctl.report.budget.text import check_lines
+    from ctxctl.report.budget import check_lines
 
     found = estimate_plan(name)
     findings = limits_kept(found)
@@ -145,7 +145,7 @@ def _size(tokens: int | None) -> Size | None:
 def _session_fits(name: str, limits: Model | None, reserve: int, headroom: int, *, uncounted: bool) -> Fits:
     __tracebackhide__ = True
     from ctxctl import config
-    from ctxctl.budget.base import plan_base
+    from ctxctl.budget.estimate import plan_base
     from ctxctl.testing.sessions import open_session
 
     cap = None if limits is None else plan_base(limits, config.load().models).room.cap

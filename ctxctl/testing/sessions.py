@@ -38,5 +38,6 @@ def open_session(name: str, *, weighed: bool = False) -> Iterator[NamedSession]:
         encoding=now.encoding,
         format=now.format,
         calibration=now.calibration if weighed else NONE,
+        own_models=now.models,
     ) as inspector:
         yield NamedSession(inspector, address)

@@ -7,8 +7,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.labels import number, share, short
 from ctxctl.model.results import StageView, Step
 from ctxctl.model.vocab import STAGES, Verdict
-from ctxctl.report.doubts import doubt_text
-from ctxctl.report.misses import miss_text
+from ctxctl.report.bill_notes import doubt_text, miss_text
 from ctxctl.text import cells
 from ctxctl.tui.layout import Parts
 from ctxctl.tui.sizes import EXPECTED, full_of, method_of

@@ -144,7 +144,7 @@ def why(path: str) -> None:
     """Print CPU seconds: of loading what is indexed with the first answer, of the median, of the slowest."""
     from ctxctl.analysis.why.answer import explain_item
     from ctxctl.session import Inspector
-    from ctxctl.session.history.cache import item_history_of
+    from ctxctl.session.history_cache import item_history_of
 
     with Inspector.open(path) as inspector:
         inspector.places()

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from ctxctl.errors import CtxctlError
-from ctxctl.lint.registry import rules
+from ctxctl.lint.registry import choose_rules, rules
 from ctxctl.lint.run import LintResult, lint_with_tally
-from ctxctl.lint.selection import choose_rules
 from ctxctl.session import Inspector
 
 CORPUS = Path(os.environ.get("CTXCTL_CORPUS") or ".")

@@ -53,7 +53,7 @@ def the_intervals_hold_about_what_they_claim(rows: list[Asked]) -> None:
 
 def the_table_in_the_manual_is_this_one(rows: list[Asked]) -> None:
     within = sum(not row.missed for row in rows)
-    told = f"Within p5 to p95: {within} of {len(rows)} ({within / len(rows):.0%}; claimed are 90 %)."
+    told = f"Within p5 to p95: {within} of {len(rows)} ({within / len(rows):.0%}; claimed are 90%)."
     whole = median(abs(row.predicted - row.true) / (row.half + row.true) for row in rows)
     said = f"Of the number that is said (`overflow at turn 16`) the median error is {whole:.1%}."
     wanted = "\n".join(["", *summary(rows), "", told, said, "", *table(rows), ""])

@@ -18,7 +18,7 @@ from ctxctl.importers import registry
 from ctxctl.report import jsonout
 from ctxctl.report.why import to_json
 from ctxctl.session import Inspector
-from ctxctl.session.history.cache import item_history_of
+from ctxctl.session.history_cache import item_history_of
 from tests.oracle import real
 from tests.oracle.build import Event
 from tests.oracle.walk import Walk

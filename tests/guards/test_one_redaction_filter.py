@@ -15,7 +15,6 @@ UNMASKED = {
     "report/content_policy.py": "asks the filter about each text before an export has it",
     "session/facade.py": "counts tokens",
     "session/params.py": "counts tokens",
-    "session/recount.py": "counts tokens",
     "session/redaction/masking.py": "is the filter",
 }
 _READS = re.compile(r"contents\.text\(")

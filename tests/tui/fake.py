@@ -33,7 +33,7 @@ from ctxctl.model.vocab import STAGES, STATUSES, UNRECORDED, Status, segment_of
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED
 from ctxctl.session import Inspector
 from ctxctl.session.calibration import NOTHING
-from ctxctl.session.item_life import life_of
+from ctxctl.session.results import life_of
 
 
 class Thing(NamedTuple):

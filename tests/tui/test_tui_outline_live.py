@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.model.outline import Row
-from ctxctl.session.live_rows import LiveRows
+from ctxctl.session.live_inspector import LiveRows
 from ctxctl.tui.folding import Folding
 from ctxctl.tui.outline import Grouping, Turns
 

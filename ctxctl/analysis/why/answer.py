@@ -1,21 +1,36 @@
-"""The answer: which item is meant, in which state it is at a step, and the chain that led there."""
+"""The answer: which item is meant, in which state it is at a step, and the chain that led there.
+
+It names context that was recorded as missing (`gaps_recorded`), and says whether the capture itself holds a
+text that no item has (`left_in_capture`): then its importer did not take it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
+import orjson
 
+from ctxctl.analysis.frame_pair import fidelity_of
 from ctxctl.analysis.why.chain import SentenceChain
 from ctxctl.analysis.why.cost import carried_cost, compaction_figures, room_needed
-from ctxctl.analysis.why.gaps import gaps_recorded
-from ctxctl.analysis.why.raw import left_in_capture
 from ctxctl.analysis.why.reading import StepReader
-from ctxctl.errors import UsageError
+from ctxctl.engine.replay.annotations import OVER
+from ctxctl.errors import CtxctlError, UsageError
+from ctxctl.importers.capture import NATIVE
+from ctxctl.ingest.about import FACTS, Level
+from ctxctl.ingest.folder import Folder
+from ctxctl.model import vocab
+from ctxctl.model.event import Event
+from ctxctl.model.records import Missing, Surface
 from ctxctl.model.why import Link, State, Why
-from ctxctl.session.history.cache import item_history_of
-from ctxctl.session.history.history import HistoryRow, ItemEntry, ItemHistory
+from ctxctl.session.history import SURFACE, TOLD_MISSING, HistoryRow, ItemEntry, ItemHistory
+from ctxctl.session.history_cache import item_history_of
 from ctxctl.session.resolver import ASK_THERE, ItemCandidate, NoItem, no_such_item, only_item, resolve_item
+from ctxctl.trace.source import Source, open_source
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector, Progress
@@ -31,38 +46,38 @@ def explain_item(
 ) -> Why:
     """Why an item is, or is not, in the window of a step.
 
-    `name` is what `resolver.resolve` takes.  Reads the lines of some steps; the first call for a trace
+    `name` is what `resolver.resolve_item` takes.  Reads the lines of some steps; the first call for a trace
     replays it, and the first one for a name that is no id reads it once more.
 
     Raises UsageError: `ambiguous-item`; `no-such-item` with near names, or where another thread has it;
     `no-such-frame`.
     """
-    chronicle = item_history_of(inspector, progress)
-    if not 0 <= ordinal < len(chronicle):
+    history = item_history_of(inspector, progress)
+    if not 0 <= ordinal < len(history):
         raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
     reader = StepReader(inspector)
-    thread = chronicle.thread_of(ordinal)
-    entry, version, how = chronicle.find(thread, name), None, None
+    thread = history.thread_of(ordinal)
+    entry, version, how = history.find(thread, name), None, None
     if entry is None:
 
         def remark(one: ItemCandidate) -> str:
-            return _whether_there(chronicle, thread, ordinal, one)
+            return _whether_there(history, thread, ordinal, one)
 
-        answer = resolve_item(inspector.items(progress), name, inspector.text, {chronicle.threads[thread]})
+        answer = resolve_item(inspector.items(progress), name, inspector.text, {history.threads[thread]})
         if isinstance(answer, NoItem):
-            return _never(inspector, chronicle, reader, answer, ordinal, name)
+            return _never(inspector, history, reader, answer, ordinal, name)
         found = only_item(answer, name, any_version=True, remark=remark)
-        entry, version, how = chronicle.find(thread, found.candidate.item), found.version, found.how
+        entry, version, how = history.find(thread, found.candidate.item), found.version, found.how
         if entry is None:
             none = NoItem((), (), ())
-            return _never(inspector, chronicle, reader, none, ordinal, found.candidate.item)
-    return _of_item(inspector, chronicle, reader, ordinal, entry, version, how, everything)
+            return _never(inspector, history, reader, none, ordinal, found.candidate.item)
+    return _of_item(inspector, history, reader, ordinal, entry, version, how, everything)
 
 
-def _whether_there(chronicle: ItemHistory, thread: int, ordinal: int, one: ItemCandidate) -> str:
+def _whether_there(history: ItemHistory, thread: int, ordinal: int, one: ItemCandidate) -> str:
     """Whether a step's window holds an item, for a list of candidates; empty where no frame ever had it."""
-    entry = chronicle.find(thread, one.item)
-    life = chronicle.life(entry.number, ordinal) if entry is not None else []
+    entry = history.find(thread, one.item)
+    life = history.life(entry.number, ordinal) if entry is not None else []
     if not life:
         return ""
     there = life[-1].held > 0 and life[-1].status not in ("removed", "omitted", "gone")
@@ -70,15 +85,15 @@ def _whether_there(chronicle: ItemHistory, thread: int, ordinal: int, one: ItemC
 
 
 def _of_item(
-    inspector: Inspector, chronicle: ItemHistory, reader: StepReader, ordinal: int, entry: ItemEntry,
+    inspector: Inspector, history: ItemHistory, reader: StepReader, ordinal: int, entry: ItemEntry,
     version: str | None, how: str | None, everything: bool,
 ) -> Why:  # fmt: skip
-    life = chronicle.life(entry.number, ordinal)
+    life = history.life(entry.number, ordinal)
     state = state_of(entry, life, reader, ordinal)
-    chain = SentenceChain(inspector, chronicle, reader, ordinal, entry, life, state)
+    chain = SentenceChain(inspector, history, reader, ordinal, entry, life, state)
     if state in ("out", "omitted") and chain.untold():
         state = "untold"
-        chain = SentenceChain(inspector, chronicle, reader, ordinal, entry, life, state)
+        chain = SentenceChain(inspector, history, reader, ordinal, entry, life, state)
     links, left_out = chain.links(everything=everything)
     state, more = chain.version(version)
     links += more
@@ -87,15 +102,15 @@ def _of_item(
     tokens = (last.tokens or None) if last is not None else None
     held = last.held if last is not None and state in ("current", "stale") else 0
     if state in ("out", "omitted", "available"):
-        links += gaps_recorded(chronicle, reader, ordinal, (entry.item, entry.source or ""), only_these=True)
+        links += gaps_recorded(history, reader, ordinal, (entry.item, entry.source or ""), only_these=True)
     elif state in ("current", "stale"):
         names = (entry.item, entry.source or "")
-        links += gaps_recorded(chronicle, reader, ordinal, names, only_these=True, only_here=True)
-    links += carried_cost(chronicle, reader, ordinal, life)
+        links += gaps_recorded(history, reader, ordinal, names, only_these=True, only_here=True)
+    links += carried_cost(history, reader, ordinal, life)
     if state in ("out", "omitted"):
-        wanting = room_needed(chronicle, reader, ordinal, life, links)
+        wanting = room_needed(history, reader, ordinal, life, links)
         links += [msgspec.structs.replace(link, event=chain.measured()) for link in wanting]
-        links += compaction_figures(chronicle, reader, ordinal, life)
+        links += compaction_figures(history, reader, ordinal, life)
     span = reader.span(ordinal)
     return Why(
         entry.item, version, entry.kind, entry.title, entry.source, ordinal, span.session, span.thread,
@@ -119,16 +134,16 @@ def state_of(entry: ItemEntry, life: list[HistoryRow], reader: StepReader, ordin
 
 
 def _never(
-    inspector: Inspector, chronicle: ItemHistory, reader: StepReader, answer: NoItem, ordinal: int, name: str
+    inspector: Inspector, history: ItemHistory, reader: StepReader, answer: NoItem, ordinal: int, name: str
 ) -> Why:
     """No item is called so: what was asked for instead, or the nearest names."""
     if answer.elsewhere:
         raise no_such_item(answer, name, ASK_THERE)
-    links = gaps_recorded(chronicle, reader, ordinal, (name,), only_these=True)
-    told = [] if links else left_in_capture(inspector, name)
-    state: State = "unread" if any(link.verdict == "not-understood" for link in told) else "unknown"
+    links = gaps_recorded(history, reader, ordinal, (name,), only_these=True)
+    in_capture = [] if links else left_in_capture(inspector, name)
+    state: State = "unread" if any(link.verdict == "not-understood" for link in in_capture) else "unknown"
     if state == "unread":
-        links = told
+        links = in_capture
     elif not links:
         if answer.near:
             raise no_such_item(answer, name)
@@ -137,11 +152,253 @@ def _never(
                 "surface", "unknown", "was never on the surface: no item has that id, title, source or text",
                 provenance="derived",
             ),
-            *told,
+            *in_capture,
         ]  # fmt: skip
-        links += gaps_recorded(chronicle, reader, ordinal, (), only_these=False)
+        links += gaps_recorded(history, reader, ordinal, (), only_these=False)
     span = reader.span(ordinal)
     return Why(
         name, None, None, None, None, ordinal, span.session, span.thread, span.turn, span.step,
         inspector.params.target, state, None, 0, tuple(links),
     )  # fmt: skip
+
+
+_MOST: Final = 12
+"""How many records of missing context the answer names, the latest ones."""
+_STEPS: Final = 64
+"""How many steps with such records are read, the latest ones."""
+
+
+def gaps_recorded(
+    history: ItemHistory,
+    reader: StepReader,
+    ordinal: int,
+    names: tuple[str, ...],
+    *,
+    only_these: bool,
+    only_here: bool = False,
+) -> list[Link]:
+    """What was recorded up to a step of context that was lacking, as far as it speaks of one of the names.
+
+    Without `only_these` it is all of it, and a sentence that says so where nothing was recorded; with
+    `only_here` what the step's own records tell.
+    """
+    wanted = tuple(name.casefold() for name in names if name)
+    found = list(_missing(history, reader, ordinal, wanted, only_here=only_here))[-_MOST:]
+    if only_here:
+        return found
+    found += _sources(history, reader, ordinal, wanted)
+    if not found and not only_these:
+        text = "nothing was recorded as missing, asked for or failed up to here"
+        found = [Link("missing", "nothing", text, provenance="derived")]
+    return found
+
+
+def _missing(
+    history: ItemHistory, reader: StepReader, ordinal: int, wanted: tuple[str, ...], *, only_here: bool
+) -> Iterator[Link]:
+    flags = history.steps["flags"]
+    steps = [n for n in reader.steps_of(ordinal) if n <= ordinal and flags[n] & TOLD_MISSING]
+    if only_here:
+        steps = [n for n in steps if n == ordinal]
+    said: dict[str, str] = {}
+    """What earlier records said of the same gap: a later one may hold its id alone."""
+    for step in steps[-_STEPS:]:
+        for event in reader.own(step):
+            record = event.record
+            if not isinstance(record, Missing):
+                continue
+            name = record.missing_id or f"line {event.line}"
+            text = said[name] = f"{said.get(name, '')} {_all(record)}"
+            if not wanted or any(word in text.casefold() for word in wanted):
+                yield _told(reader, step, event, record)
+
+
+def _all(record: Missing) -> str:
+    """All words of a record in one text, to be searched."""
+    words = (
+        record.missing_id, record.question, record.summary, record.needed_for, record.requested_from,
+        record.requested_action, *record.candidate_sources, *record.resolution_refs,
+    )  # fmt: skip
+    return "\n".join(word for word in words if word)
+
+
+def _told(reader: StepReader, step: int, event: Event, record: Missing) -> Link:
+    done = {
+        vocab.MISSING_DETECTED: "was found missing",
+        vocab.MISSING_REQUESTED: "was asked for",
+        vocab.MISSING_RESOLVED: "is no longer missing",
+    }.get(event.event_type, "was recorded as missing")
+    parts = [f"context {record.missing_id or 'without a name'} {done}"]
+    if record.question:
+        parts.append(" ".join(record.question.split())[:200])
+    if record.requested_from:
+        parts.append(f"asked of {record.requested_from}")
+    if record.candidate_sources:
+        parts.append(f"may come from {', '.join(record.candidate_sources[:4])}")
+    if record.resolution_refs:
+        parts.append(f"resolved by {', '.join(record.resolution_refs[:4])}")
+    state = record.status or ("resolved" if event.event_type == vocab.MISSING_RESOLVED else None)
+    verdict = "resolved" if state in OVER else event.event_type.rpartition(".")[2]
+    numbers = {"missing_id": record.missing_id, "status": state, "severity": record.severity}
+    return Link(
+        "missing", verdict, "; ".join(parts), reader.moment(step), reader.rest(event),
+        {name: value for name, value in numbers.items() if value is not None},
+    )  # fmt: skip
+
+
+def _sources(history: ItemHistory, reader: StepReader, ordinal: int, wanted: tuple[str, ...]) -> list[Link]:
+    """Whether the last surface has a source of that name: it was attached, and nothing of it is there."""
+    if not wanted:
+        return []
+    flags = history.steps["flags"]
+    steps = (n for n in reversed(reader.steps_of(ordinal)) if n <= ordinal and flags[n] & SURFACE)
+    for step in steps:
+        events = [event for event in reader.of(step) if isinstance(event.record, Surface)]
+        if not events:
+            continue
+        event = events[-1]
+        assert isinstance(event.record, Surface)
+        sources = event.record.available_source_refs
+        there = set[str | None]()
+        for item in history.frame(ordinal):
+            entry = history.entry(item)
+            there |= {entry.item, entry.source}
+        found = [s for s in sources if s.casefold() in wanted and s not in there]
+        return [
+            Link(
+                "surface", "attached", f"source {source} was attached, and nothing of it is in the window",
+                reader.moment(step), reader.rest(event), {"source": source},
+            )
+            for source in found
+        ]  # fmt: skip
+    return []
+
+
+SHORTEST_TEXT: Final = 4
+"""Characters of a text that is looked for in the capture; shorter ones stand everywhere."""
+SEARCHED_BYTES: Final = 256 << 20
+"""Bytes of a capture that are looked through."""
+_BLOCK: Final = 1 << 20
+_LINE: Final = 4 << 20
+"""Bytes of the longest line whose keys are named."""
+_NODES: Final = 100_000
+_HELD: Final = ("system_prompt", "tool_definitions", "reminders")
+
+
+class Spot(NamedTuple):
+    """A place of a text in a capture."""
+
+    line: int
+    byte: int
+    key: str
+    """The keys that lead to it, with dots between them; empty where the line is not JSON."""
+    file: str | None
+
+
+def left_in_capture(inspector: Inspector, text: str) -> list[Link]:
+    """A sentence if the capture holds the text; else one on what such a capture does not record.
+
+    Reads the foreign file again, so it is for when somebody asked.  What was redacted is never searched.
+    """
+    if inspector.format == NATIVE:
+        return []
+    spot = None if inspector.redactor or len(text.strip()) < SHORTEST_TEXT else _spot(inspector, text.strip())
+    if spot is not None:
+        file = f" of {spot.file}" if spot.file is not None else ""
+        under = f", under {spot.key}" if spot.key else ""
+        where = f"the capture holds it on line {spot.line:,}{file} (byte {spot.byte:,}){under}"
+        sentence = f"{where}, and its importer did not take it: whether it was sent is not known"
+        return [Link("surface", "not-understood", sentence)]
+    lacking = _lacking(inspector)
+    if not lacking:
+        return []
+    sentence = f"such a capture does not record {lacking}: what stood there is not known"
+    return [Link("surface", "not-recorded", sentence, provenance="derived")]
+
+
+def _lacking(inspector: Inspector) -> str:
+    """Parts of a request of which no import of the trace has anything, in words."""
+    found = fidelity_of(inspector)
+    names = [
+        fact.asks.partition(" (")[0]
+        for fact in FACTS
+        if fact.name in _HELD
+        and found
+        and all(set(one.facts.get(fact.name, {})) <= {Level.NOT_RECORDED.value} for one in found)
+    ]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _spot(inspector: Inspector, text: str) -> Spot | None:
+    path = inspector.trace.source.path
+    if path is None:
+        return None
+    try:
+        if Path(path).is_dir():
+            return _in_folder(Folder(str(path), Path(path)), text)
+        with open_source(path) as source:
+            return _in_source(source, text, None)
+    except (CtxctlError, OSError):
+        return None
+
+
+def _in_folder(folder: Folder, text: str) -> Spot | None:
+    left = SEARCHED_BYTES
+    for name in folder.files:
+        try:
+            with folder.open(name) as source:
+                spot = _in_source(source, text, name) if source.size <= left else None
+                left -= source.size
+        except (CtxctlError, OSError):
+            continue
+        if spot is not None or left <= 0:
+            return spot
+    return None
+
+
+def _in_source(source: Source, text: str, name: str | None) -> Spot | None:
+    """The first place of the text in a file, as it is or as JSON writes it, in capitals or not."""
+    spellings = [text.encode(), json.dumps(text)[1:-1].encode(), orjson.dumps(text)[1:-1]]
+    needles = tuple(dict.fromkeys(one.lower() for one in (*spellings, spellings[1].replace(b"\\", b"\\\\"))))
+    overlap, line = max(map(len, needles)), 1
+    for at in range(0, min(source.size, SEARCHED_BYTES), _BLOCK):
+        data = source.read(at, _BLOCK + overlap)
+        small = data.lower()
+        places = [place for place in (small.find(needle) for needle in needles) if 0 <= place < _BLOCK]
+        if places:
+            place = min(places)
+            byte = at + place
+            return Spot(line + data.count(b"\n", 0, place), byte, _key(source, byte, text), name)
+        line += data.count(b"\n", 0, _BLOCK)
+    return None
+
+
+def _key(source: Source, byte: int, text: str) -> str:
+    """The keys that lead to the text in the JSON value of its line, or of the whole document."""
+    before = source.read(max(0, byte - _LINE), min(byte, _LINE))
+    start = max(0, byte - _LINE) + before.rfind(b"\n") + 1
+    data = source.read(start, _LINE).partition(b"\n")[0]
+    for candidate in (data, source.read(0, _LINE) if source.size <= _LINE else b""):
+        try:
+            value = orjson.loads(candidate)
+        except orjson.JSONDecodeError:
+            continue
+        return next(_keys(value, text.casefold()), "")
+    return ""
+
+
+def _keys(value: Any, text: str) -> Iterator[str]:
+    waiting: list[tuple[Any, str]] = [(value, "")]
+    for _ in range(_NODES):
+        if not waiting:
+            return
+        one, path = waiting.pop()
+        if isinstance(one, str):
+            if text in one.casefold():
+                yield path
+        elif isinstance(one, list):
+            waiting += reversed([(inner, path) for inner in one])
+        elif isinstance(one, dict):
+            members = [(inner, f"{path}.{key}" if path else key) for key, inner in one.items()]
+            yield from (under for key, (_, under) in zip(one, members, strict=True) if text in key.casefold())
+            waiting += reversed(members)

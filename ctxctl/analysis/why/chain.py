@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.analysis.why.cost import holds, sizes
+from ctxctl.analysis.why.cost import share_of_sent, step_sizes
 from ctxctl.analysis.why.evidence import StepEvidence, came_numbers, came_text
 from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.item_table import version_of
@@ -14,14 +14,14 @@ from ctxctl.labels import step_name
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
 from ctxctl.model.why import Link, Moment, Rest, State
-from ctxctl.session.history.history import INJECTED, HistoryRow, ItemEntry, ItemHistory
+from ctxctl.session.history import INJECTED, HistoryRow, ItemEntry, ItemHistory
 from ctxctl.session.resolver import ItemRefs
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
 
 _LATEST: Final = 4
-"""Changes of a life that are told besides the first one."""
+"""Latest changes of a life that the chain names besides the first one."""
 _VERSIONS: Final = 200
 """Changes whose version is looked up when a certain one is asked for."""
 _STAYS: Final = ("added", "updated", "skipped")
@@ -30,17 +30,17 @@ _FATES: Final = 8
 """Summaries of summaries that are followed."""
 
 
-def fate(
-    chronicle: ItemHistory, reader: StepReader, ordinal: int, thread: int, summary: str, target: str
+def summary_fate(
+    history: ItemHistory, reader: StepReader, ordinal: int, thread: int, summary: str, target: str
 ) -> Iterator[Link]:
     """What became of a summary up to a step: a sentence for each, down to one that is there or is lost."""
     seen = set[str]()
     for _ in range(_FATES):
-        entry = chronicle.find(thread, summary) or chronicle.find(thread, summary.rpartition("@")[0])
+        entry = history.find(thread, summary) or history.find(thread, summary.rpartition("@")[0])
         if entry is None or entry.item in seen:
             return
         seen.add(entry.item)
-        life = chronicle.life(entry.number, ordinal)
+        life = history.life(entry.number, ordinal)
         if not life:
             text = f"summary {entry.item} was in no frame up to here"
             yield Link("compaction", "summary-absent", text, None, None, {"item": entry.item}, "derived")
@@ -70,13 +70,13 @@ def fate(
 
 
 class SentenceChain:
-    """Makes the sentences."""
+    """Makes the sentences of a chain, in the order in which things happened."""
 
     def __init__(
-        self, inspector: Inspector, chronicle: ItemHistory, reader: StepReader, ordinal: int,
+        self, inspector: Inspector, history: ItemHistory, reader: StepReader, ordinal: int,
         entry: ItemEntry, life: list[HistoryRow], state: State,
     ) -> None:  # fmt: skip
-        self._chronicle = chronicle
+        self._chronicle = history
         self._reader = reader
         self._ordinal = ordinal
         self._entry = entry
@@ -85,20 +85,20 @@ class SentenceChain:
         self._target = inspector.params.target
         self._policy = inspector.params.policy
         prefix = f"{entry.item}@"
-        others = chronicle.fitting(entry.thread, "id", lambda text: text.startswith(prefix))
-        self._named = ItemRefs(entry.item, frozenset(chronicle.entry(n).item for n in others))
+        others = history.fitting(entry.thread, "id", lambda text: text.startswith(prefix))
+        self._named = ItemRefs(entry.item, frozenset(history.entry(n).item for n in others))
 
     def links(self, *, everything: bool) -> tuple[list[Link], int]:
         """The chain, and how many changes in the middle of it are left out."""
         found = list(self._origin())
         life = self._life
-        told = life if everything or len(life) <= 1 + _LATEST else [life[0], *life[-_LATEST:]]
-        for row in told:
+        rows = life if everything or len(life) <= 1 + _LATEST else [life[0], *life[-_LATEST:]]
+        for row in rows:
             found += self._row(row)
         if not life or life[-1].last != self._ordinal:
             found += self._now()
         found += self._keeps()
-        return _without_repeats(found), len(life) - len(told)
+        return _without_repeats(found), len(life) - len(rows)
 
     def untold(self) -> bool:
         """Whether a compaction that does not tell what it left took it in last, and what stands for that is
@@ -234,7 +234,7 @@ class SentenceChain:
         yield from self._against(row.last, found)
 
     def _against(self, ordinal: int, said: list[Link]) -> Iterator[Link]:
-        """The limits of the step, where the decision did not name them."""
+        """A sentence on the limits of the step, where the decision did not name them."""
         reasons = {link.numbers.get("reason") for link in said}
         if {"max_tokens", "max_chars"} & {name for link in said for name in link.numbers}:
             return
@@ -262,7 +262,9 @@ class SentenceChain:
             into = link.numbers.get("into")
             if link.verdict == "compacted" and isinstance(into, str):
                 thread = self._entry.thread
-                yield from fate(self._chronicle, self._reader, self._ordinal, thread, into, self._target)
+                yield from summary_fate(
+                    self._chronicle, self._reader, self._ordinal, thread, into, self._target
+                )
                 break
         if row.held:
             text = f"its old copies stayed in the window, stale, with {row.held:,} tokens"
@@ -305,7 +307,7 @@ class SentenceChain:
                 break
             start = row
         step, moment = self._chronicle.step(self._ordinal), self._reader.moment(self._ordinal)
-        size = f"its copies hold {holds(since.held, step)}" if since.held else "its size is not known"
+        size = f"its copies hold {share_of_sent(since.held, step)}" if since.held else "its size is not known"
         text = (
             f"is in the window since turn {_named(self._reader.moment(start.first))}; {size}; "
             f"{_KEEPS.get(step.mode, '')}"
@@ -314,7 +316,10 @@ class SentenceChain:
         yield Link(
             "window", "current", text.rstrip("; "), moment,
             self._rest(evidence.window()) or self._reader.rest_at(since.line),
-            {"held": since.held or None, **sizes(step), "since_turn": self._reader.moment(start.first).turn},
+            {
+                "held": since.held or None, **step_sizes(step),
+                "since_turn": self._reader.moment(start.first).turn,
+            },
             "derived",
         )  # fmt: skip
         yield from evidence.injection()

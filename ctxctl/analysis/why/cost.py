@@ -11,7 +11,7 @@ from ctxctl.labels import plural, share
 from ctxctl.model.sizes import NOT_KNOWN, limit_words, only_recorded, sent_words
 from ctxctl.model.vocab import segment_of
 from ctxctl.model.why import Link
-from ctxctl.session.history.history import HistoryRow, ItemHistory, StepRow
+from ctxctl.session.history import HistoryRow, ItemHistory, StepRow
 
 _SEEN: Final = ("added", "updated", "skipped")
 _ORDERS: Final = ("summarize_oldest", "truncate_tail")
@@ -39,23 +39,23 @@ class CarryingRequests:
 
     @property
     def requests(self) -> int:
-        """How many carried it."""
+        """How many requests carried it."""
         return sum(len(steps) for steps, _ in self.runs)
 
     @property
     def tokens(self) -> int:
-        """Of all of them."""
+        """Tokens of it in all these requests together."""
         return sum(len(steps) * held for steps, held in self.runs)
 
 
 def carried_cost(
-    chronicle: ItemHistory, reader: StepReader, ordinal: int, life: list[HistoryRow]
+    history: ItemHistory, reader: StepReader, ordinal: int, life: list[HistoryRow]
 ) -> list[Link]:
     """What an item has cost so far, in tokens; none where it never was in a frame with some."""
     found = CarryingRequests(reader, ordinal, life)
     if not found.requests:
         return []
-    rows = [chronicle.step(n) for steps, _ in found.runs for n in steps]
+    rows = [history.step(n) for steps, _ in found.runs for n in steps]
     all_used = sum(step.used for step in rows)
     part = f", {share(found.tokens, all_used, fine=True)} of all that {_was_sent(rows)}" if all_used else ""
     requests = plural(found.requests, "request")
@@ -73,7 +73,7 @@ def _was_sent(steps: list[StepRow]) -> str:
     return "is known to have been sent in them"
 
 
-def holds(tokens: int, step: StepRow) -> str:
+def share_of_sent(tokens: int, step: StepRow) -> str:
     """A number of tokens as a part of what a step sent."""
     text = f"{tokens:,} of {sent_words(step.used, step.method, step.unrecorded, step.error)}"
     if tokens and step.used > 0:
@@ -81,7 +81,7 @@ def holds(tokens: int, step: StepRow) -> str:
     return f"{text}; {NOT_KNOWN}" if only_recorded(step.method, step.unrecorded) else text
 
 
-def sizes(step: StepRow) -> dict[str, int | float | str | None]:
+def step_sizes(step: StepRow) -> dict[str, int | float | str | None]:
     """The figures of that by name, as far as they are known."""
     known = {"used": step.used, "recorded": step.recorded, "unrecorded": step.unrecorded}
     return {**_known(known), "used_method": step.method, **_known({"used_error": step.error})}
@@ -96,15 +96,15 @@ def uncut_tokens(life: list[HistoryRow]) -> int | None:
 
 
 def room_needed(
-    chronicle: ItemHistory, reader: StepReader, ordinal: int, life: list[HistoryRow], said: list[Link]
+    history: ItemHistory, reader: StepReader, ordinal: int, life: list[HistoryRow], said: list[Link]
 ) -> list[Link]:
     """What it would take to have an item that is not there: tokens, and what would have to go."""
     tokens = uncut_tokens(life)
-    moment, step = reader.moment(ordinal), chronicle.step(ordinal)
+    moment, step = reader.moment(ordinal), history.step(ordinal)
     if not tokens:
         text = "its size is not recorded: what it would take to have it here is not known"
         return [Link("room", "unknown", text, moment, None, {}, "derived")]
-    numbers = {"tokens": tokens, **sizes(step), "cap": step.cap, "limit_source": step.source}
+    numbers = {"tokens": tokens, **step_sizes(step), "cap": step.cap, "limit_source": step.source}
     if step.cap is None:
         why = f" ({step.note.rstrip('.')})" if step.note else ""
         text = f"it would take {tokens:,} tokens; "
@@ -126,7 +126,7 @@ def room_needed(
     )
     numbers["need"] = need
     found = [Link("room", "short", text, moment, None, _known(numbers), "derived")]
-    return found + _sets(chronicle, reader, ordinal, need, _strategy(said))
+    return found + _sets(history, reader, ordinal, need, _strategy(said))
 
 
 def _with(step: StepRow) -> str:
@@ -138,7 +138,7 @@ def _with(step: StepRow) -> str:
 
 
 def compaction_figures(
-    chronicle: ItemHistory, reader: StepReader, ordinal: int, life: list[HistoryRow]
+    history: ItemHistory, reader: StepReader, ordinal: int, life: list[HistoryRow]
 ) -> list[Link]:
     """Of an item that a compaction took out: at which size the client compacts by itself, and how much the
     request before that had sent.  None where the client's rule is not known."""
@@ -147,7 +147,7 @@ def compaction_figures(
     at = bisect_left(steps, left.first) if left is not None else 0
     if left is None or left.cause != "compacted" or at == 0:
         return []
-    before = chronicle.step(steps[at - 1])
+    before = history.step(steps[at - 1])
     if before.threshold is None:
         return []
     size = sent_words(before.used, before.method, before.unrecorded, before.error)
@@ -191,26 +191,26 @@ def _limit_of(step: StepRow, need: int) -> str:
 
 def _strategy(said: list[Link]) -> str | None:
     """The overflow strategy that the last budget record in the chain names."""
-    told = (link.numbers.get("overflow_strategy") for link in reversed(said))
-    return next((name for name in told if isinstance(name, str)), None)
+    named = (link.numbers.get("overflow_strategy") for link in reversed(said))
+    return next((name for name in named if isinstance(name, str)), None)
 
 
 def _sets(
-    chronicle: ItemHistory, reader: StepReader, ordinal: int, need: int, strategy: str | None
+    history: ItemHistory, reader: StepReader, ordinal: int, need: int, strategy: str | None
 ) -> list[Link]:
     """What would make the room: in the order of the recorded strategy, and the fewest items."""
-    frame = chronicle.frame(ordinal)
+    frame = history.frame(ordinal)
     held = {item: row.held for item, row in frame.items() if row.held > 0}
     moment = reader.moment(ordinal)
     found = []
-    order = _in_order(chronicle, frame, strategy)
-    for what, names in ((f"in the order of {strategy}", order), ("the fewest", least(held, need))):
+    order = _in_order(history, frame, strategy)
+    for what, names in ((f"in the order of {strategy}", order), ("the fewest", fewest_items(held, need))):
         if what != "the fewest":
             names = _until(names, held, need)
         if not names:
             continue
         total = sum(held[item] for item in names)
-        shown = ", ".join(f"{chronicle.entry(item).item} ({held[item]:,})" for item in names[:_NAMED])
+        shown = ", ".join(f"{history.entry(item).item} ({held[item]:,})" for item in names[:_NAMED])
         more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
         count = plural(len(names), "item")
         text = f"{what} that would have to go: {count} with {total:,} tokens: {shown}{more}"
@@ -225,13 +225,13 @@ def _sets(
     return found
 
 
-def _in_order(chronicle: ItemHistory, frame: dict[int, HistoryRow], strategy: str | None) -> list[int] | None:
+def _in_order(history: ItemHistory, frame: dict[int, HistoryRow], strategy: str | None) -> list[int] | None:
     """What may go, in the order in which a strategy takes it; None where the strategy gives no order."""
     if strategy not in _ORDERS:
         return None
     kept = ("tools", "system")
-    loose = [n for n in frame if segment_of(chronicle.entry(n).kind) not in kept and frame[n].held > 0]
-    came = {n: chronicle.life(n)[0].number for n in loose}
+    loose = [n for n in frame if segment_of(history.entry(n).kind) not in kept and frame[n].held > 0]
+    came = {n: history.life(n)[0].number for n in loose}
     return sorted(loose, key=came.__getitem__, reverse=strategy == "truncate_tail")
 
 
@@ -245,7 +245,7 @@ def _until(names: list[int] | None, held: dict[int, int], need: int) -> list[int
     return None
 
 
-def least(held: dict[int, int], need: int) -> list[int] | None:
+def fewest_items(held: dict[int, int], need: int) -> list[int] | None:
     """The fewest items that hold `need` tokens together, the last one no larger than it must be."""
     ordered = sorted(held, key=lambda item: (-held[item], item))
     chosen: list[int] = []

@@ -93,17 +93,17 @@ class StepEvidence:
         rank = ref.rank
         among = len(record.candidates) or len(record.selected) + len(record.omitted)
         numbers: dict[str, Any] = {"rank": rank, "score": score, "candidates": among}
-        told = []
+        ranking = []
         if rank is not None:
-            told.append(f"rank {rank}")
+            ranking.append(f"rank {rank}")
         if score is not None:
-            told.append(f"score {_figure(score)}")
-        told.append(f"among {plural(among, 'candidate')}")
+            ranking.append(f"score {_figure(score)}")
+        ranking.append(f"among {plural(among, 'candidate')}")
         selection = f"selection {_name(record.selection_id)}"
         if verdict == "kept":
-            text = f"was kept by {selection} ({', '.join(told)})"
+            text = f"was kept by {selection} ({', '.join(ranking)})"
         elif verdict == "ranked":
-            text = f"was a candidate of {selection} ({', '.join(told)}), neither kept nor omitted by it"
+            text = f"was a candidate of {selection} ({', '.join(ranking)}), neither kept nor omitted by it"
         elif ref.reason == UNCHANGED:
             return self._link(
                 event, "selection", "unchanged",
@@ -113,7 +113,7 @@ class StepEvidence:
         else:
             why = f": {ref.reason}" if ref.reason else ", no reason recorded"
             native = f" (in its own words: {_quote(ref.native_reason)})" if ref.native_reason else ""
-            text = f"was left out by {selection}{why}{native} ({', '.join(told)})"
+            text = f"was left out by {selection}{why}{native} ({', '.join(ranking)})"
             lowest = self._lowest(record)
             if lowest is not None:
                 numbers["lowest_kept_score"] = lowest
@@ -322,7 +322,7 @@ def came_text(record: Item) -> str:
 
 
 def came_numbers(record: Item) -> dict[str, Any]:
-    """The figures of that."""
+    """The figures behind `came_text`, by name."""
     return {"version": version_of(record), "source": record.source, "priority": record.priority}
 
 
@@ -343,12 +343,12 @@ def _view(record: Compaction) -> str | None:
 
 def _limits(record: Budget) -> tuple[str, dict[str, Any]]:
     """The limits of a budget record and what was used of them."""
-    told, numbers = [], dict[str, Any]()
+    used_of_limits, numbers = [], dict[str, Any]()
     tokens = record.max_tokens if record.max_tokens is not None else record.max_input
     if tokens is not None:
         used = "?" if record.actual_tokens is None else f"{record.actual_tokens:,}"
         kept = f", {record.reserved_tokens:,} of them reserved" if record.reserved_tokens else ""
-        told.append(f"{used} of {tokens:,} tokens used{kept}")
+        used_of_limits.append(f"{used} of {tokens:,} tokens used{kept}")
         numbers.update(max_tokens=record.max_tokens, actual_tokens=record.actual_tokens)
         numbers.update(reserved_tokens=record.reserved_tokens, max_input=record.max_input)
     for name in ("chars", "items", "bytes"):
@@ -356,9 +356,9 @@ def _limits(record: Budget) -> tuple[str, dict[str, Any]]:
         if limit is not None:
             by = f" ({record.chars_by})" if record.chars_by else ""
             noun = f"characters{by} used" if name == "chars" else name
-            told.append(f"{'?' if used_of is None else f'{used_of:,}'} of {limit:,} {noun}")
+            used_of_limits.append(f"{'?' if used_of is None else f'{used_of:,}'} of {limit:,} {noun}")
             numbers[f"max_{name}"], numbers[f"actual_{name}"] = limit, used_of
-    return (f"; {', '.join(told)}" if told else ""), numbers
+    return (f"; {', '.join(used_of_limits)}" if used_of_limits else ""), numbers
 
 
 def _name(name: str | None) -> str:

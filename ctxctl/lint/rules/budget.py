@@ -1,4 +1,4 @@
-"""Budget records that contradict themselves, and budgets that were not kept."""
+"""Budgets that contradict themselves, limits that were not kept, and compactions without an account."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ctxctl.model.sizes import limit_words, sent_of
 
 if TYPE_CHECKING:
     from ctxctl.lint.context import SeenRecord, StepContext
+    from ctxctl.model.results import Window
 
 _SLACK = 0.02
 """Share by which the sum of a budget's segments may miss its total: separators are nobody's."""
@@ -123,9 +124,70 @@ class StillOverBudget(Rule):
             message = f"still over budget after it was cut: {sent_of(step.window)}, and {fit} fit"
         else:
             over = 0
-            told = [f"{name.removeprefix('over_')} by {facts[name]:,}" for name in _OTHERS if facts.get(name)]
-            message = f"still over budget after it was cut: {', '.join(told) or 'by its own record'}"
+            by = [f"{name.removeprefix('over_')} by {facts[name]:,}" for name in _OTHERS if facts.get(name)]
+            message = f"still over budget after it was cut: {', '.join(by) or 'by its own record'}"
         yield Hit("", message, look.place(), None, over or None)
 
 
 _OTHERS = ("over_items", "over_bytes", "over_chars", "over_time_ms")
+
+
+class OverCap(Rule):
+    """More was sent than the budget in force allows.
+
+    The bill has the last word: it has the system prompt, the tool definitions and the wrappers that a
+    runtime's own count leaves out, so a window that fits by its record may be far over its cap.  Nothing was
+    refused where it was billed, but what is kept free for the answer is gone, and the next request may be
+    refused.  Where the budget had cut and it was over all the same, that is CTX016.
+    """
+
+    code = "CTX030"
+    name = "over-cap"
+    needs = "a limit on the window"
+    fix = (
+        "Budget in the provider's tokens: count what is sent beside the content, or correct by the last bill."
+    )
+    parameters = {"tokens": "tokens over the cap from which it counts"}  # noqa: RUF012
+    tokens = 1
+
+    def step(self, look: StepContext) -> Iterator[Hit]:
+        """A step that is surely over its cap."""
+        if "still_over_budget" in look.step.flags:
+            return
+        window = look.step.window
+        over = _surely_over(window)
+        if over < self.tokens or window.cap is None:
+            return
+        message = f"sent {sent_of(window)}, and {limit_words(window.cap, window.limit_source)} fit"
+        yield Hit("", message, look.place(), None, over, note="tokens over the cap, over all these requests")
+
+
+def _surely_over(window: Window) -> int:
+    """Tokens over the cap; less the error of a size that is expected, and 0 where that is not known."""
+    if not window.over:
+        return 0
+    if window.used_method != "expected":
+        return window.over
+    return 0 if window.used_error is None else window.over - window.used_error
+
+
+class CompactionWithoutCoverage(Rule):
+    """A compaction names neither what its summary covers nor what it leaves out.
+
+    Nobody can say later whether a decision was lost there.  Agent Context has `coverage` and `loss_notes`.
+    """
+
+    code = "CTX017"
+    name = "compaction-without-coverage"
+    severity = "info"
+    needs = "compaction records"
+    fix = "Record coverage (what the summary speaks of) and loss_notes (what it does not)."
+
+    def step(self, look: StepContext) -> Iterator[Hit]:
+        """Compactions of the step."""
+        for one in look.step.told.compactions:
+            if not one.coverage and not one.loss_notes:
+                what = one.compaction_id or one.summary or "a compaction"
+                count = len(one.source_item_refs)
+                of = f" of {count:,} items" if count else ""
+                yield Hit("", f"{what}{of} has neither coverage nor loss notes", look.place(), one.summary)

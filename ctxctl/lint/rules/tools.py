@@ -1,16 +1,18 @@
-"""Tools that are paid for and not used, and contexts that are dressed as tools."""
+"""Tools that nobody calls, tools that stand for a context, and calls that never got an answer."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 import xxhash
 
+from ctxctl.engine.query.facts import tool_server_of
 from ctxctl.lint.context import LONGEST
 from ctxctl.lint.rule import Hit, Rule
-from ctxctl.lint.rules import names
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
@@ -28,7 +30,7 @@ class _Tool:
     """One tool's definition in one thread."""
 
     def __init__(self, placement: Placement, look: StepContext) -> None:
-        self.server = names.server(placement)
+        self.server = server_of(placement)
         self.tokens = placement.tokens
         self.key = placement.key
         self.item = placement.item
@@ -92,7 +94,7 @@ class UnusedTools(Rule):
             called = self._called.setdefault(seen.thread.key, set())
             if len(called) < _MOST:
                 known = item.content is not None and item.content.size <= LONGEST
-                name = names.called(seen.around.text(item.content)) if known and item.content else None
+                name = called_tool(seen.around.text(item.content)) if known and item.content else None
                 called.update(n for n in (name, item.title) if n)
         return iter(())
 
@@ -100,13 +102,13 @@ class UnusedTools(Rule):
         """Note definitions."""
         tools = self._tools.setdefault(look.key, {})
         for gone in look.left:
-            if gone.kind == "tool_definition" and (name := names.defined(gone)) in tools:
+            if gone.kind == "tool_definition" and (name := defined_name(gone)) in tools:
                 tool = tools[name]
                 if tool.key == gone.key:
                     tool.outof()
         for came in look.came:
             if came.kind == "tool_definition":
-                name = names.defined(came)
+                name = defined_name(came)
                 if name in tools:
                     tools[name].into(came, look.running)
                 elif name is not None and len(tools) < _MOST:
@@ -117,14 +119,14 @@ class UnusedTools(Rule):
         """Unused tools of each thread, by server."""
         for key, tools in self._tools.items():
             called = self._called.get(key, set())
-            shorts = {names.short(name) for name in called}
+            shorts = {short_name(name) for name in called}
             by_server: dict[str, list[tuple[str, _Tool]]] = {}
             number: dict[str, int] = {}
             for name, tool in tools.items():
                 tool.outof()
                 number[tool.server] = number.get(tool.server, 0) + 1
                 # Some runtimes leave the server's name out of the call, some out of the definition.
-                if name not in called and names.short(name) not in called and name not in shorts:
+                if name not in called and short_name(name) not in called and name not in shorts:
                     by_server.setdefault(tool.server, []).append((name, tool))
             if called:
                 for server, unused in by_server.items():
@@ -133,7 +135,7 @@ class UnusedTools(Rule):
     def _told(self, server: str, unused: list[tuple[str, _Tool]], number: int) -> Iterator[Hit]:
         tokens = sum(tool.tokens for _, tool in unused)
         steps = max(tool.steps for _, tool in unused)
-        if tokens < (self.own if server == names.OWN else self.tokens) or steps < self.steps:
+        if tokens < (self.own if server == OWN else self.tokens) or steps < self.steps:
             return
         unused.sort(key=lambda one: (-one[1].tokens, one[0]))
         listed = ", ".join(name for name, _ in unused[:_TOLD])
@@ -215,7 +217,7 @@ class _Firsts:
             self._since = look.place(came.line)
         self._digest = digest
         if self.run >= least and self._since is not None:
-            self.tool = names.called(text) or came.title or came.item
+            self.tool = called_tool(text) or came.title or came.item
             shown = came.title or text[:60]
             self.message = f"{shown}: the first call of {self.run} turns in a row, with the same arguments"
             steps = self.run if self.run == least else 1
@@ -228,3 +230,131 @@ class _Firsts:
                 look.money(came.tokens),
                 steps,
             )
+
+
+OWN = "the runtime itself"
+_HEAD = 400
+_COPILOT = re.compile(r"([a-z0-9-]+-mcp-server)-(.+)")
+
+
+def defined_name(tool: Placement) -> str | None:
+    """The name that a tool is called by."""
+    if tool.title:
+        return tool.title
+    return tool.item.removeprefix("tool:").removeprefix("tool/") or None
+
+
+def server_of(tool: Placement) -> str:
+    """The server that a tool is from, by its name or its source."""
+    found = tool_server_of(tool)
+    if found is not None:
+        return found
+    name = defined_name(tool) or ""
+    match = _COPILOT.match(name)
+    if match is not None:
+        return match[1]
+    head, between, _ = name.partition("__")
+    return head if between and head else OWN
+
+
+def short_name(name: str) -> str:
+    """A tool's name without its server's."""
+    return name.rpartition("__")[2]
+
+
+def called_tool(text: str) -> str | None:
+    """The tool that a call's text names: `NAME {arguments}`, or an object with a name."""
+    if not text.startswith("{"):
+        name = text.partition(" ")[0].partition("\n")[0]
+        return name if 0 < len(name) <= _HEAD else None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    for inner in (value, value.get("function"), value.get("function_call")):
+        found = inner.get("name") if isinstance(inner, dict) else None
+        if isinstance(found, str) and found:
+            return found
+    return None
+
+
+_SPEAKS: Final = frozenset({"user_message", "assistant_message"})
+
+
+class _Call:
+    """A call without a result so far."""
+
+    def __init__(self, hit: Hit, tool: str | None, title: str | None) -> None:
+        self.hit = hit
+        self.tool = tool
+        self.title = title
+        self.passed = False
+        """The conversation went on without one."""
+
+
+class CallWithoutResult(Rule):
+    """A tool call stands in the window, the conversation went on, and there is no result of it.
+
+    Providers refuse such a request, or the model takes it that the tool did what it was asked.  It happens
+    where a result is dropped or compacted without its call, or a run is interrupted.
+    """
+
+    code = "CTX018"
+    name = "call-without-result"
+    needs = "tool calls and results"
+    fix = "Keep call and result together, and put in a result that says so where there is none."
+
+    def __init__(self) -> None:
+        self._open: dict[ThreadKey, dict[str, _Call]] = {}
+        self._answered: dict[ThreadKey, set[str]] = {}
+        """Tools that had a result at some time: of others the trace may hold none."""
+
+    def step(self, look: StepContext) -> Iterator[Hit]:
+        """Calls and results that came, in the order of the frame."""
+        calls = self._open.setdefault(look.key, {})
+        for gone in look.left:
+            if gone.kind == "tool_call":
+                calls.pop(gone.item, None)
+        for came in look.came:
+            if came.kind == "tool_call":
+                if len(calls) < _MOST and came.item not in calls:
+                    calls[came.item] = _call(look, came)
+            elif came.kind == "tool_result":
+                tool = _answer(calls, came)
+                if tool is not None:
+                    self._answered.setdefault(look.key, set()).add(tool)
+            elif came.kind in _SPEAKS and calls:
+                for call in calls.values():
+                    call.passed = True
+        return iter(())
+
+    def end(self) -> Iterator[Hit]:
+        """Calls that were never answered, of tools that do have results in the thread."""
+        for key, calls in self._open.items():
+            answered = self._answered.get(key, set())
+            yield from (c.hit for c in calls.values() if c.passed and c.tool in answered)
+
+
+def _call(look: StepContext, came: Placement) -> _Call:
+    text = look.text(came)
+    tool = called_tool(text) if text is not None else None
+    message = f"{came.title or came.item}: a call without a result, and the conversation went on"
+    hit = Hit(came.item, message, look.place(came.line), came.item, came.tokens)
+    return _Call(hit, tool or came.title, came.title)
+
+
+def _answer(calls: dict[str, _Call], result: Placement) -> str | None:
+    """A result closes the call that its id or its title names, else the oldest one; the tool's name."""
+    item = result.item
+    while item:
+        call = calls.pop(item, None)
+        if call is not None:
+            return call.tool
+        item = item.rpartition("/")[0]
+    if not calls:
+        return None
+    swapped = result.item.replace("result", "call")
+    if swapped not in calls:
+        same = (name for name, call in calls.items() if result.title and call.title == result.title)
+        swapped = next(same, next(iter(calls)))
+    return calls.pop(swapped).tool

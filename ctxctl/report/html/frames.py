@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.listdiff import Splice, splices
 from ctxctl.model.results import Change, Placement, Step
 from ctxctl.report import jsonout
-from ctxctl.report.html.pack import dumped, packed, plain
-from ctxctl.report.html.texts import Texts
+from ctxctl.report.html.contents import Texts, dumped, packed, without_empty
 
 _FULL: Final = 96 << 10
 """Bytes of differences that a run holds at least before it ends."""
@@ -77,7 +76,7 @@ class Thread:
 
 
 class Frames:
-    """Writes frames.
+    """Writes the frames of a page.
 
     Args:
         emit: Takes each finished run.
@@ -122,7 +121,7 @@ class Frames:
                 )
                 shift += len(inserted) - removed
         thread.frame, thread.marks = frame, marks
-        run.steps.append(dumped({"e": edits, **self._told(thread, step)}))
+        run.steps.append(dumped({"e": edits, **self._step_row(thread, step)}))
         run.weight += len(run.steps[-1])
         thread.steps += 1
         self._pending += run.weight - before
@@ -185,12 +184,12 @@ class Frames:
             held = thread.last.get(change.item)
         return None if held is None else self._texts.head(held[1])
 
-    def _told(self, thread: Thread, step: Step) -> dict[str, Any]:
-        told = jsonout.step(step)
-        told["changes"] = [
+    def _step_row(self, thread: Thread, step: Step) -> dict[str, Any]:
+        row = jsonout.step(step)
+        row["changes"] = [
             {**change, "line": value.line, "head": self._head(thread, value)}
             for change, value in zip(
-                told["changes"], (c for c in step.changes if c.status != "skipped"), strict=True
+                row["changes"], (c for c in step.changes if c.status != "skipped"), strict=True
             )
         ]
-        return {name: plain(value) for name, value in told.items() if name not in _PLACE}
+        return {name: without_empty(value) for name, value in row.items() if name not in _PLACE}

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.costs import Costs, StepCost
 from ctxctl.labels import dollars, tables
+from ctxctl.lint.run import FindingsBesideWalk
 from ctxctl.model.findings import Finding
 from ctxctl.model.records import Assembly, Item
 from ctxctl.model.results import Placement, Step, Turn
@@ -22,11 +23,9 @@ from ctxctl.model.vocab import WARNINGS, UsedMethod
 from ctxctl.report import jsonout
 from ctxctl.report.costs import spent_object, sum_object
 from ctxctl.report.fidelity import measured
-from ctxctl.report.findings import Looking
-from ctxctl.report.header import Header
+from ctxctl.report.heading import Header
+from ctxctl.report.html.contents import Texts, dumped, escaped, limit_for, packed, without_empty
 from ctxctl.report.html.frames import Frames, Thread
-from ctxctl.report.html.pack import dumped, escaped, packed, plain
-from ctxctl.report.html.texts import Texts, limit_for
 from ctxctl.session import Inspector
 from ctxctl.session.survey import row_of
 from ctxctl.text import visible
@@ -34,7 +33,7 @@ from ctxctl.tokens.catalogue.rates import RateBook
 
 Progress = Callable[[float], None]
 VERSION: Final = 2
-"""Of the data in the page."""
+"""Version of the data in the page."""
 _PROBLEMS: Final = 1000
 _SPENT: Final = 40
 
@@ -45,7 +44,7 @@ def write(
     progress: Progress,
     *,
     prices: RateBook,
-    rules: Looking,
+    rules: FindingsBesideWalk,
     max_content: int | None,
 ) -> Iterator[bytes]:
     """The page, piece by piece; reads the trace twice where texts have to be cut.
@@ -59,7 +58,7 @@ def write(
     limit, before = None, 0
     if max_content is not None:
         limit, before = limit_for(_sizes(inspector, progress), max_content), 1
-    frame = page(header.trace, {"version": VERSION, "header": plain(jsonout.trace(header))})
+    frame = page(header.trace, {"version": VERSION, "header": without_empty(jsonout.trace(header))})
     yield frame.head
     report = _Report(inspector, prices, limit)
     walk = inspector.walk(
@@ -127,8 +126,8 @@ class _Report:
 
     def _named(self, step: Step, thread: Thread) -> list[Any]:
         origin = step.told.origin
-        told = None if origin is None else plain(origin)
-        return [step.session, step.thread, told]
+        shown = None if origin is None else without_empty(origin)
+        return [step.session, step.thread, shown]
 
     def end(self, findings: list[Finding]) -> None:
         """Close what is open, and put what is known only now behind it."""
@@ -147,7 +146,7 @@ class _Report:
             "titles": [[ordinal, title] for ordinal, title in self._titles.items()],
             "problems": problems,
             "problem_count": inspector.problem_count,
-            "summary": None if summary is None else plain(jsonout.summary(summary)),
+            "summary": None if summary is None else without_empty(jsonout.summary(summary)),
             "fidelity": None if summary is None else measured(summary.fidelity),
             "cost": sum_object(self._costs),
             "findings": [_finding(finding) for finding in findings],
@@ -270,7 +269,7 @@ class Rows:
         return list(self._models)
 
     def add(self, thread: int, step: Step, cost: StepCost) -> None:
-        """The next step."""
+        """Take in the next step."""
         row = row_of(self.count, step)
         counts = row.counts
         marks = (

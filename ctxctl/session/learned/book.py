@@ -57,12 +57,12 @@ class LearnedSet(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """16 hex digits over kinds, places and texts."""
-        told = "\n".join(
+        lines = "\n".join(
             f"{thread}\t{item.kind}\t{item.role}\t{item.segment}\t{item.digest}"
             for thread, items in sorted(self.threads.items())
             for item in items
         )
-        return digest_of(told)[:16]
+        return digest_of(lines)[:16]
 
     def encode(self) -> bytes:
         """The bytes that the store keeps."""
@@ -70,11 +70,11 @@ class LearnedSet(msgspec.Struct, frozen=True):
 
 
 def decode_set(raw: bytes) -> LearnedSet:
-    """A set from its bytes; raises ValueError for what is none, or was changed."""
+    """A set from its bytes; raises ValueError where they are no set, or were changed."""
     try:
         found = msgspec.json.decode(raw, type=LearnedSet)
-        told = msgspec.json.decode(raw, type=dict[str, msgspec.Raw]).get("digest")
-        said = msgspec.json.decode(told, type=str) if told is not None else None
+        written = msgspec.json.decode(raw, type=dict[str, msgspec.Raw]).get("digest")
+        said = msgspec.json.decode(written, type=str) if written is not None else None
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from None
     if found.format != FORMAT:

@@ -76,15 +76,15 @@ def choose_set(format_name: str, source: Source | Folder, learned: str) -> Learn
     if format_name not in store.CLIENTS:
         return None
     if learned != AUTO:
-        match = store.named(learned)
+        match = store.named_set(learned)
         if match.learned.client != format_name:
             return None
         version = store.version_of(format_name, source)
         return LearnedUse(match.learned, version, exact=version == match.learned.version, named=True)
-    if all(client != format_name for client, _ in store.names()):
+    if all(client != format_name for client, _ in store.set_names()):
         return None
     version = store.version_of(format_name, source)
-    found = store.find(format_name, version)
+    found = store.find_set(format_name, version)
     return LearnedUse(found.learned, version, exact=found.exact, named=False) if found is not None else None
 
 
@@ -110,7 +110,9 @@ def fit_of(results: Iterable[Step | Turn]) -> Fit | None:
     return None
 
 
-def described(used: LearnedUse | None, replay: Callable[[], Iterable[Step | Turn]]) -> dict[str, Any] | None:
+def described_learned(
+    used: LearnedUse | None, replay: Callable[[], Iterable[Step | Turn]]
+) -> dict[str, Any] | None:
     """What a header says of the set in use; None where there is none.
 
     `replay` goes through the log for its first bill, unless it still grows.

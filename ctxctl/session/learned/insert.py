@@ -1,6 +1,6 @@
 """A log's events with the learned items at the head of its frames, each marked as derived.
 
-What of a learned text a log holds itself: that part is not shown a second time.
+What a log itself holds of a learned text is not shown a second time.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import orjson
 from ctxctl.ingest.build import VERSION_DIGITS, Block, Json, canonical, digest_of, text_item
 from ctxctl.model import vocab
 from ctxctl.session.learned.book import LearnedItem, LearnedSet
-from ctxctl.session.learned.frames import HeldPlacement, ItemStream, blocks_of, marks_of, thread_kind
+from ctxctl.session.learned.gather import HeldPlacement, ItemStream, blocks_of, marks_of, thread_kind
 
 _LACKING: Final = "not recorded"
 PREFIX: Final = "learned:"
-"""Begins the ids of such items."""
+"""What the ids of learned items begin with."""
 
 
 _FACTS: Final = {
@@ -51,7 +51,7 @@ class LearnedInserter:
         self.shown = 0
         """Items put in so far, over all threads."""
         self._items: dict[tuple[Any, Any], ItemStream] = {}
-        """By thread: what it told before its first request."""
+        """By thread, the items that its log named before its first request."""
         self._heads: dict[tuple[Any, Any], _Head | None] = {}
         self._rewritten: set[str] = set()
         """Ids of assemblies that have the head."""
@@ -105,13 +105,13 @@ class LearnedInserter:
         return {**data, "facts": made}
 
     def _head(self, key: tuple[Any, Any], marks: Json, data: Json) -> _Head | None:
-        told = self._items.pop(key, None) or ItemStream()
+        stream = self._items.pop(key, None) or ItemStream()
         kind = thread_kind(key[1], marks)
         items = self.learned.threads.get(kind) if kind is not None else None
         if not items:
             return None
-        window = [held for block in blocks_of(data) for held in told.held(block)]
-        own = Own(window)
+        window = [held for block in blocks_of(data) for held in stream.held(block)]
+        own = LogTexts(window)
         head = _Head([], [])
         for number, item in enumerate(items, 1):
             text = self.learned.contents[item.digest]
@@ -177,8 +177,8 @@ _LINE: Final = 12
 _DEEP: Final = 12
 
 
-class Own:
-    """The texts of a log's own frame."""
+class LogTexts:
+    """The texts of a log's own frame, to which a learned text is compared."""
 
     def __init__(self, window: Iterable[HeldPlacement]) -> None:
         self._digests: set[str] = set()

@@ -1,8 +1,7 @@
 """Learned sets on disk: one file for each client and version, in the user's data directory, mode 0600.
 
 They hold what clients send: texts, no code.  Digests are checked each time one is read.
-
-Which client, and which version of it, wrote a log.
+Which client wrote a log, and in which version, is read from the head of the log (`version_of`).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Match(NamedTuple):
     """False: of the same major and minor version only, or named by the user."""
 
 
-def folder() -> Path:
+def sets_folder() -> Path:
     """Where sets are kept: in `CTXCTL_DATA_DIR`, else the user's data directory."""
     named = os.environ.get("CTXCTL_DATA_DIR")
     if named:
@@ -52,10 +51,10 @@ def path_of(client: str, version: str) -> Path:
                 "bad-client", f"{visible(name[:80])!r} is no name of a client or a version",
                 hint="letters, digits and . _ + - are: --client claude-code --version 2.1.330",
             )  # fmt: skip
-    return folder() / f"{client}@{version}.json"
+    return sets_folder() / f"{client}@{version}.json"
 
 
-def save(learned: LearnedSet) -> Path:
+def save_set(learned: LearnedSet) -> Path:
     """Keep a set in the place of the one of that client and version; raises OSError."""
     path = path_of(learned.client, learned.version)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -63,16 +62,16 @@ def save(learned: LearnedSet) -> Path:
     return path
 
 
-def names() -> list[tuple[str, str]]:
-    """Client and version of all that are kept, sorted; newer versions last."""
+def set_names() -> list[tuple[str, str]]:
+    """Client and version of every set that is kept, sorted, newer versions last."""
     try:
-        found = [path.stem.partition("@") for path in folder().glob("*@*.json")]
+        found = [path.stem.partition("@") for path in sets_folder().glob("*@*.json")]
     except OSError:
         return []
     return sorted(((c, v) for c, _, v in found if v), key=lambda name: (name[0], _order(name[1])))
 
 
-def read(client: str, version: str) -> LearnedSet:
+def read_set(client: str, version: str) -> LearnedSet:
     """A set; raises UnreadableError("bad-learned") for one that is damaged or was changed."""
     path = path_of(client, version)
     try:
@@ -93,14 +92,14 @@ def read(client: str, version: str) -> LearnedSet:
     return found
 
 
-def forget(name: str) -> list[str]:
+def forget_sets(name: str) -> list[str]:
     """Remove the sets of `CLIENT` or `CLIENT@VERSION`; returns their names.
 
     Raises UsageError("not-learned") where there is none, or OSError.
     """
     client, _, version = name.partition("@")
     gone = []
-    for known, its in names():
+    for known, its in set_names():
         if known == client and version in ("", its):
             path_of(known, its).unlink()
             gone.append(f"{known} {its}")
@@ -109,28 +108,28 @@ def forget(name: str) -> list[str]:
     return gone
 
 
-def named(name: str) -> Match:
+def named_set(name: str) -> Match:
     """The set that the user names as `CLIENT@VERSION`; raises UsageError("not-learned")."""
     client, _, version = name.partition("@")
-    if (client, version) not in names():
+    if (client, version) not in set_names():
         raise UsageError("not-learned", f"nothing is known of {visible(name[:80])}", hint=_known())
-    return Match(read(client, version), exact=False)
+    return Match(read_set(client, version), exact=False)
 
 
-def find(client: str, version: str | None) -> Match | None:
+def find_set(client: str, version: str | None) -> Match | None:
     """The set for a log: of its very version, else the newest of its major and minor version, else none."""
     if version is None:
         return None
-    of_client = [its for known, its in names() if known == client]
+    of_client = [its for known, its in set_names() if known == client]
     if version in of_client:
-        return Match(read(client, version), exact=True)
+        return Match(read_set(client, version), exact=True)
     line = _line(version)
     near = [its for its in of_client if line is not None and _line(its) == line]
-    return Match(read(client, near[-1]), exact=False) if near else None
+    return Match(read_set(client, near[-1]), exact=False) if near else None
 
 
 def _known() -> str:
-    kept = ", ".join(f"{client}@{version}" for client, version in names()[:8])
+    kept = ", ".join(f"{client}@{version}" for client, version in set_names()[:8])
     return f"known are: {kept}" if kept else "`ctxctl learn RECORDING` learns"
 
 
@@ -167,11 +166,11 @@ CLIENTS: Final = tuple(_SAID)
 def version_of(client: str, source: Source | Folder) -> str | None:
     """The version that the first megabyte of a log names; None where it says none, or its files differ."""
     if isinstance(source, Folder):
-        told = set()
+        versions = set()
         for name in source.files:
-            told.add(_in(client, source.head(name, _HEAD)))
-        told.discard(None)
-        return told.pop() if len(told) == 1 else None
+            versions.add(_in(client, source.head(name, _HEAD)))
+        versions.discard(None)
+        return versions.pop() if len(versions) == 1 else None
     head = source.read(0, _HEAD)
     if head.startswith(b"SQLite format 3\0"):
         return _of_database(source) if client == "opencode" else None
@@ -187,7 +186,7 @@ def _in(client: str, head: bytes) -> str | None:
 
 
 def _of_database(source: Source) -> str | None:
-    """The version of opencode's sessions, if it is one."""
+    """The version that a database of opencode names; None where it is none of opencode's."""
     from ctxctl.ingest import database  # slow to import
 
     found = database.first_rows(source, "SELECT DISTINCT version FROM session", 2)

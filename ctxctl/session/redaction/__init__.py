@@ -2,8 +2,8 @@
 
 A surface is whatever shows a text or a name of a trace: `replay`, `watch`, `show`, `diff`, `why`, `blame`,
 `log`, `find`, `lint`, `validate`, every export, the UI, and the problems that any of them reports.  They all
-read a trace through an `Inspector`, whose trace is veiled: what was redacted is learnt once, when the trace
-is opened, and nothing leaves it that was not veiled.  The rule:
+read a trace through an `Inspector`, whose trace is masked: what was redacted is learnt once, when the trace
+is opened, and nothing leaves it that was not masked.  The rule:
 
 - **A redaction** is a `context.redaction.applied`, or an item whose own `redaction_state` says so (unless it
   was masked by `ctxctl` before it was written: then the trace never said it).  It makes
@@ -13,7 +13,7 @@ is opened, and nothing leaves it that was not veiled.  The rule:
   and so is what has the shape of a key, of a long number or of an address inside a secret text.
 - **From when**: from the first line on.  The model did see it, so frames keep its place, its digest and its
   tokens; the words are gone.  Who must see them reads the file.  A session that is still being written is
-  veiled from its redaction on.
+  masked from its redaction on.
 - **Where**: in every text, of the item, of other items, in blocks, titles, reasons, metadata, keys and ids;
   plain, or as JSON spells it inside a text.  In a text `[redacted]` stands in its place; in a name
   `[redacted N]`, so that two names stay two: N is the same for a secret throughout a trace (`pN`: a stretch

@@ -1,4 +1,8 @@
-"""What a trace says was redacted, learnt event by event; and what in such a text is a secret by its shape."""
+"""What a trace says was redacted, learnt event by event; and what in such a text is a secret by its shape.
+
+`Shingles` are runs of words: they find what somebody repeats of a text in part, with other spaces, lines or
+marks.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,6 @@ from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Item, Redaction
 from ctxctl.session.redaction.secrets import LEAST, Secrets
-from ctxctl.session.redaction.shingles import Shingles
 
 _WORDS: Final = 4000
 """Words up to which two versions are compared; of longer ones the whole text is the secret."""
@@ -43,18 +46,18 @@ _ID: Final = re.compile(r"(?:\A|_)(?:id|ids|ref|refs|type|kind|role|name|model|v
 _DEPTH: Final = 64
 
 
-def shaped(text: str) -> Iterator[str]:
+def secrets_by_shape(text: str) -> Iterator[str]:
     """Addresses, long numbers and keys in a text, and what is named a password in it."""
     for match in _NAMED.finditer(text):
         yield match[1].rstrip(".)]}")
     for match in _SHAPES.finditer(text):
         found = match.group().strip(" .-/")
-        told = any(map(str.isdigit, found)) or "@" in found
-        if told and not _PLAIN_WORDS.fullmatch(found) and not _DATE.fullmatch(found):
+        is_number_or_address = any(map(str.isdigit, found)) or "@" in found
+        if is_number_or_address and not _PLAIN_WORDS.fullmatch(found) and not _DATE.fullmatch(found):
             yield found
 
 
-def values(text: str) -> Iterator[str]:
+def structured_texts(text: str) -> Iterator[str]:
     """The texts in structured content, given as JSON, except names and words of a vocabulary."""
     try:
         value = json.loads(text)
@@ -77,7 +80,7 @@ def _values(value: Any, depth: int) -> Iterator[str]:
                 yield from _values(one, depth + 1)
 
 
-def spellings(secret: str) -> Iterator[str]:
+def json_spellings(secret: str) -> Iterator[str]:
     """A secret as it is, and as JSON spells it inside a text."""
     yield secret
     plain = json.dumps(secret, ensure_ascii=False)[1:-1]
@@ -193,7 +196,7 @@ class RedactionLearner:
         if any(text in shown for text in texts):
             return False
         del self._whole[item]
-        self.whole.discard([spelt for text in texts for spelt in spellings(text.strip())])
+        self.whole.discard([spelt for text in texts for spelt in json_spellings(text.strip())])
         self._forget(texts)
         for one, text in zip(said, texts, strict=True):
             taken = _taken(text, shown)
@@ -208,10 +211,10 @@ class RedactionLearner:
             if len(secret) < LEAST:
                 continue
             self.last = max(self.last, said.offset)
-            for spelt in spellings(secret):
+            for spelt in json_spellings(secret):
                 self.whole.add(spelt, item)
             for part in self._parts(secret, said):
-                for spelt in spellings(part):
+                for spelt in json_spellings(part):
                     if spelt != secret and len(spelt) >= LEAST:
                         self.parts.add(spelt, item)
                         self._since.setdefault(spelt, said.offset)
@@ -219,15 +222,27 @@ class RedactionLearner:
 
     @staticmethod
     def _parts(secret: str, said: SaidText) -> dict[str, None]:
-        """In order: their numbers must be the same at each look at a trace."""
-        inner = dict.fromkeys(values(secret) if said.content.form == "json" else ())
-        return dict.fromkeys([*inner, *shaped(secret), *(part for value in inner for part in shaped(value))])
+        """The parts of a secret that are secrets themselves, in an order that is the same at each reading."""
+        inner = dict.fromkeys(structured_texts(secret) if said.content.form == "json" else ())
+        return dict.fromkeys(
+            [
+                *inner,
+                *secrets_by_shape(secret),
+                *(part for value in inner for part in secrets_by_shape(value)),
+            ]
+        )
 
     def _forget(self, texts: list[str]) -> None:
-        """What was taken for secret because the whole text was."""
+        """Forget what was taken for secret because the whole text was."""
         for text in texts:
             self.runs.remove(text)
-            self.parts.discard([s for part in {*shaped(text), *values(text)} for s in spellings(part)])
+            self.parts.discard(
+                [
+                    s
+                    for part in {*secrets_by_shape(text), *structured_texts(text)}
+                    for s in json_spellings(part)
+                ]
+            )
 
     def says_all(self, text: str) -> bool:
         """Whether a text is one of which nothing is shown."""
@@ -286,3 +301,79 @@ def _taken(text: str, shown: str) -> list[str]:
             else:
                 taken.append((a, b))
     return ["".join(old[a:b]) for a, b in taken]
+
+
+RUN: Final = 5
+"""Words in a row that make a shingle."""
+_LEAST: Final = 16
+"""Letters that the words of a shingle have together at least."""
+_WORD: Final = re.compile(r"\w+")
+
+
+class CommonRun(NamedTuple):
+    """A stretch of a text that stands in another one word for word."""
+
+    start: int
+    end: int
+    name: str
+    number: str
+    """Which one it is: the numbers of its first and last shingle."""
+
+
+class Shingles:
+    """Runs of words with what they are of."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, tuple[str, int, int]] = {}
+        """By hash, what a run is of, the byte that said it first, and its number."""
+        self._added = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    def add(self, text: str, name: str, since: int) -> None:
+        """Remember the runs of a text, which was first said at byte `since`."""
+        for shingle, _, _ in _shingles(text):
+            if shingle not in self._of:
+                self._added += 1
+                self._of[shingle] = (name, since, self._added)
+
+    def remove(self, text: str) -> None:
+        """Forget the runs of a text."""
+        for shingle, _, _ in _shingles(text):
+            self._of.pop(shingle, None)
+
+    def spare(self, text: str, at: int) -> None:
+        """Forget the runs of a text that somebody else said at byte `at`, before they were said here."""
+        for shingle, _, _ in _shingles(text):
+            known = self._of.get(shingle)
+            if known is not None and at < known[1]:
+                del self._of[shingle]
+
+    def runs(self, text: str) -> list[CommonRun]:
+        """The stretches of a text that consist of known runs, in order and without overlaps."""
+        made: list[CommonRun] = []
+        if not self._of:
+            return made
+        for shingle, start, end in _shingles(text):
+            known = self._of.get(shingle)
+            if known is None:
+                continue
+            if made and start <= made[-1].end:
+                first = made[-1].number.partition("-")[0]
+                made[-1] = made[-1]._replace(end=end, number=f"{first}-{known[2]}")
+            else:
+                made.append(CommonRun(start, end, known[0], str(known[2])))
+        return made
+
+
+def _shingles(text: str) -> Iterator[tuple[int, int, int]]:
+    """Hashes of all runs of words, with where they begin and end."""
+    if len(text) < _LEAST:
+        return
+    words = [(match.group().lower(), match.start(), match.end()) for match in _WORD.finditer(text)]
+    for n in range(len(words) - RUN + 1):
+        run = words[n : n + RUN]
+        joined = " ".join([word[0] for word in run])
+        if len(joined) >= _LEAST + RUN - 1:
+            yield hash(joined), run[0][1], run[-1][2]

@@ -1,7 +1,13 @@
-"""Masks what was redacted in whatever a trace gives away: texts, records, JSON."""
+"""Masks what was redacted in whatever a trace gives away: texts, records, JSON.
+
+`trace_redacts` tells whether a trace redacts anything at all: it looks at the bytes, decodes nothing, and
+costs twice a count of the lines.  How far a large file was found to redact nothing is kept beside its index,
+so that opening it takes no longer the larger it is.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -10,17 +16,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from ctxctl.engine.replay.item_table import base_id, version_of
+from ctxctl.model import vocab
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.records import Assembly, Item
-from ctxctl.session.redaction.learning import RedactionLearner
-from ctxctl.session.redaction.scan import file_redacts, trace_redacts
-from ctxctl.session.redaction.secrets import LEAST, Secrets
-from ctxctl.session.redaction.shingles import CommonRun
-from ctxctl.session.redaction.unescaped import Unescaped, apart
+from ctxctl.session.redaction.learning import CommonRun, RedactionLearner
+from ctxctl.session.redaction.secrets import LEAST, Secrets, Unescaped, apart
 from ctxctl.trace.growing import SCRATCH, GrowingTrace
+from ctxctl.trace.index import cache_file, fingerprint_of, open_own, replace_file, same_file
 from ctxctl.trace.reader import Trace
+from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
     from ctxctl.session.params import Params
@@ -29,7 +35,7 @@ MASK: Final = "[redacted]"
 _KEPT: Final = 8 << 20
 """Characters of masked texts that are kept."""
 _NAMES: Final = 1 << 16
-"""Names and records remembered."""
+"""Masked names and records that are remembered."""
 _DEPTH: Final = 200
 _DIGESTS: Final = frozenset({"content_digest", "source_digests", "digest", "hash", "content_ref"})
 """Fields that something is looked up by: what looks like a digest stays, unless it is a secret itself."""
@@ -71,7 +77,7 @@ class RedactionFilter:
         """Bytes of it that were looked through for redactions."""
         self._live = isinstance(trace, GrowingTrace)
         self.news = 0
-        """How often something more was learnt of a growing trace."""
+        """How many times something more was learnt of a growing trace."""
         self._texts: OrderedDict[str, str] = OrderedDict()
         self._clean: set[str] = set()
         """Digests of texts in which nothing is masked."""
@@ -318,7 +324,7 @@ class RedactionFilter:
         return msgspec.structs.replace(problem, message=self.words(problem.message)) if self else problem
 
     def _forget(self) -> None:
-        """What was masked before more was known."""
+        """Forget what was masked before more was known."""
         self.news += 1
         self._texts.clear()
         self._clean.clear()
@@ -342,3 +348,68 @@ def _fields() -> frozenset[str]:
     from ctxctl.trace.validate import schema_fields
 
     return schema_fields()
+
+
+_CHUNK: Final = 4 << 20
+_OVERLAP: Final = 256
+_LARGE: Final = 16 << 20
+"""Bytes from which on it is worth keeping what was found."""
+_KIND: Final = "unredacted"
+_MOST: Final = 4096
+_EVENT: Final = vocab.REDACTION_APPLIED.encode()
+_STATE: Final = b'"redaction_state"'
+_SAYS: Final = re.compile(rb'\s*:\s*"(?!(?:none|raw|not_redacted|unredacted)")')
+
+
+def trace_redacts(source: Source) -> bool:
+    """Whether a trace redacts anything; true also where a text of it only looks as if."""
+    if source.size < _LARGE or source.spooled:
+        return file_redacts(source)
+    known = _known(source)
+    if file_redacts(source, max(0, known - _OVERLAP)):
+        return True
+    if known < source.size:
+        _keep(source)
+    return False
+
+
+def file_redacts(source: Source, at: int = 0) -> bool:
+    """As `trace_redacts`, of what follows a byte."""
+    while data := source.read(at, _CHUNK + _OVERLAP):
+        if _EVENT in data or _says(data):
+            return True
+        if len(data) <= _CHUNK:
+            break
+        at += _CHUNK
+    return False
+
+
+def _says(data: bytes) -> bool:
+    at = data.find(_STATE)
+    while at >= 0:
+        at += len(_STATE)
+        if _SAYS.match(data, at):
+            return True
+        at = data.find(_STATE, at)
+    return False
+
+
+def _known(source: Source) -> int:
+    """Bytes from the start of a file that were looked through before without finding anything."""
+    path = cache_file(source, _KIND)
+    if path is None:
+        return 0
+    try:
+        with open_own(path) as file:
+            noted = json.loads(file.read(_MOST))
+        covered = noted["covered"]
+        return covered if isinstance(covered, int) and same_file(noted["file"], source, covered) else 0
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def _keep(source: Source) -> None:
+    path = cache_file(source, _KIND)
+    if path is not None:
+        noted = {"covered": source.size, "file": fingerprint_of(source, source.size)}
+        replace_file(path, json.dumps(noted).encode())

@@ -1,19 +1,22 @@
-"""Secret stretches of text, as many as there are, and which of them a text holds."""
+"""Secret stretches of text, as many as there are, and which of them a text holds.
+
+Texts are also read without the escapes of JSON, however deep (`Unescaped`): so a secret is found in any
+spelling.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
-from typing import Any, Final, NamedTuple
-
-from ctxctl.session.redaction.unescaped import Unescaped, apart
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 LEAST: Final = 6
-"""Characters of the shortest one: shorter ones come about by chance."""
+"""Characters of the shortest secret: shorter ones come about by chance."""
 _FEW: Final = 32
-"""Up to so many are looked for one by one, until they are put together with others."""
+"""Up to so many secrets are looked for one by one before they are put into an automaton."""
 _HEAD: Final = 128
-"""Characters by which a longer one is looked for; the rest is compared."""
+"""Characters at the head of a longer secret by which it is looked for; the rest is compared."""
 _TIER: Final = 1 << 19
 """Characters of the heads in one automaton."""
 _MEMORY: Final = 256 << 20
@@ -54,7 +57,7 @@ class Secrets:
         return len(self._of)
 
     def add(self, secret: str, name: str) -> None:
-        """Remember one; a shorter one than `LEAST` is none."""
+        """Remember a secret; one shorter than `LEAST` is left out."""
         if len(secret) < LEAST:
             return
         if secret not in self._of:
@@ -66,7 +69,7 @@ class Secrets:
                 self._settle()
 
     def discard(self, secrets: Collection[str]) -> None:
-        """Forget some, where they are there; they keep their numbers."""
+        """Forget some secrets, where they are known; the others keep their numbers."""
         gone = [secret for secret in secrets if self._of.pop(secret, None) is not None]
         old = [secret for secret in gone if secret not in self._young]
         for secret in gone:
@@ -89,15 +92,15 @@ class Secrets:
             self._readings.add(reading, name)
 
     def number(self, secret: str) -> int:
-        """Which one it is, from 1."""
+        """The number of a secret, from 1."""
         return self._order[secret]
 
     def of(self, secret: str) -> str:
-        """What it is of."""
+        """The name of what a secret is of."""
         return self._of[secret]
 
     def held_by(self, text: str) -> list[Held]:
-        """Those that stand in a text, in order; of two that overlap the first, else the longer."""
+        """The secrets that stand in a text, in order; of two that overlap the first, else the longer."""
         if len(text) < LEAST or not self._of:
             return []
         if not text.isascii():
@@ -114,12 +117,12 @@ class Secrets:
         return list(apart(found)) if len(found) > 1 else found
 
     def first(self, text: str) -> str | None:
-        """What the first of those is of; None if the text holds none."""
+        """The name of what the first secret in a text is of; None if the text holds none."""
         held = self.held_by(text)
         return self._of[held[0].secret] if held else None
 
     def masked(self, text: str, mask: Callable[[str], str]) -> str:
-        """A text with `mask(secret)` in the place of each."""
+        """A text with `mask(secret)` in the place of each secret."""
         pieces, end = [], 0
         for held in self.held_by(text):
             pieces += [text[end : held.start], mask(held.secret)]
@@ -146,7 +149,7 @@ class _Tier:
         self._find: Any = None
 
     def without(self, secrets: Collection[str]) -> _Tier:
-        """The same without some."""
+        """An automaton of the same secrets without some."""
         if self.secrets.keys().isdisjoint(secrets):
             return self
         gone = set(secrets)
@@ -209,3 +212,86 @@ def _places(text: str, secret: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(secret, at + len(secret))
+
+
+_ESCAPE: Final = re.compile(
+    r"(?:\\(?:u005[cC])?)+"  # backslashes, of as many levels as there are
+    r"(?:u([dD][89abAB][0-9a-fA-F]{2})\\+u([dD][c-fC-F][0-9a-fA-F]{2})"  # one character above 65,535
+    r"|u([0-9a-fA-F]{4})|([nrtbf]))?"
+    r"|[\x00-\x1f]"
+)
+
+
+class Unescaped:
+    """One reading of a text: backslashes gone, what they spell in their place, line ends and tabs as spaces.
+
+    Two spellings of the same text read alike, as does the text itself where it has backslashes: which level
+    an escape is of cannot be known, so the reading is compared with readings only, and never shown.
+    """
+
+    def __init__(self, text: str) -> None:
+        pieces: list[str] = []
+        self._read: list[int] = [0]
+        """Places in the reading from which on what it says stands elsewhere."""
+        self._stands: list[int] = [0]
+        """Where it stands in the text."""
+        size = last = 0
+        for match in _ESCAPE.finditer(text):
+            sign = _sign(match)
+            pieces += [text[last : match.start()], sign]
+            size += match.start() - last
+            if sign:
+                self._read.append(size)
+                self._stands.append(match.start())
+            size += len(sign)
+            last = match.end()
+            self._read.append(size)
+            self._stands.append(last)
+        self.text = "".join([*pieces, text[last:]])
+
+    def at(self, place: int) -> int:
+        """Where in the text a character of the reading begins."""
+        n = bisect_right(self._read, place) - 1
+        return self._stands[n] + place - self._read[n]
+
+    def end(self, place: int) -> int:
+        """Where in the text a stretch ends that ends before `place` of the reading; `place` is above 0."""
+        n = bisect_right(self._read, place - 1) - 1
+        after = self._stands[n] + place - self._read[n]
+        if n + 1 < len(self._read) and self._read[n + 1] == place:
+            return max(after, self._stands[n + 1])
+        return after
+
+
+def _sign(match: re.Match[str]) -> str:
+    high, low, unit, letter = match.groups()
+    if high:
+        return chr(0x10000 + ((int(high, 16) & 0x3FF) << 10) + (int(low, 16) & 0x3FF))
+    if unit:
+        sign = chr(int(unit, 16))
+        return " " if sign < " " else sign
+    return " " if letter or match[0] < " " else ""
+
+
+class Stretch(Protocol):
+    """A part of a text."""
+
+    @property
+    def start(self) -> int:
+        """The place of its first character."""
+
+    @property
+    def end(self) -> int:
+        """The place behind its last character."""
+
+
+_Stretch = TypeVar("_Stretch", bound=Stretch)
+
+
+def apart(found: Iterable[_Stretch]) -> Iterator[_Stretch]:
+    """Stretches in order; of two that overlap the first, else the longer."""
+    end = 0
+    for one in sorted(found, key=lambda held: (held.start, -held.end)):
+        if one.start >= end:
+            yield one
+            end = one.end

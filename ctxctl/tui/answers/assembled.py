@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ctxctl.labels import SIGNS, number
 from ctxctl.model.results import Frame, Placement
 from ctxctl.model.vocab import MODEL
-from ctxctl.report.misses import miss_text
+from ctxctl.report.bill_notes import miss_text
 from ctxctl.text import preview
 from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.assembled import requests

@@ -17,9 +17,8 @@ from ctxctl.labels import number, plural, signed
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
 from ctxctl.model.vocab import WARNINGS
-from ctxctl.report.annotations import told
-from ctxctl.report.misses import miss_text
-from ctxctl.report.step import derived_basis
+from ctxctl.report.bill_notes import miss_text
+from ctxctl.report.step import annotation_facts, derived_basis
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged
 from ctxctl.tui.screens.turns.state import Detail, Target
 from ctxctl.tui.sizes import amount, method_of
@@ -196,7 +195,7 @@ def notes(step: Step) -> list[Note]:
     if step.cache.miss is not None:
         found.append(Note(f"cache: {miss_text(step.cache.miss)}", warning=True))
     # Ids are the same in step after step: they stand with the stages.
-    said = [(label, text) for label, text in told(step) if label != "for"]
+    said = [(label, text) for label, text in annotation_facts(step) if label != "for"]
     found += [Note(f"{label}: {text}", warning=label in _WARNED) for label, text in said]
     differing = [name for name, stage in step.stages.items() if stage.verdict == "differs"]
     if differing:

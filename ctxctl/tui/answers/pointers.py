@@ -46,8 +46,8 @@ def _findings(context: AnswerContext, request: requests.FindingsRequest) -> Page
 
 def _linted(context: AnswerContext) -> LintResult:
     from ctxctl import config
+    from ctxctl.lint.registry import configured_rules
     from ctxctl.lint.run import lint_with_tally
-    from ctxctl.lint.selection import configured_rules
 
     def check(_part: float) -> None:
         context.check()

@@ -10,7 +10,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.results import Summary
 from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.frame import stages_text
-from ctxctl.report.unrecorded import unrecorded_label
+from ctxctl.report.sent import unrecorded_label
 from ctxctl.session.calibration import calibration_note
 from ctxctl.tui.document import Document
 from ctxctl.tui.screens.turns.state import Trace

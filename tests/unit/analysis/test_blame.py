@@ -8,8 +8,7 @@ import pytest
 
 from ctxctl.analysis.blame import blame_frame, shown_blocks
 from ctxctl.model.blame import BEFORE, OLDER, Blame, Block, age_class
-from ctxctl.report.blame import block_json, head_lines, text_lines, to_json
-from ctxctl.report.blamesums import sum_lines
+from ctxctl.report.blame import block_json, head_lines, sum_lines, text_lines, to_json
 from ctxctl.report.paint import plain
 from ctxctl.session import Inspector
 from ctxctl.session.live import LiveSession

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from ctxctl.analysis.blame import blame_frame
-from ctxctl.analysis.lacks import fidelity_of
-from ctxctl.report.blame import head_lines, to_json
-from ctxctl.report.blamesums import sum_lines
+from ctxctl.analysis.frame_pair import fidelity_of
+from ctxctl.report.blame import head_lines, sum_lines, to_json
 from ctxctl.report.paint import plain
 from ctxctl.session import Inspector
 from tests.oracle import build

@@ -13,7 +13,7 @@ from ctxctl.cli.main import run
 from ctxctl.model.missed import miss_reason
 from ctxctl.model.money import Rates, Tokens
 from ctxctl.model.results import Miss, Step
-from ctxctl.report.misses import miss_text
+from ctxctl.report.bill_notes import miss_text
 from ctxctl.session import Inspector
 from ctxctl.session.bills import MissSum, miss_price
 from ctxctl.tokens.catalogue.rates import RateBook

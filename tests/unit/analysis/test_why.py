@@ -12,16 +12,15 @@ from typing import Any
 import pytest
 
 from ctxctl.analysis.why.answer import explain_item
-from ctxctl.analysis.why.cost import least
+from ctxctl.analysis.why.cost import fewest_items
 from ctxctl.analysis.why.supposing import supposed_outcomes
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 from ctxctl.model.why import Link, Why
 from ctxctl.report.paint import plain
 from ctxctl.report.why import why_lines
-from ctxctl.session import Inspector
-from ctxctl.session.history import cache
-from ctxctl.session.history.cache import item_history_of
+from ctxctl.session import Inspector, history_cache
+from ctxctl.session.history_cache import item_history_of
 from tests.oracle import build, real
 from tests.oracle.build import Event, assembly, at, budget, compact, event, inject, item, remove, select
 
@@ -429,7 +428,7 @@ def test_a_redacted_text_is_not_searched(tmp_path: Path) -> None:
         assert explain_item(inspector, 0, build.ABC[2:]).state == "unknown"
 
 
-def test_the_chronicle_is_kept_and_only_for_this_file(tmp_path: Path) -> None:
+def test_the_history_is_kept_and_only_for_this_file(tmp_path: Path) -> None:
     where = tmp_path / "trace.jsonl"
     with opened(tmp_path, STEP_1) as inspector:
         made = item_history_of(inspector)
@@ -463,17 +462,17 @@ def test_a_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
         whole = path.read_bytes()
         for data in (b"", whole[:40], whole[:-1], whole[:60] + b"\xff" + whole[61:]):
             path.write_bytes(data)
-            assert cache.load_history(inspector.trace.source, "") is None
+            assert history_cache.load_history(inspector.trace.source, "") is None
     with Inspector.open(tmp_path / "trace.jsonl") as inspector:
         assert explain_item(inspector, 0, "A").state == "current"
 
 
 def test_the_fewest() -> None:
     held = {1: 5, 2: 9, 3: 9, 4: 2, 5: 30}
-    assert least(held, 4) == [1]
-    assert least(held, 9) == [3]
-    assert least(held, 31) == [5, 4]
-    assert least(held, 56) is None
+    assert fewest_items(held, 4) == [1]
+    assert fewest_items(held, 9) == [3]
+    assert fewest_items(held, 31) == [5, 4]
+    assert fewest_items(held, 56) is None
 
 
 def test_hostile_names_and_texts(tmp_path: Path) -> None:
@@ -554,6 +553,6 @@ def test_what_it_costs_is_what_the_cost_report_says(name: str) -> None:
 
 
 def suppose_money(inspector: Inspector, why: Why) -> list[Link]:
-    from ctxctl.analysis.why.price import money_for_item
+    from ctxctl.analysis.why.supposing import money_for_item
 
     return list(money_for_item(inspector, why, None))

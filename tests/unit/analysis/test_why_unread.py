@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.analysis.why.answer import explain_item
-from ctxctl.analysis.why.raw import FAR
+from ctxctl.analysis.why.answer import SEARCHED_BYTES, explain_item
 from ctxctl.cli.main import run
 from ctxctl.model.why import Why
 from ctxctl.session import Inspector
@@ -76,7 +75,7 @@ def test_a_place_behind_many_lines_is_counted_exactly(tmp_path: Path) -> None:
     path = tmp_path / "long.jsonl"
     lines = [*HOOKS.read_text().splitlines(), *[filler] * 700, json.dumps({"evt": "acme", "note": RULE})]
     path.write_text("\n".join(lines))
-    assert path.stat().st_size < FAR
+    assert path.stat().st_size < SEARCHED_BYTES
     assert f"on line {len(lines):,} (byte " in asked(path, RULE).links[0].text
 
 

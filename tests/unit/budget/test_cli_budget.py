@@ -138,8 +138,7 @@ def test_the_plan_to_start_from_works_as_it_is(capsys: pytest.CaptureFixture[str
 
 
 def test_every_commented_key_of_it_is_one(here: Path) -> None:
-    from ctxctl.budget.plan import parse
-    from ctxctl.budget.template import TEMPLATE
+    from ctxctl.budget.plan import TEMPLATE, parse
 
     lines = []
     for line in TEMPLATE.splitlines():

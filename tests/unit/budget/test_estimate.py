@@ -19,7 +19,7 @@ from ctxctl.budget.sessions import session
 from ctxctl.errors import UsageError
 from ctxctl.model.fitting import Room
 from ctxctl.model.money import Rates, Tokens
-from ctxctl.report.budget.text import objects
+from ctxctl.report.budget import objects
 from ctxctl.report.jsonout import line
 from ctxctl.tokens.catalogue.rates import Priced
 from ctxctl.tokens.counter import Counter
@@ -268,7 +268,7 @@ def test_every_fitting_policy_can_be_planned_with(policy: str) -> None:
 
 def test_a_session_that_is_too_long_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     from ctxctl.budget import estimate as module
-    from ctxctl.report.budget.text import lines
+    from ctxctl.report.budget import lines
 
     monkeypatch.setattr(module, "MOST_WORK", 2)
     found = hand("fifo")

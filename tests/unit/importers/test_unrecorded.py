@@ -7,7 +7,7 @@ import pytest
 from ctxctl.importers.registry import available
 from ctxctl.ingest.about import About, absent, native
 from ctxctl.model.records import Fidelity
-from ctxctl.report.unrecorded import lacking, unrecorded_label
+from ctxctl.report.sent import lacking_text, unrecorded_label
 
 NONE = {"not recorded": 9}
 ALL = {"native": 9}
@@ -41,14 +41,14 @@ def test_the_wrapper_is_named_where_nothing_else_is() -> None:
 
 def test_of_several_imports_all_must_lack_it() -> None:
     both = [measured(system_prompt=NONE, tool_definitions=NONE), measured(tool_definitions=NONE)]
-    assert lacking(both) == "tools"
+    assert lacking_text(both) == "tools"
 
 
 def test_what_was_not_understood_is_not_called_not_recorded() -> None:
     unread = {"not understood": 9}
     both = measured(system_prompt=unread, tool_definitions=NONE)
     assert unrecorded_label([both]) == "tools (not recorded), system prompt (not understood)"
-    assert lacking([both]) == "tools, system prompt (not understood)"
+    assert lacking_text([both]) == "tools, system prompt (not understood)"
     assert unrecorded_label([measured(system_prompt=unread, wrapper=ALL)]) == "system prompt (not understood)"
     assert unrecorded_label([measured(system_prompt=unread)]) == "system prompt (not understood)"
 

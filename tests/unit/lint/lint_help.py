@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ctxctl.lint.registry import choose_rules
 from ctxctl.lint.run import LintResult, lint_with_tally
-from ctxctl.lint.selection import choose_rules
 from ctxctl.session import Inspector
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures" / "lint"

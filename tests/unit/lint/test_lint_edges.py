@@ -240,7 +240,7 @@ def test_words_that_change_are_no_volatile_value(made: Made) -> None:
     ],
 )
 def test_times_ids_and_counters_are_masked(one: str, other: str) -> None:
-    from ctxctl.lint.rules.prefix import masked
+    from ctxctl.lint.rules.cache import masked
 
     assert masked(one) == masked(other)
     assert masked(f"{one} and more") != masked(f"{other} and less")
@@ -248,7 +248,7 @@ def test_times_ids_and_counters_are_masked(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(("lines", "equal"), [(100, 97), (400, 360), (200, 100)])
 def test_a_sketch_estimates_the_share_of_equal_lines(lines: int, equal: int) -> None:
-    from ctxctl.lint.rules.near_duplicates import likeness, sketch
+    from ctxctl.lint.rules.copies import likeness, sketch
 
     first = [f"line {n} of a text about harbours" for n in range(lines)]
     second = first[:equal] + [f"line {n} says something else now" for n in range(equal, lines)]

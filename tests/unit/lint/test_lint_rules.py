@@ -98,22 +98,22 @@ def test_what_stays_in_the_window_is_counted_until_it_leaves(tmp_path: Path) -> 
 
 
 def test_a_rule_that_fires_on_everything_is_bounded(tmp_path: Path) -> None:
-    from ctxctl.lint.findings import KEPT
+    from ctxctl.lint.run import MOST_FINDINGS
 
     made = Made(tmp_path / "t.jsonl").turn(1)
-    for number in range(KEPT + 50):
+    for number in range(MOST_FINDINGS + 50):
         made.item(f"i{number}", f"Text {number}", metadata={"tool_status": "succeeded", "n": number})
     made.sent(["i0"])
     linted = found(made.save(), "CTX022")
     # Each says the same of an item: one finding.
-    assert [f.count for f in linted.findings] == [KEPT + 50]
+    assert [f.count for f in linted.findings] == [MOST_FINDINGS + 50]
     made = Made(tmp_path / "u.jsonl").turn(1)
-    for number in range(KEPT + 50):
+    for number in range(MOST_FINDINGS + 50):
         made.item(f"i{number}", f"{PROSE} {number}", metadata={"version": "1"})
         made.item(f"i{number}", f"{PROSE} {number} changed", how="updated", metadata={"version": "1"})
     made.sent(["i0"])
     linted = found(made.save(), "CTX003")
-    assert len(linted.findings) == KEPT
+    assert len(linted.findings) == MOST_FINDINGS
     assert linted.tally.more == {"CTX003": 50}
 
 
@@ -179,8 +179,11 @@ def test_no_rule_falls_over_a_capture_of_any_format(path: Path) -> None:
 
 
 def test_a_rule_of_a_plug_in_is_one_of_the_rules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import sys
     from collections.abc import Iterable
     from importlib import metadata
+    from types import ModuleType, SimpleNamespace
+    from typing import cast
 
     from ctxctl.lint import registry
     from ctxctl.lint.context import StepContext
@@ -200,16 +203,15 @@ def test_a_rule_of_a_plug_in_is_one_of_the_rules(monkeypatch: pytest.MonkeyPatch
                 if p.title == "LOUD"
             ]
 
-    class Point:
-        def load(self) -> type[Rule]:
-            return Shouting
-
-    class Broken:
-        def load(self) -> type[Rule]:
-            raise ImportError("not installed")
-
+    monkeypatch.setitem(sys.modules, "acme_rules", cast("ModuleType", SimpleNamespace(Shouting=Shouting)))
+    points = [
+        metadata.EntryPoint("broken", "acme_gone:Rule", "ctxctl.rules"),
+        metadata.EntryPoint("shouting", "acme_rules:Shouting", "ctxctl.rules"),
+    ]
     own = metadata.entry_points
-    monkeypatch.setattr(metadata, "entry_points", lambda **by: [Broken(), Point()] if by else own())
+    monkeypatch.setattr(
+        metadata, "entry_points", lambda **by: points if by == {"group": "ctxctl.rules"} else own(**by)
+    )
     registry.rules.cache_clear()
     try:
         made = Made(tmp_path / "t.jsonl").turn(1).item("a", PROSE, title="LOUD").sent(["a"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxctl.cli.run import header
-from ctxctl.report.exports import Manner, by_name
+from ctxctl.report.exports import ExportOptions, writer_by_name
 from ctxctl.session import Inspector
 
 _BLOCK = re.compile(rb'<script type="application/octet-stream" id="(\w+)">([^<]*)</script>')
@@ -24,8 +24,8 @@ PLACEMENT = (
 def exported(path: Path, name: str = "html", **how: Any) -> bytes:
     """Return the whole file that an export gives."""
     with Inspector.open(path) as inspector:
-        manner = Manner(header(inspector), **how)
-        return b"".join(by_name(name).make(inspector, manner, lambda _: None, lambda _: None))
+        manner = ExportOptions(header(inspector), **how)
+        return b"".join(writer_by_name(name).make(inspector, manner, lambda _: None, lambda _: None))
 
 
 class Page:

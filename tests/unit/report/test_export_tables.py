@@ -13,7 +13,7 @@ import pytest
 
 from ctxctl.errors import UnavailableError, UsageError
 from ctxctl.model.results import Step
-from ctxctl.report.tabular.rows import STEPS, At
+from ctxctl.report.tabular import STEPS, At
 from tests.unit.report.exports_help import TRACES, exported, steps_of
 from tests.unit.testing.sessions_help import events, item, written_trace
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import ctxctl
 from ctxctl.analysis.blame import blame_frame
 from ctxctl.report.html import frames
-from ctxctl.report.html.pack import dumped, escaped, plain
-from ctxctl.report.html.texts import NONE, limit_for
+from ctxctl.report.html.contents import NONE, dumped, escaped, limit_for, without_empty
 from ctxctl.report.html.writer import SCRIPTS
 from ctxctl.session import Inspector
 from tests.unit.report.page_help import Page, exported
@@ -219,11 +218,14 @@ def test_json_in_the_page_ends_no_element() -> None:
 
 def test_odd_values_can_be_written() -> None:
     assert json.loads(dumped("\ud800")) == "\ud800"
-    assert plain({"big": 2**60, "none": None, "empty": [], "kept": 0}) == {"big": str(2**60), "kept": 0}
+    assert without_empty({"big": 2**60, "none": None, "empty": [], "kept": 0}) == {
+        "big": str(2**60),
+        "kept": 0,
+    }
     deep: Any = 1
     for _ in range(500):
         deep = [deep]
-    assert dumped(plain(deep))
+    assert dumped(without_empty(deep))
 
 
 def test_a_file_name_cannot_leave_its_place(tmp_path: Path) -> None:

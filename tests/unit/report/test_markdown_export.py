@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from ctxctl.cli.main import run
-from ctxctl.report.markdown.writer import code, table
+from ctxctl.report.markdown import code, table
 from tests.unit.report.page_help import exported
 from tests.unit.testing.sessions_help import events, item, written_trace
 

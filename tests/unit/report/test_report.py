@@ -27,16 +27,23 @@ from ctxctl.model.results import (
     Window,
 )
 from ctxctl.report import jsonout
-from ctxctl.report.changes import changes_table, counts_line, counts_short, rows, why
-from ctxctl.report.header import Header
-from ctxctl.report.heading import header_lines, one_line
-from ctxctl.report.life import life_lines, spans
+from ctxctl.report.changes import cause_text, changes_table, counts_line, counts_short, rows
+from ctxctl.report.heading import Header, header_lines, one_line
+from ctxctl.report.life import life_lines, life_spans
 from ctxctl.report.paint import ansi, plain
-from ctxctl.report.problems import problem_line, problem_lines
-from ctxctl.report.replay import ReplayReport
+from ctxctl.report.replay import ReplayReport, Totals
 from ctxctl.report.step import cache_text, facts, sent_text, step_lines, usage_text
-from ctxctl.report.tables import Column, bar, labelled, layout, letters, table, wrap
-from ctxctl.report.totals import Totals
+from ctxctl.report.tables import (
+    Column,
+    bar,
+    labelled,
+    layout,
+    letters,
+    problem_line,
+    problem_lines,
+    table,
+    wrap,
+)
 from ctxctl.text import cells
 
 HEADER = Header("t.jsonl", "native", "recorded", None, "o200k_base", True, "", "model", "0")
@@ -180,7 +187,7 @@ def test_counts() -> None:
     ],
 )
 def test_why(value: Change, said: str) -> None:
-    assert why(value) == said
+    assert cause_text(value) == said
 
 
 def test_changes_are_grouped_and_skipped_ones_left_out() -> None:
@@ -380,7 +387,13 @@ def test_a_life_merges_what_was_skipped() -> None:
         *(life(n, "skipped", turn=n, version="w") for n in (6, 7, 8, 9)),
         life(10, "removed", turn=10, cause="compacted", into="sum", version="w"),
     ]
-    assert [(s.first.turn, s.last.turn) for s in spans(lives)] == [(2, 2), (3, 4), (5, 5), (6, 9), (10, 10)]
+    assert [(s.first.turn, s.last.turn) for s in life_spans(lives)] == [
+        (2, 2),
+        (3, 4),
+        (5, 5),
+        (6, 9),
+        (10, 10),
+    ]
     lines = list(life_lines("doc", lives, 80, plain))
     assert lines[0] == "doc"
     assert [line.split()[2] for line in lines[2:]] == ["2", "3\u20134", "5", "6\u20139", "10"]

@@ -16,7 +16,7 @@ from ctxctl.cli.main import run
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
-from ctxctl.session.calibration import chosen, sessions_of
+from ctxctl.session.calibration import chosen_calibration, sessions_of
 from ctxctl.tokens.calibrate import store
 from ctxctl.tokens.calibrate.expect import model_weights
 from ctxctl.tokens.calibrate.shipped import over_shipped, shipped_calibration
@@ -322,11 +322,11 @@ def test_a_calibration_that_was_changed_is_not_used(traces: list[str], capsys: O
 
 def test_the_shipped_one_is_in_force_until_another_is_saved(traces: list[str], tmp_path: Path) -> None:
     for name in (None, "saved", "shipped", shipped_calibration().digest, shipped_calibration().digest[:5]):
-        assert chosen(name).calibration == shipped_calibration(), name
-    assert chosen(None).origin == chosen("shipped").origin == "shipped"
-    assert chosen("none").calibration is None
+        assert chosen_calibration(name).calibration == shipped_calibration(), name
+    assert chosen_calibration(None).origin == chosen_calibration("shipped").origin == "shipped"
+    assert chosen_calibration("none").calibration is None
     run(["calibrate", *traces, "--save"])
-    own, found = store.saved(), chosen(None)
+    own, found = store.saved(), chosen_calibration(None)
     assert own is not None
     assert found.calibration is not None
     assert (found.origin, found.own) == ("saved", (MODEL,))
@@ -335,12 +335,12 @@ def test_the_shipped_one_is_in_force_until_another_is_saved(traces: list[str], t
         *(fit.model for fit in shipped_calibration().fits),
     }
     assert found.calibration.common == shipped_calibration().common
-    assert chosen("shipped").calibration == shipped_calibration()
+    assert chosen_calibration("shipped").calibration == shipped_calibration()
     # By its own digest, by the one that headers name, and as a file.
     path = store.folder() / f"{own.digest}.json"
     for name in (own.digest[:6], found.calibration.digest, found.calibration.digest[:6], str(path)):
-        assert chosen(name).calibration == found.calibration, name
-        assert chosen(name).origin == "named"
+        assert chosen_calibration(name).calibration == found.calibration, name
+        assert chosen_calibration(name).origin == "named"
 
 
 def test_the_users_fit_takes_the_place_of_the_shipped_one_of_that_model(tmp_path: Path) -> None:
@@ -348,7 +348,7 @@ def test_the_users_fit_takes_the_place_of_the_shipped_one_of_that_model(tmp_path
     for seed, path in enumerate(paths, 1):
         path.write_bytes(session(seed, model="claude-opus-4-5"))
     run(["calibrate", *map(str, paths), "--save"])
-    found = chosen(None).calibration
+    found = chosen_calibration(None).calibration
     assert found is not None
     assert len(found.fits) == len(shipped_calibration().fits)
     fit = found.of("claude-opus-4-5", "o200k_base")
@@ -369,7 +369,7 @@ def test_what_an_earlier_version_saved_is_still_read() -> None:
     store.folder().mkdir(parents=True)
     (store.folder() / f"{digest}.json").write_bytes(raw + b"\n")
     (store.folder() / store.CURRENT).write_bytes(digest.encode())
-    calibration = chosen(None).calibration
+    calibration = chosen_calibration(None).calibration
     how = model_weights(calibration, "klaude-opus-4-5", "o200k_base")
     common = shipped_calibration().common
     assert common is not None

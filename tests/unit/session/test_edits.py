@@ -12,7 +12,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.whatif import Limits, Replacement, Supposition
 from ctxctl.session import Inspector
-from ctxctl.session.edits import drops_text, edit_notes, text_of
+from ctxctl.session.edits import drops_text, edit_notes, replaced_text
 from ctxctl.tokens.counter import Counter
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage
 
@@ -276,7 +276,7 @@ def test_one_version_alone() -> None:
     assert [step.window.used for step in steps] == [21, 23, 41]
     assert [step.counts.updated for step in steps] == [0, 1, 1]
     (told,) = inspector.params.edited.texts
-    assert text_of(told).startswith("prompt@v2 (1 version): 5 bytes, sha256 ")
+    assert replaced_text(told).startswith("prompt@v2 (1 version): 5 bytes, sha256 ")
 
 
 def test_a_version_goes_before_the_item() -> None:
@@ -292,7 +292,7 @@ def test_its_own_text_changes_nothing() -> None:
         assert (a.window, a.ledger, a.changes, a.cache, a.usage) == (
             b.window, b.ledger, b.changes, b.cache, b.usage,
         )  # fmt: skip
-    assert text_of(inspector.params.edited.texts[0]).startswith("system (its recorded text)")
+    assert replaced_text(inspector.params.edited.texts[0]).startswith("system (its recorded text)")
 
 
 def test_a_wrapper_stays_around_another_text() -> None:

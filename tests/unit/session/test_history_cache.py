@@ -8,7 +8,7 @@ import pytest
 
 from ctxctl.model.whatif import Limits
 from ctxctl.session import Inspector
-from ctxctl.session.history.cache import _made_under
+from ctxctl.session.history_cache import _made_under
 
 TRACE = Path(__file__).parents[3] / "traces" / "notes-assistant.jsonl"
 

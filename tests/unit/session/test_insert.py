@@ -10,8 +10,8 @@ from ctxctl.ingest.build import digest_of
 from ctxctl.ingest.parts import Part
 from ctxctl.providers.dialects.slots import structured
 from ctxctl.session.learned import store
-from ctxctl.session.learned.frames import HeldPlacement, requests
-from ctxctl.session.learned.insert import Own
+from ctxctl.session.learned.gather import HeldPlacement, requests
+from ctxctl.session.learned.insert import LogTexts
 from ctxctl.trace.validate import validate_event
 from tests.unit.session.learned_help import (
     DUMP,
@@ -84,7 +84,9 @@ def test_a_sub_agent_of_an_unknown_kind_gets_nothing() -> None:
 
 
 def test_of_a_text_that_the_log_holds_in_part_the_rest_is_shown_in_pieces() -> None:
-    own = Own([HeldPlacement("policy_note", "user", "", None, "You are powered by a model of some name.")])
+    own = LogTexts(
+        [HeldPlacement("policy_note", "user", "", None, "You are powered by a model of some name.")]
+    )
     text = "# Environment\nIn a directory.\nYou are powered by a model of some name.\nThe end."
     assert own.lacks("system_prompt", None, text) == ["# Environment\nIn a directory.\n", "\nThe end."]
 
@@ -93,13 +95,13 @@ def test_the_strings_of_a_logs_json_count_as_its_texts() -> None:
     held = (
         '{"sections":{"rules":"Use the tools that you have.\\nSay what you did."},"tools":[{"name":"read"}]}'
     )
-    own = Own([HeldPlacement("custom", "system", "", None, held)])
+    own = LogTexts([HeldPlacement("custom", "system", "", None, held)])
     assert own.lacks("system_prompt", None, "Use the tools that you have.\nSay what you did.") == []
     assert own.lacks("system_prompt", None, "Something that it never said.") != []
 
 
 def test_short_lines_alone_prove_nothing() -> None:
-    own = Own([HeldPlacement("user_message", "user", "", None, "be kind")])
+    own = LogTexts([HeldPlacement("user_message", "user", "", None, "be kind")])
     assert own.lacks("system_prompt", None, "be kind\nor be gone") == ["be kind\nor be gone"]
 
 
@@ -109,7 +111,7 @@ def test_a_real_log_shows_the_requests_of_its_own_recording(
     monkeypatch.setenv("CTXCTL_DATA_DIR", str(tmp_path))
     made = gathered(of_capture(DUMP)).learned("claude-code", "2.1.330")
     assert made is not None
-    store.save(made)
+    store.save_set(made)
     bare, full = frames(LOG), frames(LOG, "auto")
     wire = [texts for thread, texts in frames(DUMP) if thread == "main"]
     assert [thread for thread, _ in full] == [thread for thread, _ in bare] == ["main"] * len(full)

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from ctxctl.report.catalogue import age, aged
+from ctxctl.report.catalogue import age, catalogue_date
 from ctxctl.tokens.catalogue.find import find_model
 from ctxctl.tokens.catalogue.table import load_table
 
@@ -110,7 +110,7 @@ def test_an_age_in_words(of: str, told: str) -> None:
 
 
 def test_the_packaged_table_says_of_when_it_is() -> None:
-    assert aged(date.fromisoformat(load_table().date)) == f"of {load_table().date}, of today"
+    assert catalogue_date(date.fromisoformat(load_table().date)) == f"of {load_table().date}, of today"
     assert max(load_table().sources)[1]
 
 

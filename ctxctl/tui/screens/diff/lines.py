@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from ctxctl.labels import MINUS, SIGNS, brief_kind, number, plural, short, signed
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED
-from ctxctl.report.unrecorded import NOT_RECORDED
+from ctxctl.report.sent import NOT_RECORDED
 from ctxctl.text import pad
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.diff.state import DiffState

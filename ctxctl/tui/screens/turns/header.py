@@ -12,8 +12,7 @@ from typing import Final
 from ctxctl.labels import AT_MOST, LIMIT_SOURCES, methods, number, plural, progress, share, short
 from ctxctl.model.results import Step, Window
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED, UsedMethod
-from ctxctl.report.sent import beside
-from ctxctl.report.unrecorded import NOT_RECORDED
+from ctxctl.report.sent import NOT_RECORDED, unrecorded_text
 from ctxctl.text import cells, pad
 from ctxctl.tui import sizes
 from ctxctl.tui.layout import Parts, Piece, one_line, spread
@@ -329,7 +328,7 @@ def _besides(step: Step, show: Callable[[int], str], *, brief: bool) -> list[tup
     found = []
     if window.unrecorded is not None and window.unrecorded < 0:
         brief_words = f"recorded {show(-window.unrecorded)} over what was sent"
-        found.append((brief_words if brief else beside(window) or "", "warning", "! "))
+        found.append((brief_words if brief else unrecorded_text(window) or "", "warning", "! "))
     if ledger.stale:
         found.append((f"stale {show(ledger.stale)}", "muted", f"{STALE} "))
     if ledger.saved is not None:

@@ -14,7 +14,7 @@ from textual.screen import Screen
 
 from ctxctl.labels import plural
 from ctxctl.model.results import Step
-from ctxctl.report.unrecorded import NOT_RECORDED
+from ctxctl.report.sent import NOT_RECORDED
 from ctxctl.tui import keys
 from ctxctl.tui.changes import Arrangement
 from ctxctl.tui.document import Document

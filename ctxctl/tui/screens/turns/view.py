@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from ctxctl.engine.query import Query
 from ctxctl.model.results import Change, Step, Turn, Window
-from ctxctl.report.unrecorded import NOT_RECORDED
+from ctxctl.report.sent import NOT_RECORDED
 from ctxctl.tui.changes import Arrangement, ChangeTable, Facet, Order
 from ctxctl.tui.document import Document
 from ctxctl.tui.folding import Folding

@@ -1,0 +1,64 @@
+"""The committed JSON file of what a gate knows already: it is read and replaced as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import InvalidOperation
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+from ctxctl.errors import CtxctlError, UnreadableError
+from ctxctl.text import visible
+
+T = TypeVar("T")
+
+_VERSION: Final = 1
+
+
+class BaselineKind(NamedTuple):
+    """What one gate keeps in its baselines, and what it says of one that it cannot read."""
+
+    most: int
+    """Bytes of a file that are read."""
+    damaged: str
+    """What is said of a file that is not one of these, such as `no baseline of findings`."""
+    missing_hint: str
+    damaged_hint: str
+
+    def read(self, path: Path, parse: Callable[[dict[str, Any]], T]) -> T:
+        """What `parse` makes of the file's object; of a wrong shape it may raise ValueError and the like.
+
+        Raises UnreadableError: `no-such-file`, `bad-baseline`.
+        """
+        import json
+
+        shown = visible(str(path))
+        try:
+            if not path.is_file():
+                raise UnreadableError("no-such-file", f"{shown}: no such file", hint=self.missing_hint)
+            with path.open("rb") as file:
+                data: Any = json.loads(file.read(self.most))
+            if data["version"] != _VERSION:
+                raise ValueError
+            return parse(data)
+        except OSError as error:
+            raise UnreadableError("bad-baseline", f"{shown}: {error.strerror}") from None
+        except (ValueError, TypeError, KeyError, AttributeError, InvalidOperation, RecursionError):
+            raise UnreadableError(
+                "bad-baseline", f"{shown} is {self.damaged}", hint=self.damaged_hint
+            ) from None
+
+
+def replace_baseline(path: Path, fields: dict[str, Any]) -> None:
+    """Write a baseline anew, behind its version; raises CtxctlError("write-failed")."""
+    import json
+    import os
+
+    text = json.dumps({"version": _VERSION, **fields}, indent=2)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(text + "\n", encoding="utf-8")
+        partial.replace(path)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "not a usable name"
+        raise CtxctlError("write-failed", f"{visible(str(path))}: {why}") from None

@@ -1,0 +1,101 @@
+"""Notes on bills, in words and as JSON: figures that cannot be true, and cache misses without a cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from ctxctl.labels import APPROXIMATE, dollars, plural
+from ctxctl.model.missed import miss_reason
+from ctxctl.model.money import BILL_PARTS
+from ctxctl.model.results import Miss
+from ctxctl.report.jsonout import exact
+
+if TYPE_CHECKING:
+    from ctxctl.analysis.costs import Costs, DoubtedSums, StepCost
+    from ctxctl.model.results import Doubt
+
+_WHY: Final = {
+    "zero": "nothing is billed for it",
+    "below_content": "the trace holds more of it",
+    "repeated": "the same to the token as the last one, though the window changed",
+}
+
+
+def with_mark(text: str, is_counted: bool) -> str:
+    """A figure, with the mark before it where part of it is as counted."""
+    return f"{APPROXIMATE}{text}" if is_counted else text
+
+
+def doubt_text(doubt: Doubt) -> str:
+    """One doubt as a clause."""
+    why = _WHY.get(doubt.why, doubt.why)
+    return f"{doubt.part} of {doubt.reported:,} cannot be true ({why}): {doubt.counted:,} counted"
+
+
+def doubted_lines(sums: DoubtedSums) -> Iterator[str]:
+    """A sentence for each part of the bills that cannot be true."""
+    for part in reversed(BILL_PARTS):
+        bills = sums.parts.get(part)
+        if bills is not None:
+            yield (
+                f"{part} of {plural(bills.requests, 'request')} cannot be true: {bills.reported:,} reported, "
+                f"{bills.counted:,} counted; priced as counted"
+            )
+    if sums.repeated:
+        yield (
+            f"input of {plural(sums.repeated, 'request')} is billed as that of the request before, to the "
+            "token, though the window changed; priced as billed"
+        )
+
+
+SIGN: Final = "↯"
+
+
+def miss_text(miss: Miss) -> str:
+    """One miss, safe for a terminal: `↯ missed 41,203 (expired: idle 12 min, kept for 5 min)`."""
+    return f"{SIGN} missed {miss.tokens:,} ({miss_reason(miss)})"
+
+
+def miss_cell(cost: StepCost) -> str:
+    """Tokens, cause and cost, for a table; empty without a miss."""
+    miss = cost.step.cache.miss
+    return "" if miss is None else f"{miss.tokens:,} {miss.cause} {dollars(cost.missed)}"
+
+
+def misses_text(costs: Costs) -> str:
+    """All misses of a session, the dearest cause first."""
+    whole = costs.misses.whole
+    parts = []
+    for cause, found in costs.misses.by_cause.items():
+        money = dollars(found.money) if found.number > found.unpriced else "not priced"
+        parts.append(f"{cause} {found.number:,}, {money}")
+    money = dollars(whole.money) if whole.number > whole.unpriced else "not priced"
+    priced = (
+        f", {whole.unpriced:,} of them without a known price" if 0 < whole.unpriced < whole.number else ""
+    )
+    return (
+        f"{money} for {whole.tokens:,} tokens that a cache could have given and did not{priced}; "
+        f"cache misses by cause: {'; '.join(parts)}; derived"
+    )
+
+
+def miss_object(cost: StepCost) -> dict[str, Any] | None:
+    """A step's miss as JSON, with what it cost; null without one."""
+    miss = cost.step.cache.miss
+    return None if miss is None else {"cause": miss.cause, "tokens": miss.tokens, "usd": exact(cost.missed)}
+
+
+def misses_object(costs: Costs) -> dict[str, Any]:
+    """The sums by cause as JSON."""
+    whole = costs.misses.whole
+    return {
+        "count": whole.number,
+        "tokens": whole.tokens,
+        "usd": exact(whole.money),
+        "unpriced": whole.unpriced,
+        "by_cause": {
+            cause: {"count": s.number, "tokens": s.tokens, "usd": exact(s.money), "unpriced": s.unpriced}
+            for cause, s in costs.misses.by_cause.items()
+        },
+    }

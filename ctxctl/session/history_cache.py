@@ -1,0 +1,134 @@
+"""The item history of a trace: from memory, from a file in the user's cache beside the step index, or by one
+replay.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import xxhash
+
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.session.history import ITEMS, ROWS, STEPS, ItemHistory
+from ctxctl.tokens.catalogue.table import load_table as table
+from ctxctl.trace.index import cache_file, fingerprint_of, open_own, replace_file, same_file
+from ctxctl.trace.source import Source
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector, Progress
+    from ctxctl.session.params import Params
+
+FORMAT: Final = 4
+_MAGIC: Final = b"ctxctl history\n"
+_CHECK: Final = 16
+_MOST: Final = 1 << 30
+"""Largest file that is read."""
+
+
+def save_history(source: Source, made_under: str, found: ItemHistory) -> bool:
+    """Save the history of a file that was read to its end; False where it cannot be saved."""
+    path = cache_file(source, "why")
+    if path is None or source.spooled:
+        return False
+    head = {
+        "format": FORMAT,
+        "byteorder": sys.byteorder,
+        "made_under": made_under,
+        "size": source.size,
+        "file": fingerprint_of(source, source.size),
+        "threads": [list(key) for key in found.threads],
+        "strings": found.strings,
+        "lengths": [len(table[next(iter(table))]) for table in (found.rows, found.items, found.steps)],
+    }
+    data = msgspec.json.encode(head)
+    columns = (*found.rows.values(), *found.items.values(), *found.steps.values())
+    body = b"".join(column.tobytes() for column in columns)
+    whole = _MAGIC + len(data).to_bytes(8, "little") + data + body
+    return replace_file(path, whole + xxhash.xxh3_128_digest(whole))
+
+
+def load_history(source: Source, made_under: str) -> ItemHistory | None:
+    """The saved history of this very file under these parameters; None where none is saved."""
+    path = cache_file(source, "why")
+    if path is None or source.spooled:
+        return None
+    try:
+        with open_own(path) as file:
+            data = file.read(_MOST)
+        return _parse(data, source, made_under)
+    except (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, msgspec.MsgspecError):
+        return None
+
+
+def _parse(data: bytes, source: Source, made_under: str) -> ItemHistory | None:
+    start = len(_MAGIC) + 8
+    if not data.startswith(_MAGIC) or xxhash.xxh3_128_digest(data[:-_CHECK]) != data[-_CHECK:]:
+        return None
+    size = int.from_bytes(data[len(_MAGIC) : start], "little")
+    head: dict[str, Any] = msgspec.json.decode(data[start : start + size])
+    if (head["format"], head["byteorder"], head["made_under"]) != (FORMAT, sys.byteorder, made_under):
+        return None
+    if head["size"] != source.size or not same_file(head["file"], source, source.size):
+        return None
+    found = ItemHistory()
+    found.strings = head["strings"]
+    found.threads = [ThreadKey(session, thread) for session, thread in head["threads"]]
+    at, body = 0, memoryview(data)[start + size : -_CHECK]
+    for layout, columns, rows in zip(
+        (ROWS, ITEMS, STEPS), (found.rows, found.items, found.steps), head["lengths"], strict=True
+    ):
+        for name in layout:
+            end = at + rows * columns[name].itemsize
+            column = array(layout[name])
+            column.frombytes(body[at:end])
+            columns[name], at = column, end
+    return found.restored(source.size) if at == len(body) else None
+
+
+def item_history_of(inspector: Inspector, progress: Progress | None = None) -> ItemHistory:
+    """What became of every item of a trace; the first call may replay the trace, and keeps the outline."""
+    known, source = inspector.item_history, inspector.trace.source
+    if known is None or known.covered != source.size:
+        made_under = _made_under(inspector)
+        known = load_history(source, made_under) if made_under is not None else None
+        if known is None:
+            inspector.outline(progress)
+            known = inspector.item_history
+            if known is None or known.covered != source.size:  # outlined in another way, or grown meanwhile
+                known = _walked(inspector, progress)
+            # Of a trace with problems nothing is saved: each run has to read it anew to report them.
+            if made_under is not None and known.covered == source.size and not inspector.problem_count:
+                save_history(source, made_under, known)
+        inspector.item_history = known
+    return known
+
+
+def _walked(inspector: Inspector, progress: Progress | None) -> ItemHistory:
+    size = inspector.trace.source.size
+    found = ItemHistory()
+    for at, engine in inspector.walk(progress):
+        for _ in found.noting((at.step,), engine):
+            last = engine
+    return found.finish(last, size) if len(found) else found
+
+
+def _made_under(inspector: Inspector) -> str | None:
+    """All that the rows depend on besides the file; None where they are of no use to another run."""
+    if inspector.edits is not None:
+        return None
+    params = inspector.params
+    limits = str(params.limits) if params.limits.given else ""
+    version = getattr(sys.modules["ctxctl"], "__version__", "")
+    encoding = f"{params.encoding}{' for all' if params.one_encoding else ''}"
+    named = (version, params.target, params.policy, params.model or "", encoding, limits)
+    return "\n".join((*named, *_sizes_under(params)))
+
+
+def _sizes_under(params: Params) -> tuple[str, ...]:
+    """What sizes and limits rest on besides: a calibration, the model table, the user's own models."""
+    found = params.calibration.calibration
+    weighed = params.calibration.origin + (f" {found.digest}" if found is not None else "")
+    return weighed, table().date, str(sorted(params.own_models.items()))
