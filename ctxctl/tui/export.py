@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from ctxctl.errors import CtxctlError, Exit
 from ctxctl.text import visible
@@ -177,3 +177,21 @@ def run(words: Sequence[str], path: Path, out: int) -> str:
     if done.returncode < 0:
         return f"{words[0]} was ended by signal {-done.returncode}"
     return f"{words[0]} ended with exit code {done.returncode}" if done.returncode else ""
+
+
+class VisibleText(NamedTuple):
+    """The text in front of the user, whole: also what is scrolled out of view."""
+
+    name: str
+    """A phrase that says what it is, such as ``assembled text of step 3.1``; no file name."""
+    text: str
+    """Raw text; whoever shows it on a terminal makes it visible."""
+
+
+@runtime_checkable
+class ShowsText(Protocol):
+    """A screen whose content can be taken elsewhere."""
+
+    def seen(self) -> VisibleText | None:
+        """The text in front; None while there is none."""
+        ...

@@ -18,12 +18,12 @@ from textual.screen import ModalScreen, Screen
 from ctxctl.labels import number, plural
 from ctxctl.tui import export, keys, lifecycle, themes
 from ctxctl.tui.commands import Command
+from ctxctl.tui.export import ShowsText, VisibleText
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.literal import shown
 from ctxctl.tui.requests import Answered, Handlers, Placed, PlaceRequest, ask
 from ctxctl.tui.screens.palette import Ask, Palette
 from ctxctl.tui.screens.reader import Help
-from ctxctl.tui.visible_text import ShowsText, VisibleText
 from ctxctl.tui.widgets.rows import Rows
 from ctxctl.tui.widgets.textview import TextView
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from ctxctl.tui import jsontext, syntax
 from ctxctl.tui.answers import item_text
-from ctxctl.tui.document import Document, Wrap
-from ctxctl.tui.fold_regions import Fold, FoldRegions
+from ctxctl.tui.document import Document, Fold, FoldRegions, Wrap
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

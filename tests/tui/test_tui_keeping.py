@@ -12,7 +12,7 @@ from helpers import LARGE, SMALL, made, running
 from ctxctl.model.results import Change, Counts, Ledger, Turn, Window
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.session import Inspector
-from ctxctl.tui.answers.change_rows import passing
+from ctxctl.tui.answers.turns import passing
 from ctxctl.tui.app import CtxApp
 from ctxctl.tui.screens.turns.item_view import cost, item_head
 

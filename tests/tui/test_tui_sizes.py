@@ -13,10 +13,10 @@ from ctxctl.model.results import Step, Window
 from ctxctl.session import Inspector
 from ctxctl.session.survey import row_of
 from ctxctl.text import cells
-from ctxctl.tui.answers import change_rows, trace_facts
+from ctxctl.tui.answers import trace_facts
+from ctxctl.tui.answers import turns as answers
 from ctxctl.tui.layout import Parts, Piece
 from ctxctl.tui.outline import Grouping, Turns
-from ctxctl.tui.screens.overview import chart
 from ctxctl.tui.screens.overview import lines as overview
 from ctxctl.tui.screens.turns import header, lines
 from ctxctl.tui.screens.turns import state as moves
@@ -206,12 +206,12 @@ def test_what_nobody_billed_is_dimmed() -> None:
 
 def test_the_chart_has_the_runtime_s_line() -> None:
     found = series(*[Figures(40_000, 200_000, 200_000, threshold=160_000)] * 3)
-    made = [said(parts) for parts in chart.chart(found, 0, 40, 14)]
-    marked = [line for line in made if chart.COMPACTS in line]
+    made = [said(parts) for parts in overview.chart(found, 0, 40, 14)]
+    marked = [line for line in made if COMPACTS in line]
     assert len(marked) == 1
     assert marked[0].lstrip().startswith("160k")
     none = series(*[Figures(40_000, 200_000, 200_000)] * 3)
-    assert not any(chart.COMPACTS in said(parts) for parts in chart.chart(none, 0, 40, 14))
+    assert not any(COMPACTS in said(parts) for parts in overview.chart(none, 0, 40, 14))
 
 
 def loaded(inspector: Any) -> State:
@@ -271,12 +271,12 @@ def test_a_row_keeps_how_its_size_is_known() -> None:
 def test_what_came_beside_the_changes_is_noted() -> None:
     inspector = FakeInspector([Request(1, (ASK,), reported=300), Request(2, (ASK,), reported=500)])
     inspector.outline()
-    (note,) = change_rows.beside(inspector.known[0], inspector.step(1))
+    (note,) = answers.beside(inspector.known[0], inspector.step(1))
     assert note.text == "+200 tokens that are not recorded: 300 → 500 sent"
     near = msgspec.structs.replace(inspector.known[0], unrecorded=426)
-    assert change_rows.beside(near, inspector.step(1)) == []
-    assert change_rows.beside(None, inspector.step(1)) == []
-    assert change_rows.beside(msgspec.structs.replace(near, unrecorded=None), inspector.step(1)) == []
+    assert answers.beside(near, inspector.step(1)) == []
+    assert answers.beside(None, inspector.step(1)) == []
+    assert answers.beside(msgspec.structs.replace(near, unrecorded=None), inspector.step(1)) == []
 
 
 async def test_the_overview_says_whose_line_it_is() -> None:

@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from ctxctl.labels import BREAK, COMPACTION, SIGNS, WRITTEN
 from ctxctl.tui import keys
 from ctxctl.tui.document import Document
+from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.literal import content
 from ctxctl.tui.requests import Handlers
+from ctxctl.tui.screens.turns.header import VERDICTS
 from ctxctl.tui.screens.turns.requests import Reading
-from ctxctl.tui.strip import VERDICTS
-from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.textview import TextView

@@ -8,6 +8,7 @@ from textual import events, on
 from textual.app import ComposeResult
 
 from ctxctl.tui import keys
+from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.requests import Handlers, ask
 from ctxctl.tui.screens.diff import lines, requests
@@ -15,7 +16,6 @@ from ctxctl.tui.screens.diff import state as moves
 from ctxctl.tui.screens.diff.state import BESIDE, DiffState
 from ctxctl.tui.screens.diff.values import ItemDiff, Pairing, TextKey
 from ctxctl.tui.screens.diff.view import SheetView
-from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop, Pane

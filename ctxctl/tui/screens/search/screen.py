@@ -10,6 +10,7 @@ from textual.app import App, ComposeResult
 from textual.timer import Timer
 
 from ctxctl.tui import keys
+from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.requests import Handlers, ask
@@ -18,7 +19,6 @@ from ctxctl.tui.screens.search import state as moves
 from ctxctl.tui.screens.search.requests import Hits, SearchRequest, Unsearched
 from ctxctl.tui.screens.search.state import Search
 from ctxctl.tui.screens.turns.view import State
-from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.prompt import Prompt

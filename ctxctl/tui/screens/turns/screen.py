@@ -26,7 +26,7 @@ from ctxctl.tui.screens.turns import header, leads, lines, navigation, requests
 from ctxctl.tui.screens.turns import state as moves
 from ctxctl.tui.screens.turns.header import bar, legend
 from ctxctl.tui.screens.turns.item_pane import ItemPane
-from ctxctl.tui.screens.turns.search_part import Remark, SearchPart
+from ctxctl.tui.screens.turns.leads import Remark, SearchPart
 from ctxctl.tui.screens.turns.state import PANES, Pane, State, Target, Trace
 from ctxctl.tui.screens.turns.view import Detail
 from ctxctl.tui.screens.whatif.screen import WhatIf

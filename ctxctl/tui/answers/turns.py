@@ -1,6 +1,7 @@
-"""A frame's changes with all that the list of them shows, or only those that a query holds of.
+"""Answers for the main screen, the reader, the line of commands and the search.
 
-Runs in a thread; no widget, no view state.
+Most of it is a frame's changes, with all that the list of them shows, or only those that a query holds of.
+Runs in a thread: no widget, no view state.
 """
 
 from __future__ import annotations
@@ -8,24 +9,106 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from ctxctl.analysis.query_context import QueryContexts
 from ctxctl.engine.query import Query, Word, contained_text
 from ctxctl.engine.query import facts as facts_of_queries
+from ctxctl.errors import UsageError
 from ctxctl.labels import number, plural, signed
+from ctxctl.model.addresses import escaped
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
 from ctxctl.model.vocab import WARNINGS
 from ctxctl.report.annotations import told
 from ctxctl.report.misses import miss_text
 from ctxctl.report.step import derived_basis
+from ctxctl.tui import scheduling
+from ctxctl.tui.answers import trace_facts
+from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged
+from ctxctl.tui.requests import Placed, PlaceRequest
+from ctxctl.tui.screens.search.requests import Hits, SearchRequest
+from ctxctl.tui.screens.turns.requests import DetailRequest, Reading, ReadingRequest
 from ctxctl.tui.screens.turns.state import Detail, Target
 from ctxctl.tui.sizes import amount, method_of
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
+    from ctxctl.trace.index import Span
+    from ctxctl.tui.answers.context import Answer
+    from ctxctl.tui.requests import Request
+
+
+def _detail(context: AnswerContext, request: DetailRequest) -> Detail | None:
+    try:
+        return _detailed(context, request)
+    except UsageError as error:
+        if error.slug == "no-such-frame" and not getattr(context.inspector, "over", True):
+            return None  # a step that was being written is another one now: the next growth asks again
+        raise
+
+
+def _detailed(context: AnswerContext, request: DetailRequest) -> Detail:
+    key, how = (request.target, request.with_skipped), request.how
+    gathered = context.kept(key, lambda: facts(context.inspector, *key))
+    if how.only is not None:
+        return filtered(context.inspector, gathered, how)
+    detail: Detail = context.kept((*key, how), lambda: arranged_detail(gathered, how))
+    return detail
+
+
+def _reading(context: AnswerContext, request: ReadingRequest) -> Reading:
+    inspector = context.inspector
+    if request.kind == "stages":
+        document = trace_facts.stages(inspector, request.ordinal)
+    elif request.kind == "problems":
+        document = trace_facts.problems(inspector.problems, inspector.problem_count)
+    else:
+        document = trace_facts.about(inspector.format, inspector.summary)
+    return Reading(request.title, document)
+
+
+def _place(context: AnswerContext, request: PlaceRequest) -> Placed:
+    context.check()
+    try:
+        ordinal = _ordinal(context.inspector, request.address)
+    except UsageError as error:
+        if error.slug != "ambiguous-session" or request.session is None:
+            raise UsageError(error.slug, f"{error}{f'; {error.hint}' if error.hint else ''}") from None
+        ordinal = _ordinal(context.inspector, f"{escaped(request.session)}/{request.address}")
+    return Placed(request.address, ordinal)
+
+
+def _ordinal(inspector: Inspector, address: str) -> int:
+    """The step, looked for among those that are known before the whole trace is asked.
+
+    Only from the whole is it known what stands at its end.
+    """
+    from ctxctl.session.addresses import address_id, step_ordinal
+
+    known = cast("Sequence[Span]", list(inspector.known))
+    whole = inspector.summary is not None
+    if known and address_id(address, known) is None and (whole or "-" not in address):
+        try:
+            return step_ordinal(address, known)
+        except UsageError as error:
+            if whole or error.slug == "ambiguous-session":
+                raise
+    return inspector.resolve(address)
+
+
+def _search(context: AnswerContext, request: SearchRequest) -> Hits | None:
+    from ctxctl.analysis.search import search_trace
+
+    with scheduling.short():
+        for found in search_trace(context.inspector, request.query, context.check):
+            hits = Hits(request.serial, found)
+            if found.done:
+                return hits
+            context.tell(hits)
+    return None
+
 
 _LABELS: Final = 300
 _WORDS: Final = 200
@@ -316,3 +399,12 @@ def _recorded(inspector: Inspector, line: int) -> str | None:
     data = inspector.native(line).get("data") if line else None
     content = data.get("content") if isinstance(data, dict) else None
     return content if content is None or isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+
+
+ANSWERS: Final[dict[type[Request], Answer[Any]]] = {
+    DetailRequest: _detail,
+    ReadingRequest: _reading,
+    PlaceRequest: _place,
+    SearchRequest: _search,
+}
+"""By kind of request, what computes the answer."""
