@@ -85,9 +85,9 @@ def budget(
     form = "json" if options.json else format
     gate = check or baseline is not None
     _sensible(form, gate, baseline, update_baseline)
-    how = begin(options._replace(json=form == "json"))
+    run = begin(options._replace(json=form == "json"))
     if init or trace:
-        _write_plan(plan, trace or [], how._replace(options=opt.CommonOptions()))
+        _write_plan(plan, trace or [], run._replace(options=opt.CommonOptions()))
         raise typer.Exit(Exit.OK)
     if plan is None:
         raise UsageError(
@@ -97,22 +97,22 @@ def budget(
         )
     path = Path(plan)
     read, text = load(path)
-    listed = _asked(read, path, how.out) if live else {}
-    with how.out.progress("simulating"):
-        found = estimate(read, plan, path.parent, how.settings.models, listed)
+    listed = _asked(read, path, run.out) if live else {}
+    with run.out.progress("simulating"):
+        found = estimate(read, plan, path.parent, run.settings.models, listed)
     if update_baseline:
         assert baseline is not None
         for line in kept.write_baseline(found, Path(baseline)) or ["nothing changed"]:
-            how.out.lines([f"baseline: {line}"])
+            run.out.lines([f"baseline: {line}"])
         gate = check
     findings = limits_kept(found) if gate else []
     if gate and baseline is not None and not update_baseline:
         findings += kept.compare_with_baseline(found, Path(baseline))
     if not update_baseline or gate:
-        _tell(found, findings, form, text, how.out, gate=gate, against=baseline is not None)
+        _tell(found, findings, form, text, run.out, gate=gate, against=baseline is not None)
     if gate:
         _summarize(found, findings)
-    how.out.flush()
+    run.out.flush()
     failed = any(finding.level == "error" for finding in findings)
     raise typer.Exit(Exit.FINDINGS if failed else Exit.OK)
 
@@ -153,10 +153,10 @@ def _sensible(form: str, gate: bool, baseline: str | None, update: bool) -> None
         )
 
 
-def _write_plan(plan: str | None, traces: list[str], how: Run) -> None:
+def _write_plan(plan: str | None, traces: list[str], run: Run) -> None:
     """Write a new plan: the commented one, or one derived from sessions."""
-    out = how.out
-    text = _derived(traces, how) if traces else _template()
+    out = run.out
+    text = _derived(traces, run) if traces else _template()
     if plan is None or plan == "-":
         out.write(text.encode())
         out.flush()
@@ -174,7 +174,7 @@ def _template() -> str:
     return TEMPLATE
 
 
-def _derived(traces: list[str], how: Run) -> str:
+def _derived(traces: list[str], run: Run) -> str:
     from ctxctl.budget.derive import derived_plan, observed
     from ctxctl.budget.observe import Observed
     from ctxctl.cli.run import opened, tell_problems
@@ -182,16 +182,16 @@ def _derived(traces: list[str], how: Run) -> str:
     from ctxctl.report.unrecorded import lacking
 
     if (found := _continued(traces)) is not None:
-        return _onward(*found, how)
+        return _onward(*found, run)
     threads: list[Observed] = []
     encodings: dict[str, None] = {}
     captures: list[Fidelity] = []
     for path in traces:
-        with opened(path, how, "measuring") as inspector:
+        with opened(path, run, "measuring") as inspector:
             threads += observed(inspector)
             encodings[inspector.params.encoding] = None
             captures += inspector.summary.fidelity if inspector.summary is not None else ()
-            tell_problems(inspector, how)
+            tell_problems(inspector, run)
     names = [base_name(path) for path in traces]
     return derived_plan(threads, names, next(reversed(encodings)), lacking(captures))
 
@@ -212,20 +212,19 @@ def _continued(traces: list[str]) -> tuple[str, str] | None:
     return None
 
 
-def _onward(path: str, address: str, how: Run) -> str:
+def _onward(path: str, address: str, run: Run) -> str:
     from ctxctl.budget.continuation import continuation_plan, session_so_far
     from ctxctl.cli.run import opened, tell_problems
-    from ctxctl.importers.registry import available
+    from ctxctl.importers.capture import about_format
     from ctxctl.report.header import base_name
     from ctxctl.report.unrecorded import lacking
 
-    with opened(path, how, "measuring") as inspector:
+    with opened(path, run, "measuring") as inspector:
         found = session_so_far(inspector, address)
         measured = inspector.summary.fidelity if inspector.summary is not None else ()
-        about = next((one.about for one in available() if one.name == inspector.format), None)
-        words = lacking(measured, about)
+        words = lacking(measured, about_format(inspector.format))
         text = continuation_plan(found, base_name(path), inspector.params.encoding, words)
-        tell_problems(inspector, how)
+        tell_problems(inspector, run)
     return text
 
 

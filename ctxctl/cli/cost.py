@@ -59,10 +59,10 @@ def cost(
 
     if by not in _BY:
         raise UsageError("bad-grouping", f"--by {by} is none", hint=f"one of {', '.join(_BY)}")
-    how = begin(options)
-    out = how.out
-    with opened(trace, how, "pricing") as inspector:
-        costs = Costs(RateBook(how.settings.models, provider_of(provider), _day(as_of)), _name_of(by))
+    run = begin(options)
+    out = run.out
+    with opened(trace, run, "pricing") as inspector:
+        costs = Costs(RateBook(run.settings.models, provider_of(provider), _day(as_of)), _name_of(by))
         if options.json:
             out.json(jsonout.trace(header(inspector)))
             for one in step_costs(inspector, costs):
@@ -70,7 +70,7 @@ def cost(
             for spent in costs.spent():
                 out.json(report.spent_object(by, spent))
             out.json(report.sum_object(costs))
-            tell_problems(inspector, how)
+            tell_problems(inspector, run)
         else:
             rows, breaks = _walked(step_costs(inspector, costs), rows=steps)
             out.lines([*header_lines(header(inspector), out.width), *catalogue_line(out.width), ""])
@@ -79,9 +79,9 @@ def cost(
             out.lines(report.spent_table(by, costs.spent(), costs.sent.context, out.width, top))
             out.lines(["", *report.summary(costs, breaks, out.width)])
             out.flush()
-            tell_problems(inspector, how)
+            tell_problems(inspector, run)
         out.flush()
-        code = verdict(inspector, how)
+        code = verdict(inspector, run)
     raise typer.Exit(code)
 
 

@@ -108,13 +108,13 @@ def export(
     )  # fmt: skip
     # A trace is evidence: what was not in the capture is in no trace made of it (docs/learn.md).
     captured = options.no_learned or format == "events"
-    how = begin(options._replace(format=read_as, no_learned=captured))
+    run = begin(options._replace(format=read_as, no_learned=captured))
     found: list[Problem] = []
     written = 0
-    with opened(trace, how, "exporting") as inspector:
-        asked = _manner(inspector, how, strict, options.turn, max_content)._replace(table=table or "steps")
-        with _sink(output, how.out, force=force, readable=writer.readable) as out:
-            for piece in writer.make(inspector, asked, found.append, how.out.progressed):
+    with opened(trace, run, "exporting") as inspector:
+        asked = _manner(inspector, run, strict, options.turn, max_content)._replace(table=table or "steps")
+        with _sink(output, run.out, force=force, readable=writer.readable) as out:
+            for piece in writer.make(inspector, asked, found.append, run.out.progressed):
                 out.write(piece)
                 written += len(piece)
             if not written and options.turn is not None:
@@ -122,9 +122,9 @@ def export(
             if not written:
                 raise UnreadableError("no-events", f"{trace}: nothing to export")
         found = sorted([*inspector.problems, *found])
-        how.out.flush()
+        run.out.flush()
         tell_learned(inspector, always=format not in ("html", "markdown"))
-        cap = None if options.everything else how.settings.problems
+        cap = None if options.everything else run.settings.problems
         for line in problem_lines(inspector.name, found, max(len(found), inspector.problem_count), cap):
             _note(line)
     raise typer.Exit(Exit.OK)
@@ -137,7 +137,7 @@ def _note(line: str) -> None:
 
 
 def _manner(
-    inspector: Inspector, how: Run, strict: bool, turn: str | None, max_content: str | None
+    inspector: Inspector, run: Run, strict: bool, turn: str | None, max_content: str | None
 ) -> Manner:
     from ctxctl.cli.run import header
     from ctxctl.cli.selection import only
@@ -146,11 +146,11 @@ def _manner(
     return Manner(
         header(inspector, turn=turn),
         strict=strict,
-        target=how.settings.target,
+        target=run.settings.target,
         only=None if turn is None else only(turn, None, lambda: inspector.places().spans).__call__,
         max_content=None if max_content is None else _size(max_content),
-        models=how.settings.models,
-        lint=how.settings.lint,
+        models=run.settings.models,
+        lint=run.settings.lint,
     )
 
 

@@ -51,19 +51,19 @@ def learn(
     from ctxctl.cli.run import begin
     from ctxctl.errors import Exit, UsageError
 
-    how = begin(options)
+    run = begin(options)
     if forget is not None:
         if recordings:
             raise UsageError("learn-or-forget", "--forget takes no recordings")
         _forget(forget)
     elif recordings:
-        _learn(recordings, client, version, how)
+        _learn(recordings, client, version, run)
     else:
-        _list(how)
+        _list(run)
     raise typer.Exit(Exit.OK)
 
 
-def _learn(recordings: list[str], client: str | None, version: str | None, how: Run) -> None:
+def _learn(recordings: list[str], client: str | None, version: str | None, run: Run) -> None:
     """Learn from each recording; those of one client and version are joined with what is known."""
     from ctxctl.cli.output import note
     from ctxctl.session.learned import store
@@ -71,22 +71,22 @@ def _learn(recordings: list[str], client: str | None, version: str | None, how: 
     from ctxctl.text import visible
 
     for recording in recordings:
-        gathered, problems = _gathered(recording, how)
-        _tell_problems(recording, problems, how)
+        gathered, problems = _gathered(recording, run)
+        _tell_problems(recording, problems, run)
         made = _set(recording, gathered, client, version)
         known = (made.client, made.version) in store.names()
         if known:
             made = joined_sets(store.read(made.client, made.version), made)
         store.save(made)
-        if how.json:
-            how.out.json(_object(made))
+        if run.json:
+            run.out.json(_object(made))
         else:
             more = f" with {made.recordings} recordings" if known else ""
             note(f"ctxctl: learned from {visible(recording)}: {_line(made)}{more}")
-    how.out.flush()
+    run.out.flush()
 
 
-def _gathered(recording: str, how: Run) -> tuple[LearnedGatherer, list[Problem]]:
+def _gathered(recording: str, run: Run) -> tuple[LearnedGatherer, list[Problem]]:
     from ctxctl.record.keys import user_key
     from ctxctl.record.redact import Found, Redactor
     from ctxctl.session.learned.gather import LearnedGatherer
@@ -94,12 +94,12 @@ def _gathered(recording: str, how: Run) -> tuple[LearnedGatherer, list[Problem]]
     redactor = Redactor(user_key())
     gathered = LearnedGatherer(lambda text: redactor.text(text, Found()))
     problems: list[Problem] = []
-    with how.out.progress("learning"):
-        gathered.take(_events(recording, how, problems))
+    with run.out.progress("learning"):
+        gathered.take(_events(recording, run, problems))
     return gathered, problems
 
 
-def _events(recording: str, how: Run, problems: list[Problem]) -> Iterator[dict[str, Any]]:
+def _events(recording: str, run: Run, problems: list[Problem]) -> Iterator[dict[str, Any]]:
     """The events of a capture, or those that a native trace holds; none of a client's own log."""
     from ctxctl.importers import registry
     from ctxctl.importers.capture import open_capture
@@ -107,7 +107,7 @@ def _events(recording: str, how: Run, problems: list[Problem]) -> Iterator[dict[
     from ctxctl.session.learned.store import CLIENTS
     from ctxctl.trace.source import Source
 
-    with open_capture(recording, how.settings.format) as (opened, importer):
+    with open_capture(recording, run.settings.format) as (opened, importer):
         if importer is not None and importer.name not in CLIENTS:
             yield from registry.capture_events(importer, opened, problems.append)
         elif importer is None and isinstance(opened, Source):
@@ -150,7 +150,7 @@ def _forget(name: str) -> None:
         note(f"ctxctl: forgotten: {visible(gone)}")
 
 
-def _list(how: Run) -> None:
+def _list(run: Run) -> None:
     """What is known, a line each; a damaged set is named and does not stop the rest."""
     from ctxctl.cli.output import note
     from ctxctl.errors import UnreadableError
@@ -163,13 +163,13 @@ def _list(how: Run) -> None:
         except UnreadableError as error:
             note(f"ctxctl: {error.message}")
             continue
-        if how.json:
-            how.out.json(_object(found))
+        if run.json:
+            run.out.json(_object(found))
         else:
-            how.out.lines([_line(found)])
-    if not names and not how.json:
-        how.out.lines(["nothing is learned; `ctxctl learn RECORDING` learns (docs/learn.md)"])
-    how.out.flush()
+            run.out.lines([_line(found)])
+    if not names and not run.json:
+        run.out.lines(["nothing is learned; `ctxctl learn RECORDING` learns (docs/learn.md)"])
+    run.out.flush()
 
 
 def _line(found: LearnedSet) -> str:
@@ -209,10 +209,10 @@ def _object(found: LearnedSet) -> dict[str, Any]:
     }
 
 
-def _tell_problems(recording: str, problems: list[Problem], how: Run) -> None:
+def _tell_problems(recording: str, problems: list[Problem], run: Run) -> None:
     from ctxctl.cli.output import note
     from ctxctl.report.problems import problem_lines
 
-    cap = None if how.everything else how.settings.problems
+    cap = None if run.everything else run.settings.problems
     for line in problem_lines(recording, sorted(problems), len(problems), cap):
         note(line)

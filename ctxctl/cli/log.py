@@ -27,20 +27,20 @@ def log(
     from ctxctl.report.heading import header_lines
     from ctxctl.report.life import life_lines, spans, to_json
 
-    how = begin(options)
-    out = how.out
-    with opened(trace, how, "replaying") as inspector:
+    run = begin(options)
+    out = run.out
+    with opened(trace, run, "replaying") as inspector:
         name, lives = life_by_name(inspector, item, options.thread)
         if options.json:
             out.json(jsonout.trace(header(inspector, thread=options.thread)))
             for span in spans(lives):
                 out.json(to_json(name, span))
-            tell_problems(inspector, how)
+            tell_problems(inspector, run)
         else:
             out.lines(header_lines(header(inspector, thread=options.thread), out.width))
             out.lines(["", *life_lines(name, lives, out.width, out.paint)])
             out.flush()
-            tell_problems(inspector, how)
+            tell_problems(inspector, run)
         out.flush()
-        code = verdict(inspector, how)
+        code = verdict(inspector, run)
     raise typer.Exit(code)

@@ -36,15 +36,15 @@ def models(
     from ctxctl.tokens.catalogue.find import find_model
     from ctxctl.tokens.catalogue.names import provider_of
 
-    how = begin(options)
+    run = begin(options)
     if name is None:
-        _list(provider_of(provider), how.settings.models, how.out, json=options.json)
+        _list(provider_of(provider), run.settings.models, run.out, json=options.json)
     else:
-        known = find_model(name, provider, own=how.settings.models)
+        known = find_model(name, provider, own=run.settings.models)
         if known.how == "unknown":
             _unknown(name, provider)
-        _tell(known, how.out, json=options.json)
-    how.out.flush()
+        _tell(known, run.out, json=options.json)
+    run.out.flush()
     raise typer.Exit(0)
 
 

@@ -29,18 +29,18 @@ def policies(
     from ctxctl.cli.run import begin
     from ctxctl.policies.registry import described_policies, policy_by_name
 
-    how = begin(options)
+    run = begin(options)
     if name is not None:
         policy_by_name(name)  # says which there are
     known = [about for about in described_policies() if name is None or about.name == name.partition(":")[0]]
     if options.json:
         for about in known:
-            how.out.json(_object(about))
+            run.out.json(_object(about))
     elif name is not None:
-        how.out.lines(_told(known[0], how.out.width))
+        run.out.lines(_told(known[0], run.out.width))
     else:
-        how.out.lines(_listed(known, how.out.width))
-    how.out.flush()
+        run.out.lines(_listed(known, run.out.width))
+    run.out.flush()
     raise typer.Exit(0)
 
 

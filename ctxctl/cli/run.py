@@ -58,11 +58,11 @@ def begin(
     return Run(options, ordinary, settings, Output(color=settings.color), limits, tuple(drop), texts)
 
 
-def inspector_of(path: str, how: Run) -> Inspector:
+def inspector_of(path: str, run: Run) -> Inspector:
     """An inspector on a trace, to be closed by the caller; raises what `Inspector.open` raises."""
     from ctxctl.session import Inspector
 
-    settings = how.settings
+    settings = run.settings
     return Inspector.open(
         path,
         target=settings.target,
@@ -70,21 +70,21 @@ def inspector_of(path: str, how: Run) -> Inspector:
         encoding=settings.encoding,
         policy=settings.policy,
         format=settings.format,
-        limits=how.limits,
-        drop=how.drop,
-        set=how.texts,
+        limits=run.limits,
+        drop=run.drop,
+        set=run.texts,
         calibration=settings.calibration,
         learned=settings.learned,
     )
 
 
 @contextmanager
-def opened(path: str, how: Run, doing: str) -> Iterator[Inspector]:
+def opened(path: str, run: Run, doing: str) -> Iterator[Inspector]:
     """An inspector on a trace, with a progress line for as long as it is open and nothing is printed.
 
     Raises what `Inspector.open` raises.
     """
-    with how.out.progress(doing), inspector_of(path, how) as inspector:
+    with run.out.progress(doing), inspector_of(path, run) as inspector:
         yield inspector
 
 
@@ -132,27 +132,27 @@ def tell_learned(inspector: Inspector, *, always: bool = False) -> None:
         note(f"{visible(base_name(inspector.name))}: learned {what}; --no-learned goes without")
 
 
-def tell_problems(inspector: Inspector, how: Run) -> None:
+def tell_problems(inspector: Inspector, run: Run) -> None:
     """Problems as lines of JSON on standard output, or as plain lines on standard error."""
     from ctxctl.report import jsonout
     from ctxctl.report.problems import problem_lines
 
     tell_learned(inspector)
     problems = inspector.problems
-    if how.json:
+    if run.json:
         for problem in problems:
-            how.out.json(jsonout.problem(problem))
+            run.out.json(jsonout.problem(problem))
         return
     if not problems:
         return
-    how.out.flush()
-    cap = None if how.everything else how.settings.problems
+    run.out.flush()
+    cap = None if run.everything else run.settings.problems
     for line in problem_lines(inspector.name, problems, inspector.problem_count, cap):
         note(line)
 
 
-def verdict(inspector: Inspector, how: Run, *, differs: bool = False) -> Exit:
+def verdict(inspector: Inspector, run: Run, *, differs: bool = False) -> Exit:
     """The exit code: under ``--strict``, problems and a replay that differs are findings."""
-    if how.settings.strict and (inspector.finding_count or differs):
+    if run.settings.strict and (inspector.finding_count or differs):
         return Exit.FINDINGS
     return Exit.OK

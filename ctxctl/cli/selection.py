@@ -155,13 +155,13 @@ def query_of(text: str) -> Query:
         raise
 
 
-def prices(query: Query, how: Run) -> RateBook | None:
+def prices(query: Query, run: Run) -> RateBook | None:
     """Where prices are from; None if the predicate does not speak of money."""
     if not query.asks_cost:
         return None
     from ctxctl.tokens.catalogue.rates import RateBook
 
-    return RateBook(how.settings.models)
+    return RateBook(run.settings.models)
 
 
 def wanted(text: str | None, *, alone: bool) -> Query | None:
@@ -185,9 +185,9 @@ class Replayed:
     A turn is shown with any of its steps.
     """
 
-    def __init__(self, inspector: Inspector, how: Run, query: Query | None, chosen: Only) -> None:
+    def __init__(self, inspector: Inspector, run: Run, query: Query | None, chosen: Only) -> None:
         self._inspector = inspector
-        self._how = how
+        self._how = run
         self._query = query
         self._chosen = chosen
         self._steps = self._fit = self._undecided = 0
@@ -202,17 +202,17 @@ class Replayed:
         return Narrowed(str(self._query), self._fit, self._steps - self._fit, self._undecided)
 
     def __iter__(self) -> Iterator[tuple[Step | Turn, bool]]:
-        how, inspector, query, chosen = self._how, self._inspector, self._query, self._chosen
+        run, inspector, query, chosen = self._how, self._inspector, self._query, self._chosen
         if query is None:
-            for result in inspector.replay(how.out.progressed, skipped=how.everything):
+            for result in inspector.replay(run.out.progressed, skipped=run.everything):
                 if chosen(result):
                     yield result, True
             return
         from ctxctl.analysis.where import steps_where
 
-        book = prices(query, how)
+        book = prices(query, run)
         yield from self._narrowed(
-            steps_where(inspector, query, how.out.progressed, book=book, skipped=how.everything)
+            steps_where(inspector, query, run.out.progressed, book=book, skipped=run.everything)
         )
 
     def _narrowed(self, stops: Iterator[WhereStep]) -> Iterator[tuple[Step | Turn, bool]]:

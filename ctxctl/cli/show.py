@@ -52,23 +52,23 @@ def show(
             "unknown-stage", f"no stage is called {stage!r}", hint=f"there are: {', '.join(STAGES)}"
         )
     place = split(frame)
-    how = begin(options)
-    with opened(place.trace, how, "replaying") as inspector:
-        inspector.outline(how.out.progressed)
+    run = begin(options)
+    with opened(place.trace, run, "replaying") as inspector:
+        inspector.outline(run.out.progressed)
         ordinal = locate(inspector, place.address, options.turn, options.thread)
         if options.json:
-            _json(inspector, how, ordinal, stage, text, canonical=options.canonical)
+            _json(inspector, run, ordinal, stage, text, canonical=options.canonical)
         else:
-            _plain(inspector, how, ordinal, stage, text, canonical=options.canonical)
-        how.out.flush()
+            _plain(inspector, run, ordinal, stage, text, canonical=options.canonical)
+        run.out.flush()
         if not options.json:
-            tell_problems(inspector, how)
-        code = verdict(inspector, how)
+            tell_problems(inspector, run)
+        code = verdict(inspector, run)
     raise typer.Exit(code)
 
 
 def _plain(
-    inspector: Inspector, how: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
+    inspector: Inspector, run: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
 ) -> None:
     from ctxctl.analysis.frame_pair import with_skipped
     from ctxctl.cli.run import header
@@ -77,7 +77,7 @@ def _plain(
     from ctxctl.report.heading import header_lines
     from ctxctl.text import visible
 
-    out = how.out
+    out = run.out
     if text:
         assembled, updated = _text(inspector, ordinal, stage, canonical=canonical)
         out.text(visible(assembled, newline=True))
@@ -91,12 +91,12 @@ def _plain(
     step = frame.step
     mode = f"{step.mode} ({'declared' if step.mode_declared else 'inferred'})"
     out.lines(header_lines(header(inspector), out.width, mode=mode))
-    extra = with_skipped(step.changes, frame.placements) if how.everything else None
+    extra = with_skipped(step.changes, frame.placements) if run.everything else None
     out.lines(frame_lines(frame, out.width, out.paint, changes=extra))
 
 
 def _json(
-    inspector: Inspector, how: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
+    inspector: Inspector, run: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
 ) -> None:
     import msgspec
 
@@ -105,11 +105,11 @@ def _json(
     from ctxctl.report import jsonout
     from ctxctl.report.compare import patches_json
 
-    out = how.out
+    out = run.out
     out.json(jsonout.trace(header(inspector)))
     frame = inspector.frame(ordinal)
     step = frame.step
-    if how.everything:
+    if run.everything:
         step = msgspec.structs.replace(step, changes=with_skipped(step.changes, frame.placements))
     if stage is not None:
         view = step.stages.get(stage)
@@ -119,14 +119,14 @@ def _json(
     assembled, updated = _text(inspector, ordinal, stage, canonical=canonical) if text else (None, None)
     line = {
         "type": "frame",
-        "step": jsonout.step(step, skipped=how.everything),
+        "step": jsonout.step(step, skipped=run.everything),
         "placements": [jsonout.placement(p, n) for n, p in enumerate(frame.placements)],
         "text": assembled,
         "patches": None if updated is None else patches_json(updated),
     }
     if stage is None or text:
         out.json(line)
-    tell_problems(inspector, how)
+    tell_problems(inspector, run)
 
 
 def _text(

@@ -44,9 +44,9 @@ def why(
     from ctxctl.text import visible
 
     place = split(frame)
-    how = begin(options)
-    out = how.out
-    with opened(place.trace, how, "replaying") as inspector:
+    run = begin(options)
+    out = run.out
+    with opened(place.trace, run, "replaying") as inspector:
         ordinal = locate(inspector, place.address, options.turn, options.thread)
         found = explain_item(inspector, ordinal, item, everything=options.everything, progress=out.progressed)
         if not options.json:
@@ -58,14 +58,14 @@ def why(
         if not no_what_if:
             from ctxctl.analysis.why.supposing import supposed_outcomes
 
-            supposed = supposed_outcomes(inspector, found, how.settings.models, progress=out.progressed)
+            supposed = supposed_outcomes(inspector, found, run.settings.models, progress=out.progressed)
         if options.json:
             out.json(jsonout.trace(header(inspector)))
             out.json(to_json(found, supposed))
         elif supposed is not None:
             out.lines(what_if_lines(supposed, out.width, out.paint))
         out.flush()
-        tell_problems(inspector, how)
+        tell_problems(inspector, run)
         out.flush()
-        code = verdict(inspector, how)
+        code = verdict(inspector, run)
     raise typer.Exit(code)

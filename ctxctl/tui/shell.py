@@ -21,7 +21,7 @@ from ctxctl.tui.commands import Command
 from ctxctl.tui.export import ShowsText, VisibleText
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.literal import shown
-from ctxctl.tui.requests import Answered, Handlers, Placed, PlaceRequest, ask
+from ctxctl.tui.requests import Answered, Handlers, Placed, PlaceRequest, Unanswered, ask
 from ctxctl.tui.screens.palette import Ask, Palette
 from ctxctl.tui.screens.reader import Help
 from ctxctl.tui.widgets.rows import Rows
@@ -140,16 +140,14 @@ class Shell(App[None]):
 
     def handlers(self) -> Handlers:
         """By kind of value, what is done with an answer to what the application itself asked for."""
-        return {Placed: self._placed}
+        return {Placed: self._placed, Unanswered: lambda found: self.tell(found.why, bad=True)}
 
     def on_answered(self, message: Answered) -> None:
         """Take an answer, or news of the trace."""
         message.handle(self.handlers())
 
     def _placed(self, found: Placed) -> None:
-        if found.ordinal is None:
-            self.tell(found.why, bad=True)
-        elif not self.go_to(found.ordinal, step="." in found.address.rpartition(":")[2]):
+        if not self.go_to(found.ordinal, step="." in found.address.rpartition(":")[2]):
             self.tell(f"{found.address} has not been read yet", bad=True)
 
     # Help and colours

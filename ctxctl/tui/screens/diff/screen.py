@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from ctxctl.tui import keys
 from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
-from ctxctl.tui.requests import Handlers, ask
+from ctxctl.tui.requests import Handlers, Unanswered, ask
 from ctxctl.tui.screens.diff import lines, requests
 from ctxctl.tui.screens.diff import state as moves
 from ctxctl.tui.screens.diff.state import BESIDE, DiffState
@@ -72,7 +72,7 @@ class DiffScreen(Board[None]):
             requests.FramesCompared: lambda found: self.apply(
                 moves.compared(self.state, found.pair, found.diff)
             ),
-            requests.Incomparable: lambda found: self.apply(moves.failed(self.state, found.why)),
+            Unanswered: lambda found: self.apply(moves.failed(self.state, found.why)),
             ItemDiff: lambda text: self.apply(moves.texted(self.state, text)),
         }
 

@@ -13,10 +13,10 @@ from ctxctl.tui import keys
 from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.lineedit import History
-from ctxctl.tui.requests import Handlers, ask
+from ctxctl.tui.requests import Handlers, Unanswered, ask
 from ctxctl.tui.screens.search import lines as said
 from ctxctl.tui.screens.search import state as moves
-from ctxctl.tui.screens.search.requests import Hits, SearchRequest, Unsearched
+from ctxctl.tui.screens.search.requests import Hits, SearchRequest
 from ctxctl.tui.screens.search.state import Search
 from ctxctl.tui.screens.turns.view import State
 from ctxctl.tui.widgets.canvas import Board
@@ -173,8 +173,12 @@ class SearchScreen(Board[None]):
         """Hits as they are found, or why there are none."""
         return {
             Hits: lambda hits: self.apply(moves.found(self.state, hits.serial, hits.found)),
-            Unsearched: lambda failed: self.apply(moves.failed(self.state, failed.serial, failed.why)),
+            Unanswered: self._failed,
         }
+
+    def _failed(self, found: Unanswered) -> None:
+        if isinstance(found.request, SearchRequest):
+            self.apply(moves.failed(self.state, found.request.serial, found.why))
 
     # Painting
 

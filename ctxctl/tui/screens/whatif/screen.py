@@ -18,7 +18,7 @@ from ctxctl.tui import keys
 from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.lineedit import Line
-from ctxctl.tui.requests import Handlers, ask
+from ctxctl.tui.requests import Handlers, Unanswered, ask
 from ctxctl.tui.screens.whatif import form as fields
 from ctxctl.tui.screens.whatif import lines, requests, state
 from ctxctl.tui.screens.whatif.form import Form
@@ -261,7 +261,7 @@ class WhatIf(Board[int | None]):
             requests.Notes: self._of_this_run(self._noted),
             requests.TurnsCompared: self._of_this_run(self._compared),
             requests.FieldRefused: self._of_this_run(self._refused),
-            requests.NotCompared: self._of_this_run(self._failed),
+            Unanswered: self._failed,
         }
 
     def _of_this_run(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -285,8 +285,10 @@ class WhatIf(Board[int | None]):
         self.set_focus(self.query_one("#form", FormView), scroll_visible=False)
         self._show(replace(self.view, form=form, phase="empty"))
 
-    def _failed(self, found: requests.NotCompared) -> None:
-        self._show(replace(self.view, phase="failed", error=found.why))
+    def _failed(self, found: Unanswered) -> None:
+        request = found.request
+        if isinstance(request, requests.SimulationRequest) and request.run == self.view.run:
+            self._show(replace(self.view, phase="failed", error=found.why))
 
     # The form and the table
 
