@@ -102,6 +102,7 @@ def test_beginnings_of_words_come_before_middles_and_scattered_letters() -> None
     assert commands.match("next", "nxet") is None
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30), st.text(max_size=60))
 def test_what_matches_is_there_in_order(query: str, text: str) -> None:
     found = commands.match(query, text)

@@ -120,6 +120,7 @@ def pane(session: Session) -> str:
 # On the screen ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @SIZES
 async def test_tabs_look_as_they_did(size: tuple[int, int]) -> None:
     name = f"{size[0]}x{size[1]}"
@@ -243,6 +244,7 @@ async def test_a_record_that_cannot_be_read_is_told() -> None:
         assert "No line of the trace is about it." in session.text
 
 
+@pytest.mark.slow
 async def test_find_shows_matches_goes_around_and_is_left_with_escape() -> None:
     async with running(made(inspector())) as session:
         view = await opened(session, 2, "code")
@@ -266,6 +268,7 @@ async def test_find_shows_matches_goes_around_and_is_left_with_escape() -> None:
         assert view.finder is None
 
 
+@pytest.mark.slow
 async def test_find_looks_into_what_is_folded() -> None:
     async with running(made(inspector())) as session:
         await opened(session, 1, "settings")
@@ -293,6 +296,7 @@ HOSTILE = "\x1b]0;owned\x07 [/] [@click=app.quit]x[/] "
 HOSTILE += "\u202eevil\u202c \x00 \x9b31m 世界 👩\u200d👩\u200d👧 \ud800 \u2028"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tab", ["", "d", "comma", "L", "x"])
 async def test_hostile_text_is_shown_in_every_tab(tab: str) -> None:
     one = Thing(HOSTILE, HOSTILE, "tool_result", HOSTILE)
@@ -477,6 +481,7 @@ def test_a_record_names_every_field_and_folds_what_is_deep() -> None:
 # A real trace -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_item_of_a_recorded_session_has_its_tabs() -> None:
     from pathlib import Path
 

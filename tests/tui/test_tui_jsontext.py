@@ -28,6 +28,7 @@ def rows(document: Document, folded: frozenset[int] = frozenset(), width: int = 
     return [wrap.row(n).text for n in range(wrap.count)]
 
 
+@pytest.mark.slow
 @given(CONTAINERS)
 def test_laid_out_json_is_the_same_json(value: Any) -> None:
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False), json.dumps(value, indent=3)):
@@ -39,6 +40,7 @@ def test_laid_out_json_is_the_same_json(value: Any) -> None:
             assert laid.text == json.dumps(value, indent=2, ensure_ascii=False)
 
 
+@pytest.mark.slow
 @given(CONTAINERS)
 def test_every_fold_hides_what_it_says(value: Any) -> None:
     laid = jsontext.laid_out(json.dumps(value))

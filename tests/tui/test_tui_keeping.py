@@ -130,6 +130,7 @@ async def test_the_list_says_how_large_and_why(size: tuple[int, int]) -> None:
         assert "low_relevance" in row
 
 
+@pytest.mark.slow
 async def test_from_the_search_to_what_it_would_have_taken() -> None:
     async with running(opened()) as session:
         await session.press("slash", *"status:omitted", "enter", "enter")
@@ -152,6 +153,7 @@ async def test_a_budget_that_is_exceeded_has_no_tick() -> None:
         assert "bud !151%" in session.text
 
 
+@pytest.mark.slow
 async def test_hits_in_the_frame_that_is_shown_move_the_cursor() -> None:
     async with running(opened()) as session:
         await session.press(*["right_square_bracket"] * 4, "enter", "G")

@@ -155,6 +155,7 @@ async def test_enter_leads_to_the_turn_and_backspace_back() -> None:
         assert not isinstance(session.app.screen, Overview)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(40, 10), (20, 5), (1, 1)])
 async def test_the_overview_works_at_any_size(size: tuple[int, int]) -> None:
     async with running(made(FakeInspector(notes_agent())), size) as session:

@@ -126,6 +126,7 @@ def test_findings_lead_to_each_place() -> None:
 # The screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "200x50"])
 async def test_screens_look_as_they_did(size: tuple[int, int]) -> None:
     name = f"{size[0]}x{size[1]}"
@@ -153,6 +154,7 @@ async def test_enter_goes_to_the_step_and_its_item() -> None:
         assert session.app.turns.state.target != state.target
 
 
+@pytest.mark.slow
 async def test_from_blame_to_why_to_findings_and_back() -> None:
     async with running(app()) as session:
         await session.press("G", "b", "j", "j")

@@ -178,6 +178,7 @@ async def test_addresses_name_thread_and_session_where_needed() -> None:
         assert session.app.clipboard == "r@b/explorer:1"
 
 
+@pytest.mark.slow
 async def test_e_writes_a_file_and_asks_before_writing_over_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,6 +86,7 @@ def test_the_cycle_comes_round() -> None:
     assert themes.after("gone") == "dark"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colourless", [False, True])
 async def test_every_theme_shows_the_same_text(colourless: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if colourless:
