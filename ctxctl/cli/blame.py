@@ -51,13 +51,13 @@ def blame(
     from ctxctl.analysis.blame import blame_frame as blamed
     from ctxctl.analysis.blame import shown_blocks
     from ctxctl.analysis.by_name import copies_by_name
-    from ctxctl.cli.run import begin, opened, tell_problems, verdict
+    from ctxctl.cli.run import begin, reported
     from ctxctl.cli.selection import split
     from ctxctl.session.naming import locate
 
     place = split(frame)
     run = begin(options)
-    with opened(place.trace, run, "replaying") as inspector:
+    with reported(place.trace, run, "replaying") as inspector:
         ordinal = locate(inspector, place.address, options.turn, options.thread)
         if run.settings.strict:
             inspector.outline(run.out.progressed)  # what is wrong behind the frame counts, too
@@ -66,11 +66,6 @@ def blame(
         blocks = shown_blocks(found, stale=stale, duplicate=duplicate, item=name, version=version)
         tell = _json if options.json else _plain
         tell(inspector, run, found, blocks, stat)
-        run.out.flush()
-        if not options.json:
-            tell_problems(inspector, run)
-        code = verdict(inspector, run)
-    raise typer.Exit(code)
 
 
 def _plain(inspector: Inspector, run: Run, found: Blame, blocks: Sequence[Block], stat: bool) -> None:
@@ -95,7 +90,7 @@ def _plain(inspector: Inspector, run: Run, found: Blame, blocks: Sequence[Block]
 
 
 def _json(inspector: Inspector, run: Run, found: Blame, blocks: Sequence[Block], stat: bool) -> None:
-    from ctxctl.cli.run import header, tell_problems
+    from ctxctl.cli.run import header
     from ctxctl.report import jsonout
     from ctxctl.report.blame import block_json, to_json
 
@@ -104,4 +99,3 @@ def _json(inspector: Inspector, run: Run, found: Blame, blocks: Sequence[Block],
     for block in () if stat else blocks:
         out.json(block_json(found, block))
     out.json(to_json(found, blocks))
-    tell_problems(inspector, run)

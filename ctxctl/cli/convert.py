@@ -119,10 +119,10 @@ def _import(
 def _tell(done: list[Imported], run: Run, output: str) -> None:
     """What was imported: narration on standard error, or lines of JSON on standard output."""
     from ctxctl.cli.output import note
+    from ctxctl.cli.run import note_problems
     from ctxctl.labels import plural
     from ctxctl.report import jsonout
     from ctxctl.report.header import base_name
-    from ctxctl.report.problems import problem_lines
 
     for one in done:
         if run.json:
@@ -139,9 +139,7 @@ def _tell(done: list[Imported], run: Run, output: str) -> None:
                 }
             )
             continue
-        cap = None if run.everything else run.settings.problems
-        for line in problem_lines(one.source, one.problems, len(one.problems), cap):
-            note(line)
+        note_problems(one.source, one.problems, len(one.problems), run)
         if output == "-":
             continue  # the trace itself says what it holds, and a pipe may be gone
         found = f", {plural(len(one.problems), 'problem')}" if one.problems else ""

@@ -48,7 +48,7 @@ def cost(
 ) -> None:
     """What a session cost: billed, counted, by what it was spent on, and what each cache break cost."""
     from ctxctl.analysis.costs import Costs, step_costs
-    from ctxctl.cli.run import begin, header, opened, tell_problems, verdict
+    from ctxctl.cli.run import begin, header, reported
     from ctxctl.errors import UsageError
     from ctxctl.report import costs as report
     from ctxctl.report import jsonout
@@ -61,7 +61,7 @@ def cost(
         raise UsageError("bad-grouping", f"--by {by} is none", hint=f"one of {', '.join(_BY)}")
     run = begin(options)
     out = run.out
-    with opened(trace, run, "pricing") as inspector:
+    with reported(trace, run, "pricing") as inspector:
         costs = Costs(RateBook(run.settings.models, provider_of(provider), _day(as_of)), _name_of(by))
         if options.json:
             out.json(jsonout.trace(header(inspector)))
@@ -70,7 +70,6 @@ def cost(
             for spent in costs.spent():
                 out.json(report.spent_object(by, spent))
             out.json(report.sum_object(costs))
-            tell_problems(inspector, run)
         else:
             rows, breaks = _walked(step_costs(inspector, costs), rows=steps)
             out.lines([*header_lines(header(inspector), out.width), *catalogue_line(out.width), ""])
@@ -78,11 +77,6 @@ def cost(
                 out.lines([*report.steps_table(rows, out.width), ""])
             out.lines(report.spent_table(by, costs.spent(), costs.sent.context, out.width, top))
             out.lines(["", *report.summary(costs, breaks, out.width)])
-            out.flush()
-            tell_problems(inspector, run)
-        out.flush()
-        code = verdict(inspector, run)
-    raise typer.Exit(code)
 
 
 def _day(said: str | None) -> str | None:

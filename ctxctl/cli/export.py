@@ -91,11 +91,10 @@ def export(
     read_as: ReadAs = None,
 ) -> None:
     """Write a trace in another form. What was redacted anywhere in it is in no export."""
-    from ctxctl.cli.run import begin, opened, tell_learned
+    from ctxctl.cli.run import begin, note_problems, opened, tell_learned
     from ctxctl.cli.selection import nothing_there
     from ctxctl.errors import Exit, UnreadableError
     from ctxctl.report.exports import by_name, refuse
-    from ctxctl.report.problems import problem_lines
 
     writer = by_name(format)
     refuse(
@@ -124,16 +123,8 @@ def export(
         found = sorted([*inspector.problems, *found])
         run.out.flush()
         tell_learned(inspector, always=format not in ("html", "markdown"))
-        cap = None if options.everything else run.settings.problems
-        for line in problem_lines(inspector.name, found, max(len(found), inspector.problem_count), cap):
-            _note(line)
+        note_problems(inspector.name, found, max(len(found), inspector.problem_count), run)
     raise typer.Exit(Exit.OK)
-
-
-def _note(line: str) -> None:
-    from ctxctl.cli.output import note
-
-    note(line)
 
 
 def _manner(

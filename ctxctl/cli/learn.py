@@ -66,13 +66,14 @@ def learn(
 def _learn(recordings: list[str], client: str | None, version: str | None, run: Run) -> None:
     """Learn from each recording; those of one client and version are joined with what is known."""
     from ctxctl.cli.output import note
+    from ctxctl.cli.run import note_problems
     from ctxctl.session.learned import store
     from ctxctl.session.learned.book import joined_sets
     from ctxctl.text import visible
 
     for recording in recordings:
         gathered, problems = _gathered(recording, run)
-        _tell_problems(recording, problems, run)
+        note_problems(recording, sorted(problems), len(problems), run)
         made = _set(recording, gathered, client, version)
         known = (made.client, made.version) in store.names()
         if known:
@@ -207,12 +208,3 @@ def _object(found: LearnedSet) -> dict[str, Any]:
             for kind, items in sorted(found.threads.items())
         },
     }
-
-
-def _tell_problems(recording: str, problems: list[Problem], run: Run) -> None:
-    from ctxctl.cli.output import note
-    from ctxctl.report.problems import problem_lines
-
-    cap = None if run.everything else run.settings.problems
-    for line in problem_lines(recording, sorted(problems), len(problems), cap):
-        note(line)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+import typer
+
 from ctxctl.cli.options import CommonOptions
 from ctxctl.cli.output import Output, note
 from ctxctl.errors import Exit
@@ -14,6 +16,7 @@ from ctxctl.report.header import Header, base_name
 
 if TYPE_CHECKING:
     from ctxctl.config import Settings
+    from ctxctl.model.problem import Problem
     from ctxctl.session import Inspector
 
 
@@ -88,6 +91,21 @@ def opened(path: str, run: Run, doing: str) -> Iterator[Inspector]:
         yield inspector
 
 
+@contextmanager
+def reported(path: str, run: Run, doing: str) -> Iterator[Inspector]:
+    """As `opened`, for a command that prints what it finds in one trace.
+
+    Behind what was printed it puts the problems of the trace, and ends the command with its exit code.
+    """
+    with opened(path, run, doing) as inspector:
+        yield inspector
+        run.out.flush()
+        tell_problems(inspector, run)
+        run.out.flush()
+        code = verdict(inspector, run)
+    raise typer.Exit(code)
+
+
 def header(
     inspector: Inspector, *, thread: str | None = None, turn: str | None = None, late: int = 0
 ) -> Header:
@@ -135,7 +153,6 @@ def tell_learned(inspector: Inspector, *, always: bool = False) -> None:
 def tell_problems(inspector: Inspector, run: Run) -> None:
     """Problems as lines of JSON on standard output, or as plain lines on standard error."""
     from ctxctl.report import jsonout
-    from ctxctl.report.problems import problem_lines
 
     tell_learned(inspector)
     problems = inspector.problems
@@ -146,8 +163,22 @@ def tell_problems(inspector: Inspector, run: Run) -> None:
     if not problems:
         return
     run.out.flush()
+    note_problems(inspector.name, problems, inspector.problem_count, run)
+
+
+def note_problems(name: str, problems: Sequence[Problem], count: int, run: Run) -> None:
+    """List problems on standard error, unless all are asked for no more than the settings allow.
+
+    Args:
+        name: What was read.
+        problems: Those that were kept, in order.
+        count: How many there were.
+        run: The command that read it.
+    """
+    from ctxctl.report.problems import problem_lines
+
     cap = None if run.everything else run.settings.problems
-    for line in problem_lines(inspector.name, problems, inspector.problem_count, cap):
+    for line in problem_lines(name, problems, count, cap):
         note(line)
 
 

@@ -41,7 +41,7 @@ def show(
     text: Text = False,
 ) -> None:
     """Show one frame: its stages, its items in order, or the assembled text."""
-    from ctxctl.cli.run import begin, opened, tell_problems, verdict
+    from ctxctl.cli.run import begin, reported
     from ctxctl.cli.selection import split
     from ctxctl.errors import UsageError
     from ctxctl.model.vocab import STAGES
@@ -53,18 +53,11 @@ def show(
         )
     place = split(frame)
     run = begin(options)
-    with opened(place.trace, run, "replaying") as inspector:
+    with reported(place.trace, run, "replaying") as inspector:
         inspector.outline(run.out.progressed)
         ordinal = locate(inspector, place.address, options.turn, options.thread)
-        if options.json:
-            _json(inspector, run, ordinal, stage, text, canonical=options.canonical)
-        else:
-            _plain(inspector, run, ordinal, stage, text, canonical=options.canonical)
-        run.out.flush()
-        if not options.json:
-            tell_problems(inspector, run)
-        code = verdict(inspector, run)
-    raise typer.Exit(code)
+        tell = _json if options.json else _plain
+        tell(inspector, run, ordinal, stage, text, canonical=options.canonical)
 
 
 def _plain(
@@ -101,7 +94,7 @@ def _json(
     import msgspec
 
     from ctxctl.analysis.frame_pair import with_skipped
-    from ctxctl.cli.run import header, tell_problems
+    from ctxctl.cli.run import header
     from ctxctl.report import jsonout
     from ctxctl.report.compare import patches_json
 
@@ -126,7 +119,6 @@ def _json(
     }
     if stage is None or text:
         out.json(line)
-    tell_problems(inspector, run)
 
 
 def _text(

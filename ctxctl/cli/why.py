@@ -8,10 +8,6 @@ import typer
 
 from ctxctl.cli import options as opt
 
-Item = Annotated[
-    str,
-    typer.Argument(metavar="ITEM", help="An item's id, ID@VERSION, title, source, or a piece of its text."),
-]
 NoWhatIf = Annotated[
     bool,
     typer.Option("--no-what-if", help="Only what is recorded: look for no limit or policy that keeps it."),
@@ -30,12 +26,12 @@ All = Annotated[bool, typer.Option("--all", help="Every change of its life, and 
 def why(
     options: opt.CommonOptions,
     frame: opt.FrameArg,
-    item: Item,
+    item: opt.ItemArg,
     no_what_if: NoWhatIf = False,
 ) -> None:
     """Tell why an item is, or is not, in a window: the recorded decisions, and what it would take."""
     from ctxctl.analysis.why.answer import explain_item
-    from ctxctl.cli.run import begin, header, opened, tell_problems, verdict
+    from ctxctl.cli.run import begin, header, reported
     from ctxctl.cli.selection import split
     from ctxctl.report import jsonout
     from ctxctl.report.heading import one_line
@@ -46,7 +42,7 @@ def why(
     place = split(frame)
     run = begin(options)
     out = run.out
-    with opened(place.trace, run, "replaying") as inspector:
+    with reported(place.trace, run, "replaying") as inspector:
         ordinal = locate(inspector, place.address, options.turn, options.thread)
         found = explain_item(inspector, ordinal, item, everything=options.everything, progress=out.progressed)
         if not options.json:
@@ -64,8 +60,3 @@ def why(
             out.json(to_json(found, supposed))
         elif supposed is not None:
             out.lines(what_if_lines(supposed, out.width, out.paint))
-        out.flush()
-        tell_problems(inspector, run)
-        out.flush()
-        code = verdict(inspector, run)
-    raise typer.Exit(code)
