@@ -41,16 +41,16 @@ def bisect(
     from ctxctl.cli.selection import query_of
     from ctxctl.errors import Exit
 
-    traces, predicate = _split(arguments)
+    traces, predicate = _traces_and_predicate(arguments)
     query = query_of(predicate) if predicate is not None else None
     run = begin(options)
     with ExitStack() as stack:
         inspectors = [stack.enter_context(opened(trace, run, "replaying")) for trace in traces]
         if len(inspectors) > 1:
-            found = _parted(inspectors, query, run, options.thread)
+            found = _bisect_two_traces(inspectors, query, run, options.thread)
         else:
             assert query is not None
-            found = _turned(inspectors[0], query, run, options.thread)
+            found = _bisect_one_trace(inspectors[0], query, run, options.thread)
         run.out.flush()
         for inspector in inspectors:
             tell_problems(inspector, run)
@@ -59,7 +59,7 @@ def bisect(
     raise typer.Exit(code if found else Exit.FINDINGS)
 
 
-def _split(arguments: Sequence[str]) -> tuple[list[str], str | None]:
+def _traces_and_predicate(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     """The traces and the predicate; of two arguments the second is a trace if it is a file."""
     from ctxctl.errors import UsageError
 
@@ -78,12 +78,12 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     return [arguments[0]], arguments[1]
 
 
-def _turned(inspector: Inspector, query: Query, run: Run, thread: str | None) -> bool:
+def _bisect_one_trace(inspector: Inspector, query: Query, run: Run, thread: str | None) -> bool:
     """One trace; whether the predicate holds somewhere."""
     from ctxctl.analysis.bisect import bisect
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.cli.run import header
-    from ctxctl.cli.selection import prices
+    from ctxctl.cli.selection import price_book
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import turned_json, turned_lines
     from ctxctl.report.header import base_name
@@ -92,7 +92,7 @@ def _turned(inspector: Inspector, query: Query, run: Run, thread: str | None) ->
     from ctxctl.text import visible
 
     out, name = run.out, base_name(inspector.name)
-    found = bisect(inspector, query, prices(query, run), out.progressed)
+    found = bisect(inspector, query, price_book(query, run), out.progressed)
     found = [turned for turned in found if thread is None or turned.key.thread == thread]
     if run.json:
         out.json(jsonout.trace(header(inspector, thread=thread)))
@@ -110,7 +110,9 @@ def _turned(inspector: Inspector, query: Query, run: Run, thread: str | None) ->
     return any(turned.first is not None for turned in found)
 
 
-def _parted(inspectors: Sequence[Inspector], query: Query | None, run: Run, thread: str | None) -> bool:
+def _bisect_two_traces(
+    inspectors: Sequence[Inspector], query: Query | None, run: Run, thread: str | None
+) -> bool:
     """Two traces; whether they differ."""
     from ctxctl.analysis.bisect import first_parting
     from ctxctl.analysis.frame_pair import several_sessions

@@ -52,10 +52,10 @@ def blame(
     from ctxctl.analysis.blame import shown_blocks
     from ctxctl.analysis.by_name import copies_by_name
     from ctxctl.cli.run import begin, reported
-    from ctxctl.cli.selection import split
+    from ctxctl.cli.selection import split_frame
     from ctxctl.session.naming import locate
 
-    place = split(frame)
+    place = split_frame(frame)
     run = begin(options)
     with reported(place.trace, run, "replaying") as inspector:
         ordinal = locate(inspector, place.address, options.turn, options.thread)

@@ -84,7 +84,7 @@ def budget(
 
     form = "json" if options.json else format
     gate = check or baseline is not None
-    _sensible(form, gate, baseline, update_baseline)
+    _check_options(form, gate, baseline, update_baseline)
     run = begin(options._replace(json=form == "json"))
     if init or trace:
         _write_plan(plan, trace or [], run._replace(options=opt.CommonOptions()))
@@ -97,7 +97,7 @@ def budget(
         )
     path = Path(plan)
     read, text = load(path)
-    listed = _asked(read, path, run.out) if live else {}
+    listed = _listed_by_servers(read, path, run.out) if live else {}
     with run.out.progress("simulating"):
         found = estimate(read, plan, path.parent, run.settings.models, listed)
     if update_baseline:
@@ -109,7 +109,7 @@ def budget(
     if gate and baseline is not None and not update_baseline:
         findings += kept.compare_with_baseline(found, Path(baseline))
     if not update_baseline or gate:
-        _tell(found, findings, form, text, run.out, gate=gate, against=baseline is not None)
+        _print_estimate(found, findings, form, text, run.out, gate=gate, against=baseline is not None)
     if gate:
         _summarize(found, findings)
     run.out.flush()
@@ -117,7 +117,7 @@ def budget(
     raise typer.Exit(Exit.FINDINGS if failed else Exit.OK)
 
 
-def _asked(plan: Plan, path: Path, out: Output) -> dict[str, Any]:
+def _listed_by_servers(plan: Plan, path: Path, out: Output) -> dict[str, Any]:
     """What the MCP servers of a plan list, by part; each is run, asked and ended, one after the other."""
     from ctxctl import __version__
     from ctxctl.text import visible
@@ -132,7 +132,7 @@ def _asked(plan: Plan, path: Path, out: Output) -> dict[str, Any]:
     return listed
 
 
-def _sensible(form: str, gate: bool, baseline: str | None, update: bool) -> None:
+def _check_options(form: str, gate: bool, baseline: str | None, update: bool) -> None:
     """Raises UsageError for options that do not go together."""
     from ctxctl.errors import UsageError
     from ctxctl.text import visible
@@ -156,14 +156,14 @@ def _sensible(form: str, gate: bool, baseline: str | None, update: bool) -> None
 def _write_plan(plan: str | None, traces: list[str], run: Run) -> None:
     """Write a new plan: the commented one, or one derived from sessions."""
     out = run.out
-    text = _derived(traces, run) if traces else _template()
+    text = _plan_from_sessions(traces, run) if traces else _template()
     if plan is None or plan == "-":
         out.write(text.encode())
         out.flush()
         return
-    from ctxctl.cli.output import Sink, destination, note
+    from ctxctl.cli.output import OpenFile, destination, note
 
-    with destination(plan, out, force=False) as sink, Sink(sink) as file:
+    with destination(plan, out, force=False) as sink, OpenFile(sink) as file:
         file.write(text.encode())
     note(f"ctxctl: wrote {plan}; now: ctxctl budget {plan}")
 
@@ -174,15 +174,15 @@ def _template() -> str:
     return TEMPLATE
 
 
-def _derived(traces: list[str], run: Run) -> str:
+def _plan_from_sessions(traces: list[str], run: Run) -> str:
     from ctxctl.budget.derive import derived_plan, observed
     from ctxctl.budget.observe import Observed
     from ctxctl.cli.run import opened, tell_problems
     from ctxctl.report.header import base_name
     from ctxctl.report.unrecorded import lacking
 
-    if (found := _continued(traces)) is not None:
-        return _onward(*found, run)
+    if (found := _session_to_continue(traces)) is not None:
+        return _continuation_plan(*found, run)
     threads: list[Observed] = []
     encodings: dict[str, None] = {}
     captures: list[Fidelity] = []
@@ -196,7 +196,7 @@ def _derived(traces: list[str], run: Run) -> str:
     return derived_plan(threads, names, next(reversed(encodings)), lacking(captures))
 
 
-def _continued(traces: list[str]) -> tuple[str, str] | None:
+def _session_to_continue(traces: list[str]) -> tuple[str, str] | None:
     """The trace and the address that a session goes on from, where one is given."""
     import os
 
@@ -212,7 +212,7 @@ def _continued(traces: list[str]) -> tuple[str, str] | None:
     return None
 
 
-def _onward(path: str, address: str, run: Run) -> str:
+def _continuation_plan(path: str, address: str, run: Run) -> str:
     from ctxctl.budget.continuation import continuation_plan, session_so_far
     from ctxctl.cli.run import opened, tell_problems
     from ctxctl.importers.capture import about_format
@@ -228,7 +228,7 @@ def _onward(path: str, address: str, run: Run) -> str:
     return text
 
 
-def _tell(
+def _print_estimate(
     found: Estimate,
     findings: list[Finding],
     form: str,

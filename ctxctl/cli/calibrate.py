@@ -57,14 +57,14 @@ def calibrate(
     if not traces:
         if save or to is not None:
             raise UsageError("no-calibration", "--save and --to need sessions to fit to")
-        _list_kept(run)
+        _list_calibrations(run)
         raise typer.Exit(Exit.OK)
     lanes, damaged = _gathered(traces, run)
     if model is not None:
         lanes = [[lane for lane in session if lane.model == family(model)] for session in lanes]
     outcome = _fitted(lanes, run)
     _tell(outcome, len(lanes), run)
-    _keep(outcome.calibration, to, run, save=save)
+    _save(outcome.calibration, to, run, save=save)
     raise typer.Exit(Exit.FINDINGS if damaged and run.settings.strict else Exit.OK)
 
 
@@ -82,7 +82,7 @@ def _gathered(traces: list[str], run: Run) -> tuple[list[list[Lane]], bool]:
     found: list[list[Lane]] = []
     damaged = False
     with out.progress("gathering"):
-        for path, was_named in _paths(traces, settings.format):
+        for path, was_named in _session_paths(traces, settings.format):
             try:
                 encoding = settings.encoding or DEFAULT_ENCODING
                 with Inspector.open(path, encoding=encoding, format=settings.format) as inspector:
@@ -97,7 +97,7 @@ def _gathered(traces: list[str], run: Run) -> tuple[list[list[Lane]], bool]:
     return found, damaged
 
 
-def _paths(traces: list[str], format_name: str | None) -> Iterator[tuple[str, bool]]:
+def _session_paths(traces: list[str], format_name: str | None) -> Iterator[tuple[str, bool]]:
     """Every session, and whether it was named itself; those of a directory by name."""
     from ctxctl.session.live_choice import SessionChoice
 
@@ -133,7 +133,7 @@ def _tell(outcome: Outcome, sessions: int, run: Run) -> None:
     out.flush()
 
 
-def _keep(calibration: Calibration, to: str | None, run: Run, *, save: bool) -> None:
+def _save(calibration: Calibration, to: str | None, run: Run, *, save: bool) -> None:
     """Write it where it was asked for; raises UsageError where there is nothing to write."""
     from ctxctl.cli.output import note
     from ctxctl.errors import UsageError
@@ -158,7 +158,7 @@ def _keep(calibration: Calibration, to: str | None, run: Run, *, save: bool) -> 
         note(f"ctxctl: saved: {whole.digest}, used from now on{kept}; --calibration none goes without")
 
 
-def _list_kept(run: Run) -> None:
+def _list_calibrations(run: Run) -> None:
     """What is shipped, and what the user saved, the one in use first."""
     from ctxctl.report import calibration as report
     from ctxctl.tokens.calibrate import store

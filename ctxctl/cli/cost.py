@@ -62,7 +62,9 @@ def cost(
     run = begin(options)
     out = run.out
     with reported(trace, run, "pricing") as inspector:
-        costs = Costs(RateBook(run.settings.models, provider_of(provider), _day(as_of)), _name_of(by))
+        costs = Costs(
+            RateBook(run.settings.models, provider_of(provider), _price_date(as_of)), _grouping_of(by)
+        )
         if options.json:
             out.json(jsonout.trace(header(inspector)))
             for one in step_costs(inspector, costs):
@@ -71,7 +73,7 @@ def cost(
                 out.json(report.spent_object(by, spent))
             out.json(report.sum_object(costs))
         else:
-            rows, breaks = _walked(step_costs(inspector, costs), rows=steps)
+            rows, breaks = _rows_and_breaks(step_costs(inspector, costs), rows=steps)
             out.lines([*header_lines(header(inspector), out.width), *catalogue_line(out.width), ""])
             if steps:
                 out.lines([*report.steps_table(rows, out.width), ""])
@@ -79,7 +81,7 @@ def cost(
             out.lines(["", *report.summary(costs, breaks, out.width)])
 
 
-def _day(said: str | None) -> str | None:
+def _price_date(said: str | None) -> str | None:
     from datetime import date
 
     from ctxctl.errors import UsageError
@@ -90,7 +92,9 @@ def _day(said: str | None) -> str | None:
         raise UsageError("bad-date", f"--as-of {said} is no date", hint="write it as 2026-07-02") from None
 
 
-def _walked(steps: Iterable[StepCost], *, rows: bool) -> tuple[list[tuple[str, ...]], list[StepCost]]:
+def _rows_and_breaks(
+    steps: Iterable[StepCost], *, rows: bool
+) -> tuple[list[tuple[str, ...]], list[StepCost]]:
     """A row for each step if they are asked for, and the dearest cache breaks: a session may be long."""
     from heapq import nsmallest
 
@@ -109,7 +113,7 @@ def _walked(steps: Iterable[StepCost], *, rows: bool) -> tuple[list[tuple[str, .
     return made, dearest
 
 
-def _name_of(by: str) -> Callable[[Placement], str]:
+def _grouping_of(by: str) -> Callable[[Placement], str]:
     """What a placement's expense is put down to."""
     if by == "item":
         return lambda p: p.item

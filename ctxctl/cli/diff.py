@@ -62,13 +62,13 @@ def diff(
     Two traces without an address are compared by their last frames; with --sessions, as a whole.
     """
     from ctxctl.cli.run import begin, opened, tell_problems, verdict
-    from ctxctl.cli.selection import split
+    from ctxctl.cli.selection import split_frame
     from ctxctl.errors import Exit
     from ctxctl.report.compare import compared
     from ctxctl.session.naming import locate
 
-    left = split(a)
-    right = split(b, same=left.trace) if b is not None else None
+    left = split_frame(a)
+    right = split_frame(b, same=left.trace) if b is not None else None
     run = begin(options)
     if sessions:
         raise typer.Exit(
@@ -82,15 +82,15 @@ def diff(
             two = stack.enter_context(opened(right.trace, run, "replaying"))
         one.outline(run.out.progressed)
         named = locate(one, left.address, None, options.thread)
-        at = named if right is not None else _before(one, named)
+        at = named if right is not None else _previous_step(one, named)
         to = named if right is None else locate(two, right.address, None, options.thread)
-        found = compared(one, at, two, to, under=_under(one, two), canonical=options.canonical)
+        found = compared(one, at, two, to, under=_replayed_under(one, two), canonical=options.canonical)
         _tell(found, one, two, run, stat=stat, patch=patch)
         run.out.flush()
         for inspector in () if options.json else dict.fromkeys((one, two)):
             tell_problems(inspector, run)
         if two is not one and not options.json:
-            _point_out(left, right)
+            _note_default_frames(left, right)
         code = max(verdict(one, run), verdict(two, run))
     raise typer.Exit(Exit.FINDINGS if exit_code and found.differs else code)
 
@@ -124,7 +124,7 @@ def _interface(left: NamedPlace, right: NamedPlace | None, thread: str | None, r
                     one = stack.enter_context(inspector_of(left.trace, run))
                 at = locate(one or two, left.address, None, thread)
                 if right is None:
-                    found.append(Pair(FrameName(_before(two, at)), FrameName(at)))
+                    found.append(Pair(FrameName(_previous_step(two, at)), FrameName(at)))
                 else:
                     found.append(
                         Pair(FrameName(at, one), FrameName(locate(two, right.address, None, thread)))
@@ -137,7 +137,7 @@ def _interface(left: NamedPlace, right: NamedPlace | None, thread: str | None, r
         return app.run(opening, to.trace, settings=run.settings, pair=lambda _: found[0])
 
 
-def _before(inspector: Inspector, ordinal: int) -> int:
+def _previous_step(inspector: Inspector, ordinal: int) -> int:
     from ctxctl.errors import UsageError
 
     before = inspector.previous(ordinal)
@@ -149,7 +149,7 @@ def _before(inspector: Inspector, ordinal: int) -> int:
     return before
 
 
-def _under(one: Inspector, two: Inspector) -> str:
+def _replayed_under(one: Inspector, two: Inspector) -> str:
     """What both were replayed under, in one line."""
     from ctxctl.cli.run import header
     from ctxctl.report.heading import one_line
@@ -188,7 +188,7 @@ def _tell(
         out.lines(compare.patch_lines(patches, out.paint))
 
 
-def _point_out(left: NamedPlace, right: NamedPlace | None) -> None:
+def _note_default_frames(left: NamedPlace, right: NamedPlace | None) -> None:
     """Say what was compared, where two traces were named and no frame of them."""
     from ctxctl.cli.output import note
 

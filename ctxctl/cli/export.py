@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FORMATS = ("events", "html", "markdown", "csv", "parquet", "otlp", "envelopes")
 
 
-def _complete(incomplete: str) -> list[str]:
+def _complete_format_names(incomplete: str) -> list[str]:
     return [name for name in _FORMATS if name.startswith(incomplete)]
 
 
@@ -35,7 +35,7 @@ As = Annotated[
     str,
     typer.Option(
         "--format", metavar="NAME", help=f"What to export as: {', '.join(_FORMATS)}.",
-        autocompletion=_complete, show_default=True,
+        autocompletion=_complete_format_names, show_default=True,
     ),
 ]  # fmt: skip
 Strict = Annotated[
@@ -111,7 +111,9 @@ def export(
     found: list[Problem] = []
     written = 0
     with opened(trace, run, "exporting") as inspector:
-        asked = _manner(inspector, run, strict, options.turn, max_content)._replace(table=table or "steps")
+        asked = _export_options(inspector, run, strict, options.turn, max_content)._replace(
+            table=table or "steps"
+        )
         with _sink(output, run.out, force=force, readable=writer.readable) as out:
             for piece in writer.make(inspector, asked, found.append, run.out.progressed):
                 out.write(piece)
@@ -127,18 +129,18 @@ def export(
     raise typer.Exit(Exit.OK)
 
 
-def _manner(
+def _export_options(
     inspector: Inspector, run: Run, strict: bool, turn: str | None, max_content: str | None
 ) -> Manner:
     from ctxctl.cli.run import header
-    from ctxctl.cli.selection import only
+    from ctxctl.cli.selection import selected_turns
     from ctxctl.report.exports import Manner
 
     return Manner(
         header(inspector, turn=turn),
         strict=strict,
         target=run.settings.target,
-        only=None if turn is None else only(turn, None, lambda: inspector.places().spans).__call__,
+        only=None if turn is None else selected_turns(turn, None, lambda: inspector.places().spans).__call__,
         max_content=None if max_content is None else _size(max_content),
         models=run.settings.models,
         lint=run.settings.lint,
@@ -150,12 +152,12 @@ def _sink(output: str, out: Output, *, force: bool, readable: bool) -> Iterator[
     """Where the export goes; only what is plain text may go to a terminal."""
     from typing import cast
 
-    from ctxctl.cli.output import Sink, Through, destination
+    from ctxctl.cli.output import OpenFile, StdoutFile, destination
 
     if output == "-" and readable:
-        yield cast("IO[bytes]", Through(out))
+        yield cast("IO[bytes]", StdoutFile(out))
         return
-    with destination(output, out, force=force) as where, Sink(where) as sink:
+    with destination(output, out, force=force) as where, OpenFile(where) as sink:
         yield cast("IO[bytes]", sink)
 
 

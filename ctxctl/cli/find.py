@@ -60,7 +60,9 @@ def find(
     found, worst = 0, 0
     for trace in traces:
         try:
-            steps, code = _trace(trace, query, run, _Wish(options.thread, first, count, len(traces) > 1))
+            steps, code = _find_in_trace(
+                trace, query, run, _FindOptions(options.thread, first, count, len(traces) > 1)
+            )
         except CtxctlError as error:
             if len(traces) == 1:
                 raise
@@ -75,7 +77,7 @@ def find(
     raise typer.Exit(worst if worst > Exit.FINDINGS else Exit.FINDINGS if missed else Exit.OK)
 
 
-class _Wish(NamedTuple):
+class _FindOptions(NamedTuple):
     thread: str | None
     first: bool
     only_count: bool
@@ -83,7 +85,7 @@ class _Wish(NamedTuple):
     """There are several traces, so that each line names its own."""
 
 
-def _trace(trace: str, query: Query, run: Run, wish: _Wish) -> tuple[int, int]:
+def _find_in_trace(trace: str, query: Query, run: Run, wish: _FindOptions) -> tuple[int, int]:
     """Find in one trace; how many steps, and the exit code that its problems alone would give."""
     from ctxctl.cli.run import header, opened, tell_problems, verdict
     from ctxctl.report import jsonout
@@ -91,17 +93,17 @@ def _trace(trace: str, query: Query, run: Run, wish: _Wish) -> tuple[int, int]:
     with opened(trace, run, "replaying") as inspector:
         if run.json:
             run.out.json(jsonout.trace(header(inspector, thread=wish.thread)))
-        counts = _steps(inspector, query, run, wish)
+        counts = _print_steps(inspector, query, run, wish)
         run.out.flush()
         tell_problems(inspector, run)
         return counts.steps, verdict(inspector, run)
 
 
-def _steps(inspector: Inspector, query: Query, run: Run, wish: _Wish) -> Counts:
+def _print_steps(inspector: Inspector, query: Query, run: Run, wish: _FindOptions) -> Counts:
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.analysis.where import address, steps_where
     from ctxctl.cli.output import note
-    from ctxctl.cli.selection import prices
+    from ctxctl.cli.selection import price_book
     from ctxctl.report.ceilings import ceilings_text
     from ctxctl.report.find import found_json, hit_json, step_lines, sum_line
     from ctxctl.report.header import base_name
@@ -113,7 +115,7 @@ def _steps(inspector: Inspector, query: Query, run: Run, wish: _Wish) -> Counts:
     several = several_sessions(inspector)
     counts, ended, limits = Counts(), False, Ceilings()
     for stop in steps_where(
-        inspector, query, out.progressed, book=prices(query, run), skipped=run.everything
+        inspector, query, out.progressed, book=price_book(query, run), skipped=run.everything
     ):
         step, held = stop.at.step, stop.held
         if wish.thread is not None and step.thread != wish.thread:

@@ -59,7 +59,7 @@ def learn(
     elif recordings:
         _learn(recordings, client, version, run)
     else:
-        _list(run)
+        _list_sets(run)
     raise typer.Exit(Exit.OK)
 
 
@@ -74,16 +74,16 @@ def _learn(recordings: list[str], client: str | None, version: str | None, run: 
     for recording in recordings:
         gathered, problems = _gathered(recording, run)
         note_problems(recording, sorted(problems), len(problems), run)
-        made = _set(recording, gathered, client, version)
+        made = _named_set(recording, gathered, client, version)
         known = (made.client, made.version) in store.names()
         if known:
             made = joined_sets(store.read(made.client, made.version), made)
         store.save(made)
         if run.json:
-            run.out.json(_object(made))
+            run.out.json(_set_object(made))
         else:
             more = f" with {made.recordings} recordings" if known else ""
-            note(f"ctxctl: learned from {visible(recording)}: {_line(made)}{more}")
+            note(f"ctxctl: learned from {visible(recording)}: {_set_line(made)}{more}")
     run.out.flush()
 
 
@@ -117,7 +117,9 @@ def _events(recording: str, run: Run, problems: list[Problem]) -> Iterator[dict[
             yield from (value for value in found if value.get("source") not in CLIENTS)
 
 
-def _set(recording: str, gathered: LearnedGatherer, client: str | None, version: str | None) -> LearnedSet:
+def _named_set(
+    recording: str, gathered: LearnedGatherer, client: str | None, version: str | None
+) -> LearnedSet:
     """The set under its name; raises UsageError or UnreadableError where there is none, or no name for it."""
     from ctxctl.errors import UnreadableError, UsageError
     from ctxctl.text import visible
@@ -151,7 +153,7 @@ def _forget(name: str) -> None:
         note(f"ctxctl: forgotten: {visible(gone)}")
 
 
-def _list(run: Run) -> None:
+def _list_sets(run: Run) -> None:
     """What is known, a line each; a damaged set is named and does not stop the rest."""
     from ctxctl.cli.output import note
     from ctxctl.errors import UnreadableError
@@ -165,15 +167,15 @@ def _list(run: Run) -> None:
             note(f"ctxctl: {error.message}")
             continue
         if run.json:
-            run.out.json(_object(found))
+            run.out.json(_set_object(found))
         else:
-            run.out.lines([_line(found)])
+            run.out.lines([_set_line(found)])
     if not names and not run.json:
         run.out.lines(["nothing is learned; `ctxctl learn RECORDING` learns (docs/learn.md)"])
     run.out.flush()
 
 
-def _line(found: LearnedSet) -> str:
+def _set_line(found: LearnedSet) -> str:
     from ctxctl.labels import plural
     from ctxctl.text import visible
 
@@ -184,7 +186,7 @@ def _line(found: LearnedSet) -> str:
     return text + (f", {plural(found.redacted, 'secret')} redacted" if found.redacted else "")
 
 
-def _object(found: LearnedSet) -> dict[str, Any]:
+def _set_object(found: LearnedSet) -> dict[str, Any]:
     return {
         "type": "learned",
         "client": found.client,

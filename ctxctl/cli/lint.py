@@ -94,7 +94,7 @@ def lint(
     baseline = baseline or own.get("baseline")
     if update_baseline and baseline is None:
         raise UsageError("baseline-needed", "--update-baseline needs --baseline FILE")
-    choice = _choice(select, ignore, severity, settings, own)
+    choice = _chosen_rules(select, ignore, severity, settings, own)
     found = _found(traces, choice, run)
     code = _tell(found, choice, baseline, form, run, update=update_baseline, table=statistics)
     raise typer.Exit(max(code, found.code))
@@ -109,7 +109,7 @@ class _Found(NamedTuple):
     """0, or what could not be read."""
 
 
-def _choice(
+def _chosen_rules(
     select: list[str] | None,
     ignore: list[str] | None,
     severity: str | None,

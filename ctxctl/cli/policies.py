@@ -37,7 +37,7 @@ def policies(
         for about in known:
             run.out.json(_object(about))
     elif name is not None:
-        run.out.lines(_told(known[0], run.out.width))
+        run.out.lines(_policy_lines(known[0], run.out.width))
     else:
         run.out.lines(_listed(known, run.out.width))
     run.out.flush()
@@ -54,19 +54,19 @@ def _listed(known: list[PolicyListing], width: int) -> Iterator[str]:
         yield from labelled(name, visible(about.what), width, tab=tab)
     yield ""
     yield from wrap(
-        f"{_those(known)} say what is left out of a window that is too small. "
+        f"{_policy_names(known)} say what is left out of a window that is too small. "
         "`ctxctl policies NAME` tells the rules and parameters of one; "
         "`--policy NAME:PARAMETER=VALUE,…` sets them.",
         width,
     )
 
 
-def _those(known: list[PolicyListing]) -> str:
+def _policy_names(known: list[PolicyListing]) -> str:
     others = [about.name for about in known if not about.fits]
     return f"All but {', '.join(others[:-1])} and {others[-1]}" if others[1:] else f"All but {others[0]}"
 
 
-def _told(about: PolicyListing, width: int) -> Iterator[str]:
+def _policy_lines(about: PolicyListing, width: int) -> Iterator[str]:
     from ctxctl.policies.registry import parameter_text
     from ctxctl.report.tables import Column, labelled, table, wrap
     from ctxctl.text import visible

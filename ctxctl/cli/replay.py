@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ctxctl.analysis.comparison import Comparison
     from ctxctl.cli.run import Run
-    from ctxctl.cli.selection import Only
+    from ctxctl.cli.selection import TurnSelection
     from ctxctl.engine.query import Query
     from ctxctl.model.results import Summary
     from ctxctl.model.turnpairs import TurnPair
@@ -84,22 +84,22 @@ def replay(
     """Replay a trace: the UI on a terminal; the report when piped, or with --plain or --json."""
     import sys
 
-    from ctxctl.cli.output import dumb, is_terminal
+    from ctxctl.cli.output import is_dumb_terminal, is_terminal
     from ctxctl.cli.run import begin, opened
-    from ctxctl.cli.selection import only, wanted
+    from ctxctl.cli.selection import selected_turns, where_query
     from ctxctl.cli.whatif_options import limits, replacements
 
     run = begin(
         options, limits=limits(window, reserve, max_input), drop=drop or (), texts=replacements(set, trace)
     )
-    query = wanted(where, alone=not compare)
+    query = where_query(where, alone=not compare)
     if compare:
         raise typer.Exit(_compared(trace, run))
-    quiet = options.plain or options.json or options.turn or options.thread or where or dumb()
+    quiet = options.plain or options.json or options.turn or options.thread or where or is_dumb_terminal()
     if not quiet and is_terminal(sys.stdout) and _has_keys(trace, is_terminal(sys.stdin)):
         raise typer.Exit(_interface(trace, run))
     with opened(trace, run, "replaying") as inspector:
-        chosen = only(options.turn, options.thread, lambda: inspector.places().spans)
+        chosen = selected_turns(options.turn, options.thread, lambda: inspector.places().spans)
         show = _json if options.json else _plain
         code = show(inspector, run, chosen, options.turn, query)
         run.out.flush()
@@ -111,7 +111,7 @@ def _compared(trace: str, run: Run) -> int:
     import msgspec
 
     from ctxctl.cli.run import opened
-    from ctxctl.cli.selection import only
+    from ctxctl.cli.selection import selected_turns
     from ctxctl.model.whatif import AS_RECORDED, Supposition
 
     options, ordinary = run.options, run.ordinary
@@ -125,7 +125,7 @@ def _compared(trace: str, run: Run) -> int:
     )
     plain = run._replace(settings=settings, limits=AS_RECORDED, drop=(), texts=())
     with opened(trace, plain, "comparing") as inspector:
-        chosen = only(options.turn, options.thread, lambda: inspector.places().spans)
+        chosen = selected_turns(options.turn, options.thread, lambda: inspector.places().spans)
         code = _print_compared(inspector, plain, supposition, chosen, options.turn)
         run.out.flush()
     return code
@@ -150,16 +150,18 @@ def _interface(trace: str, run: Run) -> int:
     return app.run(lambda: inspector_of(trace, run), trace, settings=run.settings)
 
 
-def _plain(inspector: Inspector, run: Run, chosen: Only, turn: str | None, query: Query | None) -> int:
+def _plain(
+    inspector: Inspector, run: Run, chosen: TurnSelection, turn: str | None, query: Query | None
+) -> int:
     from ctxctl.cli.run import header, tell_problems, verdict
-    from ctxctl.cli.selection import Replayed
+    from ctxctl.cli.selection import SelectedResults
     from ctxctl.report.replay import ReplayReport
 
     out = run.out
     _calm_collector()
     head = header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)
     report = ReplayReport(head, out.width, out.paint, skipped=run.everything)
-    replayed = Replayed(inspector, run, query, chosen)
+    replayed = SelectedResults(inspector, run, query, chosen)
     for result, shown in replayed:
         if shown:
             out.lines(report.feed(result))
@@ -171,9 +173,11 @@ def _plain(inspector: Inspector, run: Run, chosen: Only, turn: str | None, query
     return verdict(inspector, run, differs=bool(report.totals.differs))
 
 
-def _json(inspector: Inspector, run: Run, chosen: Only, turn: str | None, query: Query | None) -> int:
+def _json(
+    inspector: Inspector, run: Run, chosen: TurnSelection, turn: str | None, query: Query | None
+) -> int:
     from ctxctl.cli.run import header, tell_problems, verdict
-    from ctxctl.cli.selection import Replayed
+    from ctxctl.cli.selection import SelectedResults
     from ctxctl.model.results import Step
     from ctxctl.report import jsonout
     from ctxctl.report.totals import Totals
@@ -182,7 +186,7 @@ def _json(inspector: Inspector, run: Run, chosen: Only, turn: str | None, query:
     totals = Totals()
     _calm_collector()
     out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)))
-    replayed = Replayed(inspector, run, query, chosen)
+    replayed = SelectedResults(inspector, run, query, chosen)
     for result, shown in replayed:
         if isinstance(result, Step):
             totals.add(result)
@@ -208,7 +212,7 @@ def _calm_collector() -> None:
     gc.set_threshold(100_000, 20, 50)
 
 
-def _finished(inspector: Inspector, chosen: Only, turn: str | None, steps: int) -> Summary:
+def _finished(inspector: Inspector, chosen: TurnSelection, turn: str | None, steps: int) -> Summary:
     """The summary of the replay that just ended; an error if what was asked for is not in the trace."""
     from ctxctl.cli.selection import nothing_there
 
@@ -220,7 +224,7 @@ def _finished(inspector: Inspector, chosen: Only, turn: str | None, steps: int) 
 
 
 def _print_compared(
-    inspector: Inspector, run: Run, supposition: Supposition, chosen: Only, turn: str | None
+    inspector: Inspector, run: Run, supposition: Supposition, chosen: TurnSelection, turn: str | None
 ) -> int:
     """Replay both sides and print them; the exit code.
 
@@ -247,7 +251,7 @@ def _print_compared(
 
 
 def _compared_turns(
-    inspector: Inspector, run: Run, comparison: Comparison, chosen: Only, turn: str | None
+    inspector: Inspector, run: Run, comparison: Comparison, chosen: TurnSelection, turn: str | None
 ) -> Iterator[TurnPair]:
     """The turns; an error behind the last if what was asked for is not in the trace."""
     from ctxctl.cli.selection import nothing_there

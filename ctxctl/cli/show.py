@@ -42,7 +42,7 @@ def show(
 ) -> None:
     """Show one frame: its stages, its items in order, or the assembled text."""
     from ctxctl.cli.run import begin, reported
-    from ctxctl.cli.selection import split
+    from ctxctl.cli.selection import split_frame
     from ctxctl.errors import UsageError
     from ctxctl.model.vocab import STAGES
     from ctxctl.session.naming import locate
@@ -51,7 +51,7 @@ def show(
         raise UsageError(
             "unknown-stage", f"no stage is called {stage!r}", hint=f"there are: {', '.join(STAGES)}"
         )
-    place = split(frame)
+    place = split_frame(frame)
     run = begin(options)
     with reported(place.trace, run, "replaying") as inspector:
         inspector.outline(run.out.progressed)

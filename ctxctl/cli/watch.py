@@ -14,7 +14,7 @@ from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
     from ctxctl.cli.run import Run
-    from ctxctl.cli.watch_lines import Lines
+    from ctxctl.cli.watch_lines import ResultPrinter
     from ctxctl.session.live import LiveNews, LiveSession
 
 _WAIT = 1.0
@@ -60,13 +60,18 @@ def watch(
     """Follow a session while it is written: the UI on a terminal; lines when piped, or --plain, --json."""
     import sys
 
-    from ctxctl.cli.output import dumb, is_terminal
+    from ctxctl.cli.output import is_dumb_terminal, is_terminal
     from ctxctl.cli.run import begin
 
     run = begin(options)
     _check(place, run.settings.calibration)
     lines = (
-        options.plain or options.json or until is not None or exec_ is not None or idle is not None or dumb()
+        options.plain
+        or options.json
+        or until is not None
+        or exec_ is not None
+        or idle is not None
+        or is_dumb_terminal()
     )
     if not lines and is_terminal(sys.stdin) and is_terminal(sys.stdout):
         raise typer.Exit(_interface(place, run, pin=pin))
@@ -148,12 +153,12 @@ def _lines(
     place: str | None, run: Run, *, until: str | None, command: str | None, idle: float | None, pin: bool
 ) -> int:
     """Print what is over until something ends it; the exit code."""
-    from ctxctl.cli.watch_lines import Hooks, Lines, goal
+    from ctxctl.cli.watch_lines import Hooks, ResultPrinter, parse_goal
     from ctxctl.session.live import PollStopped
 
     signals = _Signals()
     hooks = Hooks(command) if command is not None else None
-    lines = Lines(run, goal(until), hooks.turn if hooks is not None else None)
+    lines = ResultPrinter(run, parse_goal(until), hooks.turn if hooks is not None else None)
     with _live(place, run, pin=pin, take=lines.take) as live, signals.caught():
         lines.live = live
         with suppress(PollStopped):
@@ -169,7 +174,7 @@ def _lines(
     return 0
 
 
-def _follow(live: LiveSession, lines: Lines, signals: _Signals, idle: float | None) -> None:
+def _follow(live: LiveSession, lines: ResultPrinter, signals: _Signals, idle: float | None) -> None:
     quiet_since = time.monotonic()
 
     def stop() -> bool:
@@ -185,7 +190,7 @@ def _follow(live: LiveSession, lines: Lines, signals: _Signals, idle: float | No
             return
 
 
-def _end(live: LiveSession, lines: Lines, signals: _Signals) -> None:
+def _end(live: LiveSession, lines: ResultPrinter, signals: _Signals) -> None:
     """Take what is open for over, and say what it came to."""
     from ctxctl.errors import UnreadableError
 

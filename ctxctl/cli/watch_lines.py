@@ -47,7 +47,7 @@ class Goal(NamedTuple):
     turn: int
 
 
-def goal(typed: str | None) -> Goal | None:
+def parse_goal(typed: str | None) -> Goal | None:
     """What ``--until`` says; raises UsageError("bad-turn")."""
     if typed is None:
         return None
@@ -59,7 +59,7 @@ def goal(typed: str | None) -> Goal | None:
     return Goal(match["thread"], int(match["turn"]))
 
 
-class Lines:
+class ResultPrinter:
     """Prints results as they come, from the thread that polls."""
 
     def __init__(self, run: Run, until: Goal | None, hook: Hook | None) -> None:

@@ -32,14 +32,14 @@ def why(
     """Tell why an item is, or is not, in a window: the recorded decisions, and what it would take."""
     from ctxctl.analysis.why.answer import explain_item
     from ctxctl.cli.run import begin, header, reported
-    from ctxctl.cli.selection import split
+    from ctxctl.cli.selection import split_frame
     from ctxctl.report import jsonout
     from ctxctl.report.heading import one_line
     from ctxctl.report.why import to_json, what_if_lines, why_lines
     from ctxctl.session.naming import locate
     from ctxctl.text import visible
 
-    place = split(frame)
+    place = split_frame(frame)
     run = begin(options)
     out = run.out
     with reported(place.trace, run, "replaying") as inspector:

@@ -142,7 +142,7 @@ def image_in(text: str) -> Image | None:
     return None
 
 
-def said(image: Image) -> str:
+def image_phrase(image: Image) -> str:
     """A phrase that describes an image."""
     size = "" if image.width is None else f" {_pixels(image.width, image.height or 0)}"
     return f"{image.mime}{size}, {number(image.bytes)} bytes"
@@ -152,7 +152,9 @@ def _pixels(width: int, height: int) -> str:
     return f"{number(width)} \u00d7 {number(height)}"
 
 
-def lines(data: dict[str, Any], kind: str, tokens: int, method: str, note: str) -> list[tuple[str, str]]:
+def binary_lines(
+    data: dict[str, Any], kind: str, tokens: int, method: str, note: str
+) -> list[tuple[str, str]]:
     """(kind, text) lines about an item without text, by its record; the first is the `note`."""
     found = [("!", note)]
     image = _held_image(data)

@@ -219,7 +219,7 @@ class Wrap:
                 taken = len(piece)
                 work -= 1
             else:
-                taken, cost = fitting(piece, self.width)
+                taken, cost = fitting_length(piece, self.width)
                 work -= cost
             stop = self._at + taken
             self._at = stop if stop >= end else self._at_word(stop)
@@ -235,7 +235,7 @@ class Wrap:
         return stop if blank < 0 else blank + 1
 
 
-def fitting(piece: str, width: int) -> tuple[int, int]:
+def fitting_length(piece: str, width: int) -> tuple[int, int]:
     """How many characters of a piece fit into the width once they are made visible, at least one; and what
     it cost to find out, in plain rows.
     """
@@ -251,8 +251,9 @@ def fitting(piece: str, width: int) -> tuple[int, int]:
 
 
 def _by_words(piece: str, width: int) -> tuple[int, int]:
-    """As `fitting`, word by word: what a character looks like depends on those of its word only, and how wide
-    a tab is on what stands before it.  Also how many words had to be looked at as a whole.
+    """As `fitting_length`, word by word; also how many words had to be looked at as a whole.
+
+    What a character looks like depends on those of its word only, how wide a tab is on what stands before it.
     """
     taken = at = joined = 0
     for match in _WORDS.finditer(piece):

@@ -109,7 +109,7 @@ def keys_from_terminal() -> bool:
     return True
 
 
-class Aside:
+class KeptStderr:
     """What was written to standard error while the UI had the screen, by libraries for example."""
 
     def __init__(self) -> None:
@@ -120,13 +120,13 @@ class Aside:
 
 
 @contextmanager
-def stderr_aside() -> Iterator[Aside]:
+def stderr_kept_aside() -> Iterator[KeptStderr]:
     """Keep standard error off the screen: what is written to it meanwhile goes to a file of our own.
 
     Textual draws on `sys.__stderr__`, which is another descriptor of the terminal meanwhile; where standard
     error is no terminal it is standard output's.
     """
-    aside = Aside()
+    aside = KeptStderr()
     original = sys.__stderr__
     draws_on = 2 if _is_terminal(2) else 1
     if original is None or not _is_terminal(draws_on):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ctxctl.session import Inspector
     from ctxctl.session.live import LiveNews, LiveSession
 
-ANEW: Final = "replayed-anew"
+REPLAYED_ANEW: Final = "replayed-anew"
 """Slug of the reason that is none to tell: nothing happened to the session."""
 _LOOK: Final = 0.25
 """Seconds after which a quiet watch is told anew: its rate has changed."""
@@ -87,7 +87,7 @@ class Follower:
         if not first:
             self._inspector = None
             why = news.why
-            same = why is not None and why.slug == ANEW
+            same = why is not None and why.slug == REPLAYED_ANEW
             self._tell(messages.Anew(news.name, why.message if why is not None else "", same=same))
 
 
@@ -180,7 +180,7 @@ class Loader:
 
         live = None
         try:
-            with scheduling.short():
+            with scheduling.short_waits():
                 live = open_live()
                 follower = Follower(live, self._tell, self._hand)
                 while True:
@@ -232,7 +232,7 @@ class Loader:
     def _read(self, inspector: Inspector) -> None:
         """Read the whole trace once, telling which turns there are."""
         try:
-            with scheduling.short():
+            with scheduling.short_waits():
                 self._outline(inspector)
         except Exception as error:
             self._fail(error)
@@ -250,11 +250,11 @@ class Loader:
                 return
             found = found or bool(inspector.known)
             self._tell(messages.Grown(grouping.take(inspector.known, self._check), part))
-            scheduling.settle()
+            scheduling.settle_objects()
             sent_at = monotonic()
 
         rows = inspector.outline(progress).rows
-        scheduling.settle()
+        scheduling.settle_objects()
         growth = grouping.take(rows, self._check, complete=True)
         self._tell(messages.Outlined(growth, trace_facts.trace(inspector)))
 
@@ -267,7 +267,7 @@ class Loader:
         try:
             self._post(Answered(value, newest_only=isinstance(value, messages.Watched)))
         except RuntimeError as error:
-            if not gone(error):
+            if not receiver_is_gone(error):
                 raise
             raise Stopped from None
 
@@ -284,7 +284,7 @@ class Superseded(BaseException):
     """Raised in a worker's thread to leave an answer that nobody waits for any more."""
 
 
-def gone(error: RuntimeError) -> bool:
+def receiver_is_gone(error: RuntimeError) -> bool:
     """Whether a message could not be sent because the event loop, or the screen that asked, is there no more.
 
     Any other error is one: a thread that ended without a word would leave a screen that looks alive.
@@ -386,7 +386,7 @@ class Worker:
         try:
             post(message)
         except RuntimeError as error:
-            if not gone(error):
+            if not receiver_is_gone(error):
                 raise
             raise Stopped from None
 

@@ -189,7 +189,7 @@ def _both(a: Figures, b: Figures) -> Figures:
     )
 
 
-def level(part: int, whole: int) -> str:
+def level_sign(part: int, whole: int) -> str:
     """One cell that shows how full something is."""
     if whole <= 0 or part <= 0:
         return " " if part <= 0 else LEVELS[-1]

@@ -162,7 +162,7 @@ class Shell(App[None]):
 
     def action_theme(self) -> None:
         """The next theme."""
-        self.choose_theme(themes.after(self.theme))
+        self.choose_theme(themes.next_theme(self.theme))
 
     def choose_theme(self, name: str) -> None:
         """Show other colours, and say which."""
@@ -221,7 +221,7 @@ class Shell(App[None]):
 
     async def _export(self, path: str, seen: VisibleText, *, over: bool = False) -> None:
         try:
-            done = await asyncio.to_thread(export.write, path, seen.text, over=over)
+            done = await asyncio.to_thread(export.write_file, path, seen.text, over=over)
         except export.ExportError as error:
             self.tell(str(error), bad=True)
             return
@@ -249,21 +249,21 @@ class Shell(App[None]):
         if (seen := self.seen()) is None:
             return
         try:
-            words = export.command(program, self.environment)
+            words = export.program_words(program, self.environment)
         except export.ExportError as error:
             self.tell(str(error), bad=True)
             return
         self.run_worker(self._lent(words, seen, raw=program == "editor"))
 
     async def _lent(self, words: list[str], seen: VisibleText, *, raw: bool) -> None:
-        lending = export.lent(seen.text, export.file_name(self.trace_name, seen.name), raw=raw)
+        lending = export.lent_file(seen.text, export.file_name(self.trace_name, seen.name), raw=raw)
         try:
             path = await asyncio.to_thread(lending.__enter__)
         except (export.ExportError, OSError) as error:
             self.tell(f"cannot be opened: {getattr(error, 'strerror', None) or error}", bad=True)
             return
         try:
-            why = self._away(lambda: export.run(words, path, self.terminal))
+            why = self._away(lambda: export.run_program(words, path, self.terminal))
         finally:
             await asyncio.to_thread(lending.__exit__, None, None, None)
         if why:

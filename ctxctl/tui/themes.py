@@ -85,7 +85,7 @@ THEMES: Final = (
 NAMES: Final = tuple(theme.name for theme in THEMES)
 
 
-def chosen(setting: str, remembered: str | None, environment: Mapping[str, str]) -> str:
+def first_theme(setting: str, remembered: str | None, environment: Mapping[str, str]) -> str:
     """The theme to begin with.
 
     What the settings say, else what was chosen last time, else light where the terminal says that its
@@ -98,6 +98,6 @@ def chosen(setting: str, remembered: str | None, environment: Mapping[str, str])
     return (LIGHT if background in ("7", "15") else DARK).name
 
 
-def after(name: str) -> str:
+def next_theme(name: str) -> str:
     """The theme that follows in the cycle."""
     return NAMES[(NAMES.index(name) + 1) % len(NAMES)] if name in NAMES else NAMES[0]

@@ -106,7 +106,7 @@ def test_keys_go_through_all_orders_and_groups_and_stay_on_the_item() -> None:
         assert state.selected is not None
         assert state.selected.item == "n1"
     assert state.arrangement == Arrangement()
-    assert moves.turned(state).arrangement.reverse
+    assert moves.reverse(state).arrangement.reverse
 
 
 def test_all_groups_fold_at_once_and_the_cursor_stays_in_its_own() -> None:

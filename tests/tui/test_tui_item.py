@@ -455,12 +455,12 @@ def test_a_very_long_life_shows_both_ends() -> None:
 
 
 def test_earlier_versions_come_latest_first_and_once() -> None:
-    found = item_text.earlier(LIFE, 7)
+    found = item_text.earlier_versions(LIFE, 7)
     assert [(held.version, held.at.ordinal) for held in found] == [("v2", 3)]
-    found = item_text.earlier(LIFE, 3)
+    found = item_text.earlier_versions(LIFE, 3)
     assert [(held.version, held.at.ordinal) for held in found] == [("v1", 2)]
-    assert item_text.earlier(LIFE, 0) == []
-    assert item_text.earlier([], 9) == []
+    assert item_text.earlier_versions(LIFE, 0) == []
+    assert item_text.earlier_versions([], 9) == []
 
 
 def test_a_record_names_every_field_and_folds_what_is_deep() -> None:
@@ -505,7 +505,7 @@ def test_every_item_of_a_recorded_session_has_its_tabs() -> None:
                 moments = list(real.moments(change.item, session=row.session, thread=row.thread))
                 assert moments == real.life(change.item, session=row.session, thread=row.thread)
                 assert any(one.ordinal == row.ordinal for one in moments)
-                found = item_text.compared(real, key, 1, moments, lambda: None)
+                found = item_text.compare_versions(real, key, 1, moments, lambda: None)
                 assert found.document is not None or found.note
                 older += found.document is not None
         assert older > 0
@@ -564,6 +564,6 @@ def test_a_redaction_in_a_real_trace_keeps_the_record_closed(tmp_path: Any) -> N
         for document in (
             item_text.whole_record(real, key, lambda: None),
             item_text.item(real, key, lambda: None).content,
-            item_text.compared(real, key, 1, list(real.moments("note")), lambda: None).document,
+            item_text.compare_versions(real, key, 1, list(real.moments("note")), lambda: None).document,
         ):
             assert document is None or secret not in document.text

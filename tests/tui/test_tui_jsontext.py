@@ -204,11 +204,11 @@ def test_the_changed_words_stand_out() -> None:
 
 
 def test_nothing_stands_out_where_all_is_new() -> None:
-    assert item_text.changed("The quick brown fox", "Completely other text here") == ([], [])
+    assert item_text.changed_words("The quick brown fox", "Completely other text here") == ([], [])
 
 
 def test_very_long_lines_are_not_compared() -> None:
-    assert item_text.changed("a b " * 1000, "a c " * 1000) == ([], [])
+    assert item_text.changed_words("a b " * 1000, "a c " * 1000) == ([], [])
 
 
 LINES = st.lists(

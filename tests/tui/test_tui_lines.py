@@ -53,11 +53,11 @@ def test_numbers_have_their_signs() -> None:
 
 
 def test_the_gauge_is_empty_full_or_between() -> None:
-    assert series.level(0, 100) == " "
-    assert series.level(1, 100) == "▁"
-    assert series.level(100, 100) == "█"
-    assert series.level(5000, 100) == "█"
-    assert series.level(5, 0) == "█"
+    assert series.level_sign(0, 100) == " "
+    assert series.level_sign(1, 100) == "▁"
+    assert series.level_sign(100, 100) == "█"
+    assert series.level_sign(5000, 100) == "█"
+    assert series.level_sign(5, 0) == "█"
 
 
 def test_counting_methods_of_a_sum() -> None:

@@ -37,9 +37,9 @@ def test_its_turn_is_of_note_and_has_the_sign() -> None:
 
 def test_the_frame_and_the_head_say_it() -> None:
     inspector = Missing(notes_agent())
-    notes = turns.notes(inspector.step(2))
+    notes = turns.frame_notes(inspector.step(2))
     assert [note.text for note in notes if note.warning] == [f"cache: {WORDS}"]
-    assert not any("missed" in note.text for note in turns.notes(inspector.step(1)))
+    assert not any("missed" in note.text for note in turns.frame_notes(inspector.step(1)))
     step = next(s for s in map(inspector.step, range(4)) if s.usage is not None)
     replaced = msgspec.structs.replace(step, cache=Cache(10, None, 0, None, None, MISS))
     assert WORDS in _bill(replaced, whole=True)

@@ -73,7 +73,7 @@ def test_a_simulated_step_says_so_once_and_where_it_differs(inspector: Any) -> N
     simulated = msgspec.structs.replace(
         step, basis="policy", flags=("simulated", "unknown_base"), stages=stages
     )
-    notes = turns.notes(simulated)
+    notes = turns.frame_notes(simulated)
     assert [note.warning for note in notes] == [True, True, False]
     assert Note("not what was recorded: selection", warning=True) in notes
     assert sum(note.text.startswith("simulated") for note in notes) == 1

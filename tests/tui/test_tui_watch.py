@@ -13,7 +13,7 @@ from helpers import SMALL, Session, running, settle
 from ctxctl.session import Inspector
 from ctxctl.session.live import LiveSession
 from ctxctl.tui.app import CtxApp
-from ctxctl.tui.watching import Watching, phrase
+from ctxctl.tui.watching import Watching, watching_phrase
 
 TRACE = Path(__file__).parents[2] / "traces" / "notes-assistant.jsonl"
 LINES = TRACE.read_bytes().splitlines(keepends=True)
@@ -224,5 +224,5 @@ async def test_a_newer_session_of_a_directory_is_announced_and_shown(tmp_path: P
 
 @pytest.mark.parametrize("state", ["waiting", "reading", "following", "gone", "refused", "over"])
 def test_every_state_of_a_watch_has_words(state: str) -> None:
-    assert state not in phrase(Watching(state)).split(" · ")
-    assert "12 events/s" in phrase(Watching(state, rate=12.0))
+    assert state not in watching_phrase(Watching(state)).split(" · ")
+    assert "12 events/s" in watching_phrase(Watching(state, rate=12.0))

@@ -16,7 +16,7 @@ from ctxctl.model.findings import Finding, Place, Tally
 from ctxctl.model.why import Link, Moment, WhatIf, Why
 from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.pointers import requests
-from ctxctl.tui.screens.pointers.requests import Goal, Line, Page, page
+from ctxctl.tui.screens.pointers.requests import Goal, Line, Page, page_of
 
 if TYPE_CHECKING:
     from ctxctl.lint.run import LintResult
@@ -33,9 +33,9 @@ def _why(context: AnswerContext, request: requests.WhyRequest) -> Page:
         context.check()
 
     found = explain_item(context.inspector, request.ordinal, request.item, progress=check)
-    context.tell(page(request.title, why(found, None), whole=False))
+    context.tell(page_of(request.title, why_lines(found, None), whole=False))
     supposed = supposed_outcomes(context.inspector, found, config.load().models, progress=check)
-    return page(request.title, why(found, supposed))
+    return page_of(request.title, why_lines(found, supposed))
 
 
 def _blame(context: AnswerContext, request: requests.BlameRequest) -> Page:
@@ -46,12 +46,12 @@ def _blame(context: AnswerContext, request: requests.BlameRequest) -> Page:
 
     found = blame_frame(context.inspector, request.ordinal, context.check, check)
     remark = f"{request.only} only" if request.only else ""
-    return page(request.title, blame(found, request.only), remark=remark)
+    return page_of(request.title, blame_lines(found, request.only), remark=remark)
 
 
 def _findings(context: AnswerContext, request: requests.FindingsRequest) -> Page:
     found: LintResult = context.kept("findings", lambda: _linted(context))
-    return page(request.title, findings(found.findings, found.tally))
+    return page_of(request.title, finding_lines(found.findings, found.tally))
 
 
 def _linted(context: AnswerContext) -> LintResult:
@@ -81,7 +81,7 @@ _LONG: Final = 2000
 _NAME: Final = 60
 
 
-def why(found: Why, supposed: WhatIf | None) -> Iterator[Line]:
+def why_lines(found: Why, supposed: WhatIf | None) -> Iterator[Line]:
     """The answer, the chain that led there, and what it would take; None: that is still being found out."""
     here = Goal(found.ordinal, found.item)
     name = found.title or found.item
@@ -126,7 +126,7 @@ def _place(moment: Moment | None) -> str:
     return "" if moment is None else f"{moment.turn}.{moment.step}"
 
 
-def blame(found: Blame, only: str = "") -> Iterator[Line]:
+def blame_lines(found: Blame, only: str = "") -> Iterator[Line]:
     """The blocks of the window in order, then the sums; `only`: `stale` or `duplicate` ones."""
     listed = [block for block in found.blocks if not only or _is(block, only)]
     yield Line(f"{'since':>8} {'tokens':>8}  {'kind':18} item", "@")
@@ -184,7 +184,7 @@ def _sums(title: str, group: Sequence[Total]) -> Iterator[Line]:
         yield Line(f"{'':8} {number(total.tokens):>8}  {name}, {plural(total.blocks, 'block')}")
 
 
-def findings(found: Sequence[Finding], tally: Tally) -> Iterator[Line]:
+def finding_lines(found: Sequence[Finding], tally: Tally) -> Iterator[Line]:
     """What the rules found, by rule, the worst first; a line leads to where it was found."""
     if not found:
         yield Line(

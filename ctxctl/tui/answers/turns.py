@@ -26,7 +26,7 @@ from ctxctl.report.step import derived_basis
 from ctxctl.tui import scheduling
 from ctxctl.tui.answers import trace_facts
 from ctxctl.tui.answers.context import AnswerContext
-from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged
+from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged_groups
 from ctxctl.tui.requests import Placed, PlaceRequest
 from ctxctl.tui.screens.search.requests import Hits, SearchRequest
 from ctxctl.tui.screens.turns.requests import DetailRequest, Reading, ReadingRequest
@@ -50,11 +50,11 @@ def _detail(context: AnswerContext, request: DetailRequest) -> Detail | None:
 
 
 def _detailed(context: AnswerContext, request: DetailRequest) -> Detail:
-    key, how = (request.target, request.with_skipped), request.how
-    gathered = context.kept(key, lambda: facts(context.inspector, *key))
-    if how.only is not None:
-        return filtered(context.inspector, gathered, how)
-    detail: Detail = context.kept((*key, how), lambda: arranged_detail(gathered, how))
+    key, arrangement = (request.target, request.with_skipped), request.arrangement
+    gathered = context.kept(key, lambda: gather_facts(context.inspector, *key))
+    if arrangement.only is not None:
+        return filtered_detail(context.inspector, gathered, arrangement)
+    detail: Detail = context.kept((*key, arrangement), lambda: arranged_detail(gathered, arrangement))
     return detail
 
 
@@ -101,7 +101,7 @@ def _ordinal(inspector: Inspector, address: str) -> int:
 def _search(context: AnswerContext, request: SearchRequest) -> Hits | None:
     from ctxctl.analysis.search import search_trace
 
-    with scheduling.short():
+    with scheduling.short_waits():
         for found in search_trace(context.inspector, request.query, context.check):
             hits = Hits(request.serial, found)
             if found.done:
@@ -152,7 +152,7 @@ class Gathered(NamedTuple):
     """The step before in its thread, or before the turn."""
 
 
-def facts(inspector: Inspector, target: Target, with_skipped: bool) -> Gathered:
+def gather_facts(inspector: Inspector, target: Target, with_skipped: bool) -> Gathered:
     """What is known of a frame; a whole turn's changes are from the previous turn's last frame to its own."""
     step = inspector.step(target.ordinal)
     turn = inspector.turn(target.ordinal) if target.whole_turn else None
@@ -182,18 +182,23 @@ def detail(
     inspector: Inspector,
     target: Target,
     with_skipped: bool,
-    how: Arrangement = AS_IT_IS,
+    arrangement: Arrangement = AS_IT_IS,
 ) -> Detail:
     """A frame's facts and changes."""
-    return arranged_detail(facts(inspector, target, with_skipped), how)
+    return arranged_detail(gather_facts(inspector, target, with_skipped), arrangement)
 
 
-def arranged_detail(found: Gathered, how: Arrangement) -> Detail:
-    """The same facts, with the changes listed as `how` says."""
-    groups = arranged(found.facts, how)
+def arranged_detail(found: Gathered, arrangement: Arrangement) -> Detail:
+    """The same facts, with the changes listed as `arrangement` says."""
+    groups = arranged_groups(found.facts, arrangement)
     written = [Note("still being written: shown as if nothing more came")] if found.written else []
-    said = [*written, *passing(found.turn), *beside(found.before, found.step), *notes(found.step)]
-    table = ChangeTable.of(groups, said, found.labels, found.facts.holdings, how)
+    said = [
+        *written,
+        *passing_notes(found.turn),
+        *unrecorded_notes(found.before, found.step),
+        *frame_notes(found.step),
+    ]
+    table = ChangeTable.of(groups, said, found.labels, found.facts.holdings, arrangement)
     stale: dict[str, int] = {}
     for held in found.facts.holdings.values():
         if held.stale:
@@ -248,7 +253,7 @@ def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict
     return labels
 
 
-def passing(turn: Turn | None) -> list[Note]:
+def passing_notes(turn: Turn | None) -> list[Note]:
     """A turn's changes are from its beginning to its end: what many tokens did in between."""
     if turn is None or turn.steps < 2:
         return []
@@ -258,7 +263,7 @@ def passing(turn: Turn | None) -> list[Note]:
     return [Note(f"{number(passed)} tokens more came and went within the turn: see its steps")]
 
 
-def beside(before: Row | None, step: Step) -> list[Note]:
+def unrecorded_notes(before: Row | None, step: Step) -> list[Note]:
     """What the changes do not say: how much of the request that is not recorded came or left."""
     window = step.window
     if before is None or before.unrecorded is None or window.unrecorded is None:
@@ -270,7 +275,7 @@ def beside(before: Row | None, step: Step) -> list[Note]:
     return [Note(f"{signed(moved)} tokens that are not recorded: {was} → {now} sent")]
 
 
-def notes(step: Step) -> list[Note]:
+def frame_notes(step: Step) -> list[Note]:
     """What a reader of the frame should know before its changes."""
     basis = _BASIS.get(step.basis) or derived_basis(step)
     found = [Note(basis)] if basis is not None else []
@@ -328,11 +333,11 @@ def _unchanged(placement: Placement, in_window: int) -> Change:
     )
 
 
-def filtered(inspector: Inspector, found: Gathered, how: Arrangement) -> Detail:
-    """The changes of a frame that fit `how.only`, listed as `how` says."""
+def filtered_detail(inspector: Inspector, found: Gathered, arrangement: Arrangement) -> Detail:
+    """The changes of a frame that fit `arrangement.only`, listed as `arrangement` says."""
 
-    assert how.only is not None
-    detail = arranged_detail(fitting(inspector, found, how.only), how)
+    assert arrangement.only is not None
+    detail = arranged_detail(facts_that_fit(inspector, found, arrangement.only), arrangement)
     table = detail.table
     if not table.groups:
         changed = [change for change in found.facts.changes if change.status != "skipped"]
@@ -342,7 +347,7 @@ def filtered(inspector: Inspector, found: Gathered, how: Arrangement) -> Detail:
     return replace(detail, table=table, with_skipped=found.facts.skipped is not None)
 
 
-def fitting(inspector: Inspector, found: Gathered, query: Query) -> Gathered:
+def facts_that_fit(inspector: Inspector, found: Gathered, query: Query) -> Gathered:
     """The same facts without the changes of which the query does not hold.
 
     Of skipped items that are not listed only those are looked at to which something happened.
@@ -365,7 +370,7 @@ def fitting(inspector: Inspector, found: Gathered, query: Query) -> Gathered:
     def fits(change: Change) -> bool:
         holding = found.facts.holdings.get(change.item)
         segment = holding.segment if holding is not None else None
-        contains = _asked(lambda: text_of(change))
+        contains = _text_search(lambda: text_of(change))
         return query.matches_change(found.step, change, contains, segment or None, around)
 
     facts = found.facts
@@ -378,7 +383,7 @@ def fitting(inspector: Inspector, found: Gathered, query: Query) -> Gathered:
     return found._replace(facts=made)
 
 
-def _asked(text: Callable[[], str | None]) -> Callable[[Word], bool | None]:
+def _text_search(text: Callable[[], str | None]) -> Callable[[Word], bool | None]:
     """Looks for words in a text that is fetched when the first is looked for."""
     known: list[Callable[[Word], bool | None]] = []
 

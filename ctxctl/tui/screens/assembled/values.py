@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ctxctl.model.vocab import MODEL, UsedMethod
-from ctxctl.tui.document import SLICE, Document, Wrap, WrappedRow, fitting
+from ctxctl.tui.document import SLICE, Document, Wrap, WrappedRow, fitting_length
 from ctxctl.tui.spans import Spans
 
 
@@ -196,7 +196,7 @@ class BlockWrap(Wrap):
                 taken = len(piece)
                 work -= 1
             else:
-                taken, cost = fitting(piece, self.width)
+                taken, cost = fitting_length(piece, self.width)
                 work -= cost
             stop = self._at + taken
             if stop < end:

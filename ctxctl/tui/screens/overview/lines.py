@@ -37,7 +37,7 @@ from ctxctl.tui.series import (
     column_of,
     turns_of,
 )
-from ctxctl.tui.sizes import amount, compacts
+from ctxctl.tui.sizes import amount, compaction_phrase
 from ctxctl.tui.thread_tree import Thread, TurnEntry
 
 
@@ -139,7 +139,7 @@ def _listed(turns: Turns) -> tuple[tuple[Thread, int], ...]:
 # Lines ------------------------------------------------------------------------------------------------------
 
 
-def totals(state: State, view: View, width: int) -> list[Parts]:
+def total_lines(state: State, view: View, width: int) -> list[Parts]:
     """Two lines: what the trace holds, and what happened in it, of what is read so far."""
     threads = [thread for thread, _ in view.threads]
     trace, most = state.trace, _highest(threads)
@@ -186,10 +186,10 @@ def _compacts(state: State, view: View) -> list[Piece]:
     entry = state.list.turns.entries[thread.turns[view.at]]
     if entry.threshold is None:
         return []
-    return [Piece(f"{COMPACTS} {compacts(entry.threshold, entry.threshold_source)}", "threshold", 9)]
+    return [Piece(f"{COMPACTS} {compaction_phrase(entry.threshold, entry.threshold_source)}", "threshold", 9)]
 
 
-def here(state: State, view: View, width: int, columns: int) -> Parts:
+def turn_in_front(state: State, view: View, width: int, columns: int) -> Parts:
     """The turn under the cursor in one line, and the column's if it holds several."""
     thread = view.thread
     if thread is None or not thread.turns:

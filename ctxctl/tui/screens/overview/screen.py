@@ -36,7 +36,7 @@ class Overview(Board[int]):
 
     def compose(self) -> ComposeResult:
         """Lay out the totals, the chart, the turn in front and the threads."""
-        yield Banner(lambda width: overview.totals(self._state(), self.view, width), ident="totals")
+        yield Banner(lambda width: overview.total_lines(self._state(), self.view, width), ident="totals")
         yield Banner(self._chart, ident="chart")
         yield Banner(self._here, ident="here")
         yield Banner(lambda width: [[(" ", ""), *overview.table_heading(width - 1)]], classes="columns")
@@ -58,7 +58,7 @@ class Overview(Board[int]):
         """The whole screen as text."""
         width = self.size.width
         shown = [
-            *overview.totals(self._state(), self.view, width),
+            *overview.total_lines(self._state(), self.view, width),
             *self._chart(width),
             *self._here(width),
             overview.table_heading(width),
@@ -110,7 +110,7 @@ class Overview(Board[int]):
         return max(lines.layout(len(thread.turns), banner.size.width, banner.size.height).columns, 1)
 
     def _here(self, width: int) -> Sequence[Parts]:
-        return [overview.here(self._state(), self.view, width, self._columns())]
+        return [overview.turn_in_front(self._state(), self.view, width, self._columns())]
 
     def _keys(self, width: int) -> Sequence[Parts]:
         shown = [Piece(word, "hint", rank, key) for key, word, rank in keys.hints(("overview", "list"))]

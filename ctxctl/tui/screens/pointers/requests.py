@@ -24,7 +24,7 @@ class PageRequest(Request):
 
     def failed(self, why: str) -> Page:
         """The answer that gives the reason."""
-        return page(self.title, [Line(why, "!")])
+        return page_of(self.title, [Line(why, "!")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Page(NamedTuple):
     """False while more of it is on its way."""
 
 
-def page(title: str, lines: Iterable[Line], *, whole: bool = True, remark: str = "") -> Page:
+def page_of(title: str, lines: Iterable[Line], *, whole: bool = True, remark: str = "") -> Page:
     """A page of these lines; those without a goal lead nowhere."""
     texts, kinds = list[str](), bytearray()
     goals, links = dict[Goal, int](), list[int]()

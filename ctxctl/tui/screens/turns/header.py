@@ -24,14 +24,14 @@ from ctxctl.tui import sizes
 from ctxctl.tui.layout import Parts, Piece, one_line, spread
 from ctxctl.tui.screens.turns.state import State
 from ctxctl.tui.series import COMPACTED, LEVELS, Figures, Series, column_of
-from ctxctl.tui.sizes import EXPECTED, full_of, method_of
+from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
 from ctxctl.tui.thread_tree import TurnEntry
-from ctxctl.tui.watching import LOST, phrase
+from ctxctl.tui.watching import LOST, watching_phrase
 
 
-def sent(window: Window) -> list[Piece]:
+def sent_pieces(window: Window) -> list[Piece]:
     """What was sent of what may be, what is free, and who says so; true as it stands."""
-    method, full = method_of(window), full_of(window)
+    method, full = method_of(window), capacity_of(window)
     style = "warning" if window.over else "strong"
     sign = EXPECTED if method == "expected" else ""
     of = "" if full is None else f" of {number(full)}"
@@ -62,7 +62,7 @@ def _uncounted(window: Window, method: UsedMethod) -> list[Piece]:
     return [Piece(text, "muted", 2) if method == "reported" else Piece(text, "warning", 7)]
 
 
-def kept(window: Window) -> list[Piece]:
+def content_pieces(window: Window) -> list[Piece]:
     """What of that is recorded, and what is not; none where nothing was billed to tell by."""
     if window.unrecorded is None:
         return []
@@ -162,7 +162,7 @@ def head(state: State, width: int, *, tall: bool = False) -> list[Parts]:
     Three lines, four where it is `tall`.
     """
     step = None if state.detail is None else state.detail.step
-    return [_where(state, width), *_use(state, width, 2 if tall else 1), strip(step, width)]
+    return [_where(state, width), *_use(state, width, 2 if tall else 1), stage_strip(step, width)]
 
 
 def _where(state: State, width: int) -> Parts:
@@ -180,7 +180,7 @@ def _where(state: State, width: int) -> Parts:
         watching = state.trace.watching
         if watching is not None:
             lost = watching.state in LOST
-            left.append(Piece(phrase(watching), "warning" if lost else "muted", 10 if lost else 8))
+            left.append(Piece(watching_phrase(watching), "warning" if lost else "muted", 10 if lost else 8))
     if entry is not None:
         left.append(Piece(entry.session or "", "muted", 1))
         left.append(Piece(entry.thread, "thread", 7))
@@ -216,8 +216,8 @@ def _step(state: State, entry: TurnEntry) -> int:
 def _use(state: State, width: int, rows: int) -> list[Parts]:
     """The window by turn, and beside it how full it is now."""
     step = None if state.detail is None else state.detail.step
-    said = _reading(state) + ([] if step is None else sent(step.window))
-    held = [] if step is None else kept(step.window)
+    said = _reading(state) + ([] if step is None else sent_pieces(step.window))
+    held = [] if step is None else content_pieces(step.window)
     if rows == 1 and _needed(said + held) <= width - _SIDE:
         said, held = said + held, []
     needed = max(_needed(said), _needed(held) if rows > 1 else 0)
@@ -343,7 +343,7 @@ def _besides(step: Step, show: Callable[[int], str], *, brief: bool) -> list[tup
         found.append((f"free {sign}{show(window.free)}", "muted", f"{FREE} "))
     if window.threshold is not None:
         said = f"compacts at {show(window.threshold)}"
-        said = said if brief else sizes.compacts(window.threshold, window.threshold_source)
+        said = said if brief else sizes.compaction_phrase(window.threshold, window.threshold_source)
         found.append((said, "threshold", f"{sizes.COMPACTS} "))
     if window.reserved:
         found.append((f"reserve {show(window.reserved)}", "muted", f"{RESERVE} "))
@@ -463,7 +463,7 @@ _FORMS: Final = (
 """From the most that can be said to the least: words go before verdicts."""
 
 
-def strip(step: Step | None, width: int) -> Parts:
+def stage_strip(step: Step | None, width: int) -> Parts:
     """All stages from left to right; where there is little room, words are shortened, then figures go."""
     if step is None:
         return [(" " * width, "")]
@@ -518,7 +518,7 @@ def _count(value: Any) -> str:
 
 def _share(step: Step) -> str:
     window = step.window
-    full = full_of(window)
+    full = capacity_of(window)
     sign = {"reported": "", "expected": EXPECTED, "recorded": "≥"}[method_of(window)]
     return sign + share(window.used, full) if full else ""
 

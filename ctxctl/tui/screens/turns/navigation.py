@@ -42,7 +42,7 @@ def place_of(turns: Turns, ordinal: int) -> Place | None:
     return Place(thread.turns[at], step)
 
 
-def shown(listing: Folding, place: Place) -> Folding:
+def unfolded_to(listing: Folding, place: Place) -> Folding:
     """The list with a place in it: unfolded as far as that needs."""
     tree, entries = listing.turns.tree, listing.turns.entries
     session = entries[tree.root(place.turn)].session
@@ -82,7 +82,7 @@ def here_of(state: State) -> Visit | None:
     return Visit(target.ordinal, place.step is not None and place.step >= 0, state.pane, state.item)
 
 
-def came_back(state: State) -> State:
+def jump_back(state: State) -> State:
     """Go back to where the last jump came from; a step that is gone since is passed over."""
     visits = state.visits
     while visits:
@@ -101,11 +101,11 @@ def _found(state: State) -> State:
 
 
 def _to(state: State, place: Place) -> State:
-    listing = shown(state.list, place)
+    listing = unfolded_to(state.list, place)
     return to_line(replace(state, list=listing), listing.line(place))
 
 
-def notable(state: State, by: int) -> State:
+def next_notable(state: State, by: int) -> State:
     """Go to the next turn with something of note (+1), or to the one before it (-1); stay where none is."""
     place = state.place
     if place is None:
@@ -115,7 +115,7 @@ def notable(state: State, by: int) -> State:
         root = _next_root(state, place.turn, by)
         if root is None:
             return state
-        listing = shown(state.list, Place(root, None))
+        listing = unfolded_to(state.list, Place(root, None))
         state = to_line(replace(state, list=listing), listing.line(Place(root, None)))
         found = _edge(state, root, by)
     return to_line(state, found)
@@ -183,7 +183,7 @@ _CHOICES: Final[dict[str, dict[str, Any]]] = {
 """Fields of the state that are chosen, and by which word each value is kept; others are not kept."""
 
 
-def left(state: State) -> Left | None:
+def position_left(state: State) -> Left | None:
     """How a trace is left; None where nothing of it is known yet."""
     here = here_of(state)
     if here is None or state.entry is None:
@@ -198,7 +198,7 @@ def left(state: State) -> Left | None:
     return Left(here.ordinal if here.step else state.entry.ordinals[0], here.step, state.pane, choices)
 
 
-def chosen(state: State, was: Left) -> State:
+def with_choices(state: State, was: Left) -> State:
     """The state with what had been chosen; what is not known to this version is passed over."""
     values: dict[str, Any] = {
         name: _CHOICES[name][word]
@@ -211,23 +211,23 @@ def chosen(state: State, was: Left) -> State:
     return replace(state, **values)
 
 
-def back(state: State, was: Left) -> State | None:
+def back_at(state: State, was: Left) -> State | None:
     """The state at the turn that had been left; None while that turn is not known."""
-    found = at(state, was.ordinal, step=was.step)
+    found = at_step(state, was.ordinal, step=was.step)
     if found is None:
         return None
     pane = next((pane for pane in PANES if pane == was.pane), state.pane)
     return replace(found, pane="changes" if pane == "item" else pane)
 
 
-def at(state: State, ordinal: int, *, step: bool) -> State | None:
+def at_step(state: State, ordinal: int, *, step: bool) -> State | None:
     """The state at a step's own line, or at its turn's; None where the step is not known."""
     place = place_of(state.list.turns, ordinal)
     if place is None:
         return None
     if not step or state.list.turns.entries[place.turn].steps == 1:
         place = Place(place.turn, None)
-    listing = shown(state.list, place)
+    listing = unfolded_to(state.list, place)
     return moves.to_line(replace(state, list=listing), listing.line(place))
 
 

@@ -331,7 +331,7 @@ def sort(state: State) -> State:
     return replace(state, order=ORDERS[(ORDERS.index(state.order) + 1) % len(ORDERS)], reverse=False)
 
 
-def turned(state: State) -> State:
+def reverse(state: State) -> State:
     """The other way round."""
     return replace(state, reverse=not state.reverse)
 

@@ -1,4 +1,4 @@
-"""Where the main screen leads to: other turns, frames, texts and screens, and back from them.
+"""Actions that lead from the main screen to other turns, frames, texts and screens, and back from them.
 
 Each function is an action of the screen that hosts it; how the screen calls it is in `ctxctl.tui.keymap`.
 `SearchPart` leads to the search and from hit to hit, and lists only the changes that fit a query.
@@ -39,12 +39,12 @@ def jump_back(host: Host) -> None:
     """Go back to where a jump came from."""
     if not host.state.visits:
         host.say("no jump to go back from")
-    host.apply(navigation.came_back(host.state))
+    host.apply(navigation.jump_back(host.state))
 
 
 def next_notable(host: Host, by: int) -> None:
     """Go to another turn with something of note."""
-    new = navigation.notable(host.state, by)
+    new = navigation.next_notable(host.state, by)
     if new is host.state or new.cursor == host.state.cursor:
         host.say(f"no turn of note {'after' if by > 0 else 'before'} this one")
     host.apply(new)
