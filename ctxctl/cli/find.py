@@ -27,7 +27,7 @@ Count = Annotated[bool, typer.Option("--count", help="Only how many steps of eac
 
 
 class Counts(NamedTuple):
-    """What came of one trace."""
+    """Steps found in one trace, their changes, steps looked at, and steps that could not be decided."""
 
     steps: int = 0
     changes: int = 0

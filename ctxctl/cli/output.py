@@ -35,7 +35,7 @@ class OutputError(CtxctlError):
 
 
 class Output:
-    """Standard output and error of one command."""
+    """The writer of what one command prints: standard output, and its progress line."""
 
     def __init__(self, *, color: str = "auto") -> None:
         if sys.stdout is None:

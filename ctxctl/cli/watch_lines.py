@@ -41,7 +41,7 @@ Hook = Callable[[str, dict[str, str], bytes], None]
 
 
 class Goal(NamedTuple):
-    """The turn with which to end; no thread: the one that the trace begins with, or `main`."""
+    """The turn after which to end; without a thread it is one of the trace's first thread, or of `main`."""
 
     thread: str | None
     turn: int

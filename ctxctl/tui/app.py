@@ -78,7 +78,7 @@ class CtxApp(Shell):
         """Where the trace was left, until the view is there again or the user has gone elsewhere."""
 
     def compose(self) -> ComposeResult:
-        """Add what lies below all screens."""
+        """Add the widget that styles are looked up in; it lies below all screens."""
         yield self.swatches
 
     def on_mount(self) -> None:

@@ -34,7 +34,7 @@ class Image(NamedTuple):
     width: int | None
     height: int | None
     bytes: int
-    """Its size; of base64, worked out from its length."""
+    """Size of the image; of base64 it follows from the length of the text."""
 
 
 def dimensions(data: bytes) -> tuple[str, int, int] | None:
@@ -123,7 +123,7 @@ def _decoded(text: str) -> bytes:
 
 _DEPTH: Final = 6
 _LOOKED: Final = 2000
-"""Values of a record that are looked at."""
+"""Values of a record that are looked at, at most."""
 _IN_TEXT: Final = re.compile(r'"(?=data:image/|iVBORw0KGgo|/9j/|R0lGOD|UklGR)')
 """Where the base64 of an image may begin in JSON."""
 _HEAD: Final = 1 << 20

@@ -349,6 +349,6 @@ class FoldRegions:
         return fold
 
     def deeper(self, depth: int, least: int = 0) -> frozenset[int]:
-        """The lines of those at this depth that hide more than `least` lines."""
+        """The first lines of the regions at this depth that hide more than `least` lines."""
         folds = self._by_line.values()
         return frozenset(f.line for f in folds if f.depth == depth and f.last - f.line > least)

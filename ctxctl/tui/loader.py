@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ctxctl.session.live import LiveNews, LiveSession
 
 REPLAYED_ANEW: Final = "replayed-anew"
-"""Slug of the reason that is none to tell: nothing happened to the session."""
+"""Slug of a reason that the user is not told: nothing happened to the session itself."""
 _LOOK: Final = 0.25
 """Seconds after which a quiet watch is told anew: its rate has changed."""
 

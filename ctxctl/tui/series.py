@@ -24,7 +24,7 @@ _FAN: Final = 8
 
 
 class Figures(NamedTuple):
-    """Of one turn; of several, the highest of each and all marks."""
+    """Figures of one turn; of several turns, the highest of each figure and all marks."""
 
     used: int = 0
     """Tokens that were sent; of a turn, with the fullest of its steps."""

@@ -56,7 +56,7 @@ class Spans:
 
 
 def overlaid(below: Sequence[Span], above: Sequence[Span]) -> list[Span]:
-    """Both in order; where they overlap, `above` is seen."""
+    """Both lists as one, in order; where they overlap, `above` is seen."""
     found: list[Span] = list(above)
     for start, end, name in below:
         at = start

@@ -128,9 +128,9 @@ _NOTES: Final = {
 }
 _WARNED: Final = frozenset({"lacking"})
 _PASSING: Final = 10
-"""What came and went within a turn is told from a tenth of what entered in it."""
+"""What came and went within a turn is noted where it is at least a tenth of what entered in it."""
 _BESIDE: Final = 20
-"""What is not recorded is told of where it changed by a twentieth of the request."""
+"""What is not recorded is noted where it changed by at least a twentieth of the request."""
 _BASIS: Final = {
     "repeat": "nothing was recorded for this step: it repeats the frame before",
     "policy": "simulated: this is what the policy would have sent",

@@ -31,7 +31,7 @@ class Reader(Board[None]):
         self._document = document
 
     def compose(self) -> ComposeResult:
-        """The text, and the keys."""
+        """Lay out the text and the keys."""
         yield TextView(ident="text")
         yield Banner(self._keys, ident="keys")
 
@@ -40,7 +40,7 @@ class Reader(Board[None]):
         self.show(self._heading, self._document or Document.of_lines([("!", "one moment…")]))
 
     def handlers(self) -> Handlers:
-        """The document, where it is asked for."""
+        """What takes the document, where one was asked for."""
         return {Reading: lambda reading: self.show(reading.title, reading.document)}
 
     def show(self, title: str, document: Document) -> None:

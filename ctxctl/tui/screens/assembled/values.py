@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ctxctl.model.vocab import MODEL, UsedMethod
-from ctxctl.tui.document import SLICE, Document, Wrap, WrappedRow, fitting_length
+from ctxctl.tui.document import SLICE, Document, Wrap, WrappedRow
 from ctxctl.tui.spans import Spans
 
 
@@ -175,34 +175,15 @@ class BlockWrap(Wrap):
     def _head(self, block: int) -> None:
         self._firsts.append(self.count)
         for kind in (BREAK, HEADING) if self.blocks[block].breaks else (HEADING,):
-            self._add_row(kind)
+            self._add(kind)
 
-    def _add_row(self, kind: int) -> None:
-        self._starts.append(self._at)
-        self._lines.append(self._line)
+    def _add(self, kind: int = TEXT) -> None:
+        super()._add()
         self._rows.append(kind)
 
     def _line_on(self, end: int, feed: bool, work: int) -> int:
         """Rows up to `end`, where a line feed is or the block ends, or until the work is spent."""
-        text = self.document.text
-        if self._at == end or not self.broken:
-            self._add_row(TEXT)
-            self._at = end
-            work -= 1
-        while self._at < end and work > 0:
-            self._add_row(TEXT)
-            piece = text[self._at : min(self._at + self.width, end)]
-            if piece.isascii() and piece.isprintable():
-                taken = len(piece)
-                work -= 1
-            else:
-                taken, cost = fitting_length(piece, self.width)
-                work -= cost
-            stop = self._at + taken
-            if stop < end:
-                blank = text.rfind(" ", self._at + taken // 2 + 1, stop + 1)
-                stop = stop if blank < 0 else blank + 1
-            self._at = stop
+        work = self._wrap_line(end, work)
         if self._at == end and feed:
             self._at += 1
             self._line += 1

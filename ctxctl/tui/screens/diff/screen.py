@@ -144,7 +144,7 @@ class DiffScreen(Board[None]):
         return [spread(pieces, [], width)]
 
     def _front(self) -> None:
-        """Which pane is in front, and has the keys."""
+        """Mark the pane in front, and give it the keys."""
         level = self.state.level
         self.query_one("#diff-items", Pane).put_front(level == "items")
         self.query_one("#diff-text", Pane).put_front(level == "text")
@@ -206,7 +206,7 @@ class DiffScreen(Board[None]):
             self.dismiss()
 
     def action_change(self, by: int) -> None:
-        """The next change: in a text to its last one, then on to the next item's text."""
+        """Go to the next change: in a text to its last one, then on to the next item's text."""
         inside = self.state.level == "text"
         if inside and self.query_one("#sheet", SheetView).step(by):
             return

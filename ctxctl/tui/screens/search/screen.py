@@ -85,7 +85,7 @@ class SearchScreen(Board[None]):
         """What stood in the line when it was taken up again."""
 
     def compose(self) -> ComposeResult:
-        """The line, what is wrong with it, the hits, how far the search is, and the keys."""
+        """Lay out the line, what is wrong with it, the hits, how far the search is, and the keys."""
         yield _Line(self)
         yield Banner(lambda width: [said.note_parts(self.state, width, len(_LABEL) + 2)], ident="query-note")
         yield Banner(lambda width: [said.heading(self.state, width)], ident="hits-head", classes="columns")
@@ -96,7 +96,7 @@ class SearchScreen(Board[None]):
 
     @property
     def prompt(self) -> Prompt:
-        """The line."""
+        """The line that the query is typed in."""
         return self.query_one("#query", Prompt)
 
     @property

@@ -30,7 +30,7 @@ from ctxctl.tui.watching import LOST, watching_phrase
 
 
 def sent_pieces(window: Window) -> list[Piece]:
-    """What was sent of what may be, what is free, and who says so; true as it stands."""
+    """Phrases for what was sent, what is free and who says so; each is true without the others."""
     method, full = method_of(window), capacity_of(window)
     style = "warning" if window.over else "strong"
     sign = EXPECTED if method == "expected" else ""
@@ -55,7 +55,7 @@ def sent_pieces(window: Window) -> list[Piece]:
 
 
 def _uncounted(window: Window, method: UsedMethod) -> list[Piece]:
-    """Of a bill, what nobody counted is a part."""
+    """A phrase for what nobody counted; it is a warning where no bill includes it."""
     if not window.uncounted:
         return []
     text = f"{number(window.uncounted)} uncounted"
@@ -63,7 +63,7 @@ def _uncounted(window: Window, method: UsedMethod) -> list[Piece]:
 
 
 def content_pieces(window: Window) -> list[Piece]:
-    """What of that is recorded, and what is not; none where nothing was billed to tell by."""
+    """Phrases for what of the request is recorded and what is not; none where nothing was billed."""
     if window.unrecorded is None:
         return []
     pieces = [Piece(f"recorded {number(window.recorded)}", "muted", 3)]

@@ -96,7 +96,7 @@ def jump_back(state: State) -> State:
 
 
 def _found(state: State) -> State:
-    """With the cursor on the item, where its frame is shown already: nobody tells of it again."""
+    """Put the cursor on the item where its frame is shown already: its changes are not sent again."""
     return state if state.shown is None else detailed(state, state.shown)
 
 

@@ -101,7 +101,7 @@ class PaintHold:
             self._timer = get_running_loop().call_later(_SETTLING, self.release)
 
     def release(self) -> None:
-        """Paint."""
+        """Paint what was held back."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -141,7 +141,7 @@ class TurnsScreen(Board[None]):
         self._remark = Remark()
 
     def compose(self) -> ComposeResult:
-        """Four strips and three panes."""
+        """Lay out four strips and three panes."""
         self._size_up(*self.app.size, update=False)
         yield Banner(self._head, ident="head")
         yield BudgetBar(ident="budget")
@@ -187,7 +187,7 @@ class TurnsScreen(Board[None]):
             self.app.notify(shown("; ".join(word for word in said if word)), markup=False)
 
     def watched(self, watching: Watching, problems: int) -> None:
-        """How the watch stands."""
+        """Show how the watch stands."""
         self.apply(moves.watched(self.state, watching, problems))
 
     def outlined(self, growth: Growth, trace: Trace) -> None:
@@ -414,7 +414,7 @@ class TurnsScreen(Board[None]):
         self.apply(moves.sort(self.state))
 
     def action_reverse(self) -> None:
-        """Sort them the other way round."""
+        """Sort the changes the other way round."""
         self.apply(moves.reverse(self.state))
 
     def action_group(self) -> None:
@@ -477,13 +477,13 @@ class TurnsScreen(Board[None]):
 
     @on(Prompt.Changed, "#filter")
     def filter_typed(self, message: Prompt.Changed) -> None:
-        """Say what is wrong."""
+        """Say what is wrong with the query."""
         message.stop()
         self._search.check_filter(message.prompt, message.value)
 
     @on(Prompt.Accepted, "#filter")
     def filter_accepted(self, message: Prompt.Accepted) -> None:
-        """List these."""
+        """List the changes that fit the query."""
         message.stop()
         self._search.take_filter(message.prompt, message.value)
 

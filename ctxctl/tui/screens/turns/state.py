@@ -332,7 +332,7 @@ def sort(state: State) -> State:
 
 
 def reverse(state: State) -> State:
-    """The other way round."""
+    """Sort the changes the other way round."""
     return replace(state, reverse=not state.reverse)
 
 

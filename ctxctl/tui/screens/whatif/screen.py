@@ -44,10 +44,10 @@ class FormView(Painted, can_focus=True):
             self.form = form
 
     class Accepted(Message):
-        """The user wants what the form says."""
+        """The form was accepted."""
 
     class Cancelled(Message):
-        """The user wants to leave."""
+        """The form was left."""
 
     class Passed(Message):
         """The user went down from the last field."""
@@ -63,7 +63,7 @@ class FormView(Painted, can_focus=True):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """One or two fields."""
+        """Paint a line of one or two fields."""
         width = self.size.width
         return self.painted(form_line(self.form, y, width, focused=self.has_focus), width)
 
@@ -79,7 +79,7 @@ class FormView(Painted, can_focus=True):
             self._become(fields.typed(self.form, event.character))
 
     def on_paste(self, event: events.Paste) -> None:
-        """Paste."""
+        """Insert what was pasted."""
         event.stop()
         self._become(fields.typed(self.form, event.text))
 
@@ -168,7 +168,7 @@ class WhatIf(Board[int | None]):
         return self._memory.table
 
     def compose(self) -> ComposeResult:
-        """Form, totals, table."""
+        """Lay out the form, the totals and the table."""
         yield Banner(lambda width: [lines.head(self.view, self._trace, width)], ident="whatif-head")
         yield FormView(ident="form")
         yield Banner(self._advice, ident="advice")
@@ -248,7 +248,7 @@ class WhatIf(Board[int | None]):
         self._fit()
 
     def on_descendant_focus(self) -> None:
-        """Other keys are in force."""
+        """Show the keys that are in force now."""
         self._arrange(self.size.width, self.size.height)
         self._show(self.view)
 
@@ -265,7 +265,7 @@ class WhatIf(Board[int | None]):
         }
 
     def _of_this_run(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Pass over what is of another comparison than the one that runs."""
+        """Pass over an answer about another comparison than the one that runs."""
         return lambda answer: handler(answer) if answer.run == self.view.run else None
 
     def _recorded(self, found: requests.RecordedFields) -> None:
@@ -313,17 +313,17 @@ class WhatIf(Board[int | None]):
 
     @on(FormView.Cancelled)
     def cancelled(self) -> None:
-        """Leave."""
+        """Leave the screen."""
         self._close(None)
 
     @on(FormView.Passed)
     def passed(self) -> None:
-        """Down from the last field to the turns."""
+        """Go down from the last field to the turns."""
         self._to_table()
 
     @on(Rows.Moved)
     def moved(self, event: Rows.Moved) -> None:
-        """Another turn."""
+        """Remember which turn the cursor is on."""
         self._memory.cursor = event.line
 
     @on(Rows.Chosen)
@@ -350,7 +350,7 @@ class WhatIf(Board[int | None]):
             self._close(self.table.turns[rows.cursor].ordinal)
 
     def action_field(self, by: int) -> None:
-        """The next field, after the last the turns, after these the first."""
+        """Go to the next field; after the last come the turns, after these the first field."""
         form = self.query_one("#form", FormView)
         if not self._editing:
             self.set_focus(form, scroll_visible=False)
@@ -370,14 +370,14 @@ class WhatIf(Board[int | None]):
         self.set_focus(self.query_one("#form", FormView), scroll_visible=False)
 
     def action_over(self, by: int) -> None:
-        """The next turn that does not fit."""
+        """Go to the next turn that does not fit, or to the one before."""
         rows = self.query_one("#compared", Rows)
         found = self.table.next_over(rows.cursor, by)
         if found is not None:
             rows.move_to(found)
 
     def action_back(self) -> None:
-        """Leave."""
+        """Leave the screen."""
         self._close(None)
 
     def seen(self) -> VisibleText | None:
