@@ -52,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True):
     remember: bool = True
     """Whether the terminal UI remembers for each trace where it was left."""
     keys: dict[str, tuple[str, ...]] = {}
-    """Keys of the terminal UI by id of what they do, as they were written; `ctxctl.tui.remap` knows both."""
+    """Keys of the terminal UI by id of what they do, as they were written; `ctxctl.tui.keymap` knows both."""
     models: dict[str, dict[str, Any]] = {}
     """Models of the user's own by name: limits in tokens and prices in US dollars for a million tokens, as
     `_MODEL_FIELDS` names them."""

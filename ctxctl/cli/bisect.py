@@ -41,25 +41,25 @@ def bisect(
     from ctxctl.cli.selection import query_of
     from ctxctl.errors import Exit
 
-    traces, predicate = _split(arguments)
+    traces, predicate = _traces_and_predicate(arguments)
     query = query_of(predicate) if predicate is not None else None
-    how = begin(options)
+    run = begin(options)
     with ExitStack() as stack:
-        inspectors = [stack.enter_context(opened(trace, how, "replaying")) for trace in traces]
+        inspectors = [stack.enter_context(opened(trace, run, "replaying")) for trace in traces]
         if len(inspectors) > 1:
-            found = _parted(inspectors, query, how, options.thread)
+            found = _bisect_two_traces(inspectors, query, run, options.thread)
         else:
             assert query is not None
-            found = _turned(inspectors[0], query, how, options.thread)
-        how.out.flush()
+            found = _bisect_one_trace(inspectors[0], query, run, options.thread)
+        run.out.flush()
         for inspector in inspectors:
-            tell_problems(inspector, how)
-        code = max(verdict(inspector, how) for inspector in inspectors)
-        how.out.flush()
+            tell_problems(inspector, run)
+        code = max(verdict(inspector, run) for inspector in inspectors)
+        run.out.flush()
     raise typer.Exit(code if found else Exit.FINDINGS)
 
 
-def _split(arguments: Sequence[str]) -> tuple[list[str], str | None]:
+def _traces_and_predicate(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     """The traces and the predicate; of two arguments the second is a trace if it is a file."""
     from ctxctl.errors import UsageError
 
@@ -78,22 +78,22 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     return [arguments[0]], arguments[1]
 
 
-def _turned(inspector: Inspector, query: Query, how: Run, thread: str | None) -> bool:
+def _bisect_one_trace(inspector: Inspector, query: Query, run: Run, thread: str | None) -> bool:
     """One trace; whether the predicate holds somewhere."""
     from ctxctl.analysis.bisect import bisect
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.cli.run import header
-    from ctxctl.cli.selection import prices
+    from ctxctl.cli.selection import price_book
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import turned_json, turned_lines
     from ctxctl.report.heading import base_name, one_line
     from ctxctl.report.tables import labelled
     from ctxctl.text import visible
 
-    out, name = how.out, base_name(inspector.name)
-    found = bisect(inspector, query, prices(query, how), out.progressed)
+    out, name = run.out, base_name(inspector.name)
+    found = bisect(inspector, query, price_book(query, run), out.progressed)
     found = [turned for turned in found if thread is None or turned.key.thread == thread]
-    if how.json:
+    if run.json:
         out.json(jsonout.trace(header(inspector, thread=thread)))
         for turned in found:
             out.json(turned_json(turned, name, str(query)))
@@ -103,13 +103,15 @@ def _turned(inspector: Inspector, query: Query, how: Run, thread: str | None) ->
     several = several_sessions(inspector)
     for turned in found:
         lines = turned_lines(
-            turned, name, several, out.width, out.paint, everything=how.everything, limits=query.asks_limit
+            turned, name, several, out.width, out.paint, everything=run.everything, limits=query.asks_limit
         )
         out.lines(["", *lines])
     return any(turned.first is not None for turned in found)
 
 
-def _parted(inspectors: Sequence[Inspector], query: Query | None, how: Run, thread: str | None) -> bool:
+def _bisect_two_traces(
+    inspectors: Sequence[Inspector], query: Query | None, run: Run, thread: str | None
+) -> bool:
     """Two traces; whether they differ."""
     from ctxctl.analysis.bisect import first_parting
     from ctxctl.analysis.frame_pair import several_sessions
@@ -121,14 +123,14 @@ def _parted(inspectors: Sequence[Inspector], query: Query | None, how: Run, thre
     from ctxctl.text import visible
     from ctxctl.tokens.catalogue.rates import RateBook
 
-    out, names = how.out, [base_name(inspector.name) for inspector in inspectors]
+    out, names = run.out, [base_name(inspector.name) for inspector in inspectors]
     predicate = None if query is None else str(query)
     one, two = inspectors
-    found = first_parting(one, two, query, RateBook(how.settings.models), out.progressed)
+    found = first_parting(one, two, query, RateBook(run.settings.models), out.progressed)
     if thread is not None:
         found = [f for f in found if any(key is not None and key.thread == thread for key in (f.a, f.b))]
     differs = any(parted.parting is not None for parted in found)
-    if how.json:
+    if run.json:
         for inspector in inspectors:
             out.json(jsonout.trace(header(inspector, thread=thread)))
         for parted in found:

@@ -51,29 +51,24 @@ def blame(
     from ctxctl.analysis.blame import blame_frame as blamed
     from ctxctl.analysis.blame import shown_blocks
     from ctxctl.analysis.by_name import copies_by_name
-    from ctxctl.cli.run import begin, opened, tell_problems, verdict
-    from ctxctl.cli.selection import split
+    from ctxctl.cli.run import begin, reported
+    from ctxctl.cli.selection import split_frame
     from ctxctl.session.naming import locate
 
-    place = split(frame)
-    how = begin(options)
-    with opened(place.trace, how, "replaying") as inspector:
+    place = split_frame(frame)
+    run = begin(options)
+    with reported(place.trace, run, "replaying") as inspector:
         ordinal = locate(inspector, place.address, options.turn, options.thread)
-        if how.settings.strict:
-            inspector.outline(how.out.progressed)  # what is wrong behind the frame counts, too
-        found = blamed(inspector, ordinal, progress=how.out.progressed, canonical=options.canonical)
+        if run.settings.strict:
+            inspector.outline(run.out.progressed)  # what is wrong behind the frame counts, too
+        found = blamed(inspector, ordinal, progress=run.out.progressed, canonical=options.canonical)
         name, version = copies_by_name(inspector, found, item) if item is not None else (None, None)
         blocks = shown_blocks(found, stale=stale, duplicate=duplicate, item=name, version=version)
         tell = _json if options.json else _plain
-        tell(inspector, how, found, blocks, stat)
-        how.out.flush()
-        if not options.json:
-            tell_problems(inspector, how)
-        code = verdict(inspector, how)
-    raise typer.Exit(code)
+        tell(inspector, run, found, blocks, stat)
 
 
-def _plain(inspector: Inspector, how: Run, found: Blame, blocks: Sequence[Block], stat: bool) -> None:
+def _plain(inspector: Inspector, run: Run, found: Blame, blocks: Sequence[Block], stat: bool) -> None:
     import sys
 
     from ctxctl.cli.output import is_terminal
@@ -81,7 +76,7 @@ def _plain(inspector: Inspector, how: Run, found: Blame, blocks: Sequence[Block]
     from ctxctl.report.blame import head_lines, sum_lines, text_lines
     from ctxctl.report.heading import base_name, one_line
 
-    out = how.out
+    out = run.out
     out.lines(head_lines(found, base_name(inspector.name), one_line(header(inspector)), out.width))
     out.lines([""])
     if not stat and blocks:
@@ -89,17 +84,16 @@ def _plain(inspector: Inspector, how: Run, found: Blame, blocks: Sequence[Block]
         out.lines([""])
     elif not stat:
         out.lines(["no such block", ""])
-    out.lines(sum_lines(found, blocks, out.width, out.paint, everything=how.everything))
+    out.lines(sum_lines(found, blocks, out.width, out.paint, everything=run.everything))
 
 
-def _json(inspector: Inspector, how: Run, found: Blame, blocks: Sequence[Block], stat: bool) -> None:
-    from ctxctl.cli.run import header, tell_problems
+def _json(inspector: Inspector, run: Run, found: Blame, blocks: Sequence[Block], stat: bool) -> None:
+    from ctxctl.cli.run import header
     from ctxctl.report import jsonout
     from ctxctl.report.blame import block_json, to_json
 
-    out = how.out
+    out = run.out
     out.json(jsonout.trace(header(inspector)))
     for block in () if stat else blocks:
         out.json(block_json(found, block))
     out.json(to_json(found, blocks))
-    tell_problems(inspector, how)

@@ -84,10 +84,10 @@ def budget(
 
     form = "json" if options.json else format
     gate = check or baseline is not None
-    _sensible(form, gate, baseline, update_baseline)
-    how = begin(options._replace(json=form == "json"))
+    _check_options(form, gate, baseline, update_baseline)
+    run = begin(options._replace(json=form == "json"))
     if init or trace:
-        _write_plan(plan, trace or [], how._replace(options=opt.CommonOptions()))
+        _write_plan(plan, trace or [], run._replace(options=opt.CommonOptions()))
         raise typer.Exit(Exit.OK)
     if plan is None:
         raise UsageError(
@@ -97,27 +97,27 @@ def budget(
         )
     path = Path(plan)
     read, text = load(path)
-    listed = _asked(read, path, how.out) if live else {}
-    with how.out.progress("simulating"):
-        found = estimate(read, plan, path.parent, how.settings.models, listed)
+    listed = _listed_by_servers(read, path, run.out) if live else {}
+    with run.out.progress("simulating"):
+        found = estimate(read, plan, path.parent, run.settings.models, listed)
     if update_baseline:
         assert baseline is not None
         for line in kept.write_baseline(found, Path(baseline)) or ["nothing changed"]:
-            how.out.lines([f"baseline: {line}"])
+            run.out.lines([f"baseline: {line}"])
         gate = check
     findings = limits_kept(found) if gate else []
     if gate and baseline is not None and not update_baseline:
         findings += kept.compare_with_baseline(found, Path(baseline))
     if not update_baseline or gate:
-        _tell(found, findings, form, text, how.out, gate=gate, against=baseline is not None)
+        _print_estimate(found, findings, form, text, run.out, gate=gate, against=baseline is not None)
     if gate:
         _summarize(found, findings)
-    how.out.flush()
+    run.out.flush()
     failed = any(finding.level == "error" for finding in findings)
     raise typer.Exit(Exit.FINDINGS if failed else Exit.OK)
 
 
-def _asked(plan: Plan, path: Path, out: Output) -> dict[str, Any]:
+def _listed_by_servers(plan: Plan, path: Path, out: Output) -> dict[str, Any]:
     """What the MCP servers of a plan list, by part; each is run, asked and ended, one after the other."""
     from ctxctl import __version__
     from ctxctl.text import visible
@@ -132,7 +132,7 @@ def _asked(plan: Plan, path: Path, out: Output) -> dict[str, Any]:
     return listed
 
 
-def _sensible(form: str, gate: bool, baseline: str | None, update: bool) -> None:
+def _check_options(form: str, gate: bool, baseline: str | None, update: bool) -> None:
     """Raises UsageError for options that do not go together."""
     from ctxctl.errors import UsageError
     from ctxctl.text import visible
@@ -153,17 +153,17 @@ def _sensible(form: str, gate: bool, baseline: str | None, update: bool) -> None
         )
 
 
-def _write_plan(plan: str | None, traces: list[str], how: Run) -> None:
+def _write_plan(plan: str | None, traces: list[str], run: Run) -> None:
     """Write a new plan: the commented one, or one derived from sessions."""
-    out = how.out
-    text = _derived(traces, how) if traces else _template()
+    out = run.out
+    text = _plan_from_sessions(traces, run) if traces else _template()
     if plan is None or plan == "-":
         out.write(text.encode())
         out.flush()
         return
-    from ctxctl.cli.output import Sink, destination, note
+    from ctxctl.cli.output import OpenFile, destination, note
 
-    with destination(plan, out, force=False) as sink, Sink(sink) as file:
+    with destination(plan, out, force=False) as sink, OpenFile(sink) as file:
         file.write(text.encode())
     note(f"ctxctl: wrote {plan}; now: ctxctl budget {plan}")
 
@@ -174,29 +174,29 @@ def _template() -> str:
     return TEMPLATE
 
 
-def _derived(traces: list[str], how: Run) -> str:
+def _plan_from_sessions(traces: list[str], run: Run) -> str:
     from ctxctl.budget.derive import derived_plan, observed
     from ctxctl.budget.observe import Observed
     from ctxctl.cli.run import opened, tell_problems
     from ctxctl.report.heading import base_name
     from ctxctl.report.sent import lacking_text
 
-    if (found := _continued(traces)) is not None:
-        return _onward(*found, how)
+    if (found := _session_to_continue(traces)) is not None:
+        return _continuation_plan(*found, run)
     threads: list[Observed] = []
     encodings: dict[str, None] = {}
     captures: list[Fidelity] = []
     for path in traces:
-        with opened(path, how, "measuring") as inspector:
+        with opened(path, run, "measuring") as inspector:
             threads += observed(inspector)
             encodings[inspector.params.encoding] = None
             captures += inspector.summary.fidelity if inspector.summary is not None else ()
-            tell_problems(inspector, how)
+            tell_problems(inspector, run)
     names = [base_name(path) for path in traces]
     return derived_plan(threads, names, next(reversed(encodings)), lacking_text(captures))
 
 
-def _continued(traces: list[str]) -> tuple[str, str] | None:
+def _session_to_continue(traces: list[str]) -> tuple[str, str] | None:
     """The trace and the address that a session goes on from, where one is given."""
     import os
 
@@ -212,24 +212,23 @@ def _continued(traces: list[str]) -> tuple[str, str] | None:
     return None
 
 
-def _onward(path: str, address: str, how: Run) -> str:
+def _continuation_plan(path: str, address: str, run: Run) -> str:
     from ctxctl.budget.continuation import continuation_plan, session_so_far
     from ctxctl.cli.run import opened, tell_problems
-    from ctxctl.importers.registry import available
+    from ctxctl.importers.capture import about_format
     from ctxctl.report.heading import base_name
     from ctxctl.report.sent import lacking_text
 
-    with opened(path, how, "measuring") as inspector:
+    with opened(path, run, "measuring") as inspector:
         found = session_so_far(inspector, address)
         measured = inspector.summary.fidelity if inspector.summary is not None else ()
-        about = next((one.about for one in available() if one.name == inspector.format), None)
-        words = lacking_text(measured, about)
+        words = lacking_text(measured, about_format(inspector.format))
         text = continuation_plan(found, base_name(path), inspector.params.encoding, words)
-        tell_problems(inspector, how)
+        tell_problems(inspector, run)
     return text
 
 
-def _tell(
+def _print_estimate(
     found: Estimate,
     findings: list[Finding],
     form: str,

@@ -53,22 +53,22 @@ def calibrate(
     from ctxctl.errors import Exit, UsageError
     from ctxctl.tokens.calibrate.points import family
 
-    how = begin(options)
+    run = begin(options)
     if not traces:
         if save or to is not None:
             raise UsageError("no-calibration", "--save and --to need sessions to fit to")
-        _list_kept(how)
+        _list_calibrations(run)
         raise typer.Exit(Exit.OK)
-    lanes, damaged = _gathered(traces, how)
+    lanes, damaged = _gathered(traces, run)
     if model is not None:
         lanes = [[lane for lane in session if lane.model == family(model)] for session in lanes]
-    outcome = _fitted(lanes, how)
-    _tell(outcome, len(lanes), how)
-    _keep(outcome.calibration, to, how, save=save)
-    raise typer.Exit(Exit.FINDINGS if damaged and how.settings.strict else Exit.OK)
+    outcome = _fitted(lanes, run)
+    _tell(outcome, len(lanes), run)
+    _save(outcome.calibration, to, run, save=save)
+    raise typer.Exit(Exit.FINDINGS if damaged and run.settings.strict else Exit.OK)
 
 
-def _gathered(traces: list[str], how: Run) -> tuple[list[list[Lane]], bool]:
+def _gathered(traces: list[str], run: Run) -> tuple[list[list[Lane]], bool]:
     """What each session tells, and whether anything was wrong with one; raises for a trace that was named."""
     from ctxctl.cli.output import note
     from ctxctl.cli.run import tell_problems
@@ -78,11 +78,11 @@ def _gathered(traces: list[str], how: Run) -> tuple[list[list[Lane]], bool]:
     from ctxctl.text import visible
     from ctxctl.tokens.models import DEFAULT_ENCODING
 
-    settings, out = how.settings, how.out
+    settings, out = run.settings, run.out
     found: list[list[Lane]] = []
     damaged = False
     with out.progress("gathering"):
-        for path, was_named in _paths(traces, settings.format):
+        for path, was_named in _session_paths(traces, settings.format):
             try:
                 encoding = settings.encoding or DEFAULT_ENCODING
                 with Inspector.open(
@@ -91,7 +91,7 @@ def _gathered(traces: list[str], how: Run) -> tuple[list[list[Lane]], bool]:
                     found += sessions_of(inspector.replay(out.progressed))
                     damaged = damaged or bool(inspector.finding_count)
                     if was_named:
-                        tell_problems(inspector, how)
+                        tell_problems(inspector, run)
             except UnreadableError as error:
                 if was_named:
                     raise
@@ -99,7 +99,7 @@ def _gathered(traces: list[str], how: Run) -> tuple[list[list[Lane]], bool]:
     return found, damaged
 
 
-def _paths(traces: list[str], format_name: str | None) -> Iterator[tuple[str, bool]]:
+def _session_paths(traces: list[str], format_name: str | None) -> Iterator[tuple[str, bool]]:
     """Every session, and whether it was named itself; those of a directory by name."""
     from ctxctl.session.live_choice import SessionChoice
 
@@ -112,30 +112,30 @@ def _paths(traces: list[str], format_name: str | None) -> Iterator[tuple[str, bo
         yield trace, True
 
 
-def _fitted(lanes: list[list[Lane]], how: Run) -> Outcome:
+def _fitted(lanes: list[list[Lane]], run: Run) -> Outcome:
     from ctxctl.tokens.calibrate.calibration import calibrate as fit
     from ctxctl.tokens.models import DEFAULT_ENCODING
 
-    with how.out.progress("fitting"):
-        return fit(lanes, how.settings.encoding or DEFAULT_ENCODING)
+    with run.out.progress("fitting"):
+        return fit(lanes, run.settings.encoding or DEFAULT_ENCODING)
 
 
-def _tell(outcome: Outcome, sessions: int, how: Run) -> None:
+def _tell(outcome: Outcome, sessions: int, run: Run) -> None:
     from ctxctl.report import calibration as report
 
-    out = how.out
-    if how.json:
+    out = run.out
+    if run.json:
         out.json(report.calibration_object(outcome.calibration, sessions))
         for fit in outcome.calibration.fits:
             out.json(report.fit_object(fit))
         for refused in outcome.refused:
             out.json(report.refused_object(refused))
     else:
-        out.lines(report.outcome_lines(outcome, sessions, out.width, everything=how.everything))
+        out.lines(report.outcome_lines(outcome, sessions, out.width, everything=run.everything))
     out.flush()
 
 
-def _keep(calibration: Calibration, to: str | None, how: Run, *, save: bool) -> None:
+def _save(calibration: Calibration, to: str | None, run: Run, *, save: bool) -> None:
     """Write it where it was asked for; raises UsageError where there is nothing to write."""
     from ctxctl.cli.output import note
     from ctxctl.errors import UsageError
@@ -160,7 +160,7 @@ def _keep(calibration: Calibration, to: str | None, how: Run, *, save: bool) -> 
         note(f"ctxctl: saved: {whole.digest}, used from now on{kept}; --calibration none goes without")
 
 
-def _list_kept(how: Run) -> None:
+def _list_calibrations(run: Run) -> None:
     """What is shipped, and what the user saved, the one in use first."""
     from ctxctl.report import calibration as report
     from ctxctl.tokens.calibrate import store
@@ -168,8 +168,8 @@ def _list_kept(how: Run) -> None:
 
     own = store.saved()
     others = [digest for digest, _ in store.all_saved() if own is None or digest != own.digest]
-    out = how.out
-    if how.json:
+    out = run.out
+    if run.json:
         for calibration, origin in ((shipped_calibration(), "shipped"), (own, "saved")):
             if calibration is not None:
                 out.json(report.calibration_object(calibration, None, origin))
@@ -178,6 +178,6 @@ def _list_kept(how: Run) -> None:
     else:
         whole = shipped_calibration() if own is None else over_shipped(own)
         out.lines(
-            report.kept_lines(shipped_calibration(), own, whole, others, out.width, everything=how.everything)
+            report.kept_lines(shipped_calibration(), own, whole, others, out.width, everything=run.everything)
         )
     out.flush()

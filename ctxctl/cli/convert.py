@@ -46,29 +46,29 @@ def convert(
     from ctxctl.cli.run import begin
     from ctxctl.errors import Exit, UsageError
 
-    how = begin(options)
+    run = begin(options)
     if options.json and output == "-":
         raise UsageError(
             "output-needed", "--json and the trace both want standard output", hint="give -o FILE"
         )
-    with how.out.progress("importing"), destination(output, how.out, force=force) as target:
+    with run.out.progress("importing"), destination(output, run.out, force=force) as target:
         several = len(sources) > 1
         taken: dict[str, int] = {}
         done = []
         for n, source in enumerate(sources, 1):
             others = [other for other in sources if other != source]
-            done.append(_import(source, n if several else 0, target, how, others, taken))
-    how.out.flush()
-    _tell(done, how, output)
+            done.append(_import(source, n if several else 0, target, run, others, taken))
+    run.out.flush()
+    _tell(done, run, output)
     problems = sum(not problem.is_note for one in done for problem in one.problems)
-    raise typer.Exit(Exit.FINDINGS if how.settings.strict and problems else Exit.OK)
+    raise typer.Exit(Exit.FINDINGS if run.settings.strict and problems else Exit.OK)
 
 
 def _import(
     source: str,
     number: int,
     target: IO[bytes] | str,
-    how: Run,
+    run: Run,
     others: list[str],
     taken: dict[str, int],
 ) -> Imported:
@@ -87,7 +87,7 @@ def _import(
     from ctxctl.trace.source import Source
     from ctxctl.trace.writer import TraceWriter
 
-    with open_capture(source, how.settings.format) as (opened, importer):
+    with open_capture(source, run.settings.format) as (opened, importer):
         if importer is None:
             raise UnreadableError(
                 "unknown-capture", f"{source}: none of the known formats (is it a trace already?)",
@@ -109,26 +109,26 @@ def _import(
                         event["session_id"] = f"{session}~{number}"
                 writer.write(event)
                 if size:
-                    how.out.progressed(min(1.0, writer.written / size))
+                    run.out.progressed(min(1.0, writer.written / size))
             events = writer.events
         if not events:
             raise UnreadableError("no-events", f"{source}: no event in it (read as {importer.name})")
         return Imported(source, importer.name, events, sorted(problems))
 
 
-def _tell(done: list[Imported], how: Run, output: str) -> None:
+def _tell(done: list[Imported], run: Run, output: str) -> None:
     """What was imported: narration on standard error, or lines of JSON on standard output."""
     from ctxctl.cli.output import note
+    from ctxctl.cli.run import note_problems
     from ctxctl.labels import plural
     from ctxctl.report import jsonout
     from ctxctl.report.heading import base_name
-    from ctxctl.report.tables import problem_lines
 
     for one in done:
-        if how.json:
+        if run.json:
             for problem in one.problems:
-                how.out.json(jsonout.problem(problem, source=base_name(one.source)))
-            how.out.json(
+                run.out.json(jsonout.problem(problem, source=base_name(one.source)))
+            run.out.json(
                 {
                     "type": "import",
                     "source": base_name(one.source),
@@ -139,11 +139,9 @@ def _tell(done: list[Imported], how: Run, output: str) -> None:
                 }
             )
             continue
-        cap = None if how.everything else how.settings.problems
-        for line in problem_lines(one.source, one.problems, len(one.problems), cap):
-            note(line)
+        note_problems(one.source, one.problems, len(one.problems), run)
         if output == "-":
             continue  # the trace itself says what it holds, and a pipe may be gone
         found = f", {plural(len(one.problems), 'problem')}" if one.problems else ""
         note(f"{one.source}: {one.format}, {plural(one.events, 'event')}{found}")
-    how.out.flush()
+    run.out.flush()

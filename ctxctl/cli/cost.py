@@ -48,7 +48,7 @@ def cost(
 ) -> None:
     """What a session cost: billed, counted, by what it was spent on, and what each cache break cost."""
     from ctxctl.analysis.costs import Costs, step_costs
-    from ctxctl.cli.run import begin, header, opened, tell_problems, verdict
+    from ctxctl.cli.run import begin, header, reported
     from ctxctl.errors import UsageError
     from ctxctl.report import costs as report
     from ctxctl.report import jsonout
@@ -59,10 +59,12 @@ def cost(
 
     if by not in _BY:
         raise UsageError("bad-grouping", f"--by {by} is none", hint=f"one of {', '.join(_BY)}")
-    how = begin(options)
-    out = how.out
-    with opened(trace, how, "pricing") as inspector:
-        costs = Costs(RateBook(how.settings.models, provider_of(provider), _day(as_of)), _name_of(by))
+    run = begin(options)
+    out = run.out
+    with reported(trace, run, "pricing") as inspector:
+        costs = Costs(
+            RateBook(run.settings.models, provider_of(provider), _price_date(as_of)), _grouping_of(by)
+        )
         if options.json:
             out.json(jsonout.trace(header(inspector)))
             for one in step_costs(inspector, costs):
@@ -70,22 +72,16 @@ def cost(
             for spent in costs.spent():
                 out.json(report.spent_object(by, spent))
             out.json(report.sum_object(costs))
-            tell_problems(inspector, how)
         else:
-            rows, breaks = _walked(step_costs(inspector, costs), rows=steps)
+            rows, breaks = _rows_and_breaks(step_costs(inspector, costs), rows=steps)
             out.lines([*header_lines(header(inspector), out.width), *catalogue_line(out.width), ""])
             if steps:
                 out.lines([*report.steps_table(rows, out.width), ""])
             out.lines(report.spent_table(by, costs.spent(), costs.sent.context, out.width, top))
             out.lines(["", *report.summary(costs, breaks, out.width)])
-            out.flush()
-            tell_problems(inspector, how)
-        out.flush()
-        code = verdict(inspector, how)
-    raise typer.Exit(code)
 
 
-def _day(said: str | None) -> str | None:
+def _price_date(said: str | None) -> str | None:
     from datetime import date
 
     from ctxctl.errors import UsageError
@@ -96,7 +92,9 @@ def _day(said: str | None) -> str | None:
         raise UsageError("bad-date", f"--as-of {said} is no date", hint="write it as 2026-07-02") from None
 
 
-def _walked(steps: Iterable[StepCost], *, rows: bool) -> tuple[list[tuple[str, ...]], list[StepCost]]:
+def _rows_and_breaks(
+    steps: Iterable[StepCost], *, rows: bool
+) -> tuple[list[tuple[str, ...]], list[StepCost]]:
     """A row for each step if they are asked for, and the dearest cache breaks: a session may be long."""
     from heapq import nsmallest
 
@@ -115,7 +113,7 @@ def _walked(steps: Iterable[StepCost], *, rows: bool) -> tuple[list[tuple[str, .
     return made, dearest
 
 
-def _name_of(by: str) -> Callable[[Placement], str]:
+def _grouping_of(by: str) -> Callable[[Placement], str]:
     """What a placement's expense is put down to."""
     if by == "item":
         return lambda p: p.item

@@ -62,40 +62,40 @@ def diff(
     Two traces without an address are compared by their last frames; with --sessions, as a whole.
     """
     from ctxctl.cli.run import begin, opened, tell_problems, verdict
-    from ctxctl.cli.selection import split
+    from ctxctl.cli.selection import split_frame
     from ctxctl.errors import Exit
     from ctxctl.report.compare import compared
     from ctxctl.session.naming import locate
 
-    left = split(a)
-    right = split(b, same=left.trace) if b is not None else None
-    how = begin(options)
+    left = split_frame(a)
+    right = split_frame(b, same=left.trace) if b is not None else None
+    run = begin(options)
     if sessions:
         raise typer.Exit(
-            _whole_sessions(left, right, how, stat=stat, exit_code=exit_code, frames=patch or ui)
+            _whole_sessions(left, right, run, stat=stat, exit_code=exit_code, frames=patch or ui)
         )
     if ui:
-        raise typer.Exit(_interface(left, right, options.thread, how))
+        raise typer.Exit(_interface(left, right, options.thread, run))
     with ExitStack() as stack:
-        one = two = stack.enter_context(opened(left.trace, how, "replaying"))
+        one = two = stack.enter_context(opened(left.trace, run, "replaying"))
         if right is not None and right.trace != left.trace:
-            two = stack.enter_context(opened(right.trace, how, "replaying"))
-        one.outline(how.out.progressed)
+            two = stack.enter_context(opened(right.trace, run, "replaying"))
+        one.outline(run.out.progressed)
         named = locate(one, left.address, None, options.thread)
-        at = named if right is not None else _before(one, named)
+        at = named if right is not None else _previous_step(one, named)
         to = named if right is None else locate(two, right.address, None, options.thread)
-        found = compared(one, at, two, to, under=_under(one, two), canonical=options.canonical)
-        _tell(found, one, two, how, stat=stat, patch=patch)
-        how.out.flush()
+        found = compared(one, at, two, to, under=_replayed_under(one, two), canonical=options.canonical)
+        _tell(found, one, two, run, stat=stat, patch=patch)
+        run.out.flush()
         for inspector in () if options.json else dict.fromkeys((one, two)):
-            tell_problems(inspector, how)
+            tell_problems(inspector, run)
         if two is not one and not options.json:
-            _point_out(left, right)
-        code = max(verdict(one, how), verdict(two, how))
+            _note_default_frames(left, right)
+        code = max(verdict(one, run), verdict(two, run))
     raise typer.Exit(Exit.FINDINGS if exit_code and found.differs else code)
 
 
-def _interface(left: NamedPlace, right: NamedPlace | None, thread: str | None, how: Run) -> int:
+def _interface(left: NamedPlace, right: NamedPlace | None, thread: str | None, run: Run) -> int:
     """Open the terminal UI on two frames, over the trace of the second; its exit code."""
     import sys
 
@@ -103,7 +103,7 @@ def _interface(left: NamedPlace, right: NamedPlace | None, thread: str | None, h
     from ctxctl.cli.run import inspector_of
     from ctxctl.errors import UsageError
     from ctxctl.session.naming import locate
-    from ctxctl.tui.app import run
+    from ctxctl.tui import app
     from ctxctl.tui.screens.diff.values import FrameName, Pair
 
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
@@ -117,14 +117,14 @@ def _interface(left: NamedPlace, right: NamedPlace | None, thread: str | None, h
     with ExitStack() as stack:
 
         def opening() -> Inspector:
-            two = inspector_of(to.trace, how)
+            two = inspector_of(to.trace, run)
             try:
                 one = None
                 if left.trace != to.trace:
-                    one = stack.enter_context(inspector_of(left.trace, how))
+                    one = stack.enter_context(inspector_of(left.trace, run))
                 at = locate(one or two, left.address, None, thread)
                 if right is None:
-                    found.append(Pair(FrameName(_before(two, at)), FrameName(at)))
+                    found.append(Pair(FrameName(_previous_step(two, at)), FrameName(at)))
                 else:
                     found.append(
                         Pair(FrameName(at, one), FrameName(locate(two, right.address, None, thread)))
@@ -134,10 +134,10 @@ def _interface(left: NamedPlace, right: NamedPlace | None, thread: str | None, h
                 raise
             return two
 
-        return run(opening, to.trace, settings=how.settings, pair=lambda _: found[0])
+        return app.run(opening, to.trace, settings=run.settings, pair=lambda _: found[0])
 
 
-def _before(inspector: Inspector, ordinal: int) -> int:
+def _previous_step(inspector: Inspector, ordinal: int) -> int:
     from ctxctl.errors import UsageError
 
     before = inspector.previous(ordinal)
@@ -149,7 +149,7 @@ def _before(inspector: Inspector, ordinal: int) -> int:
     return before
 
 
-def _under(one: Inspector, two: Inspector) -> str:
+def _replayed_under(one: Inspector, two: Inspector) -> str:
     """What both were replayed under, in one line."""
     from ctxctl.cli.run import header
     from ctxctl.report.heading import one_line
@@ -158,7 +158,7 @@ def _under(one: Inspector, two: Inspector) -> str:
 
 
 def _tell(
-    found: Comparison, one: Inspector, two: Inspector, how: Run, *, stat: bool, patch: bool
+    found: Comparison, one: Inspector, two: Inspector, run: Run, *, stat: bool, patch: bool
 ) -> None:  # fmt: skip
     import msgspec
 
@@ -166,21 +166,21 @@ def _tell(
     from ctxctl.cli.run import header, tell_problems
     from ctxctl.report import compare, jsonout
 
-    out = how.out
-    if how.everything:
+    out = run.out
+    if run.everything:
         found = msgspec.structs.replace(found, changes=with_skipped(found.changes, found.b.frame.placements))
-    if how.json:
+    if run.json:
         out.json(jsonout.trace(header(one)))
         if two is not one:
             out.json(jsonout.trace(header(two)))
         told = None if stat and not patch else list(compare.patches(found, whole=patch))
-        out.json(compare.to_json(found, told, skipped=how.everything))
-        tell_problems(one, how)
+        out.json(compare.to_json(found, told, skipped=run.everything))
+        tell_problems(one, run)
         if two is not one:
-            tell_problems(two, how)
+            tell_problems(two, run)
         return
     if stat or not patch:
-        out.lines(compare.stat_lines(found, out.width, out.paint, skipped=how.everything))
+        out.lines(compare.stat_lines(found, out.width, out.paint, skipped=run.everything))
     if patch or not stat:
         patches = list(compare.patches(found, whole=patch))
         if patches and (stat or not patch):
@@ -188,7 +188,7 @@ def _tell(
         out.lines(compare.patch_lines(patches, out.paint))
 
 
-def _point_out(left: NamedPlace, right: NamedPlace | None) -> None:
+def _note_default_frames(left: NamedPlace, right: NamedPlace | None) -> None:
     """Say what was compared, where two traces were named and no frame of them."""
     from ctxctl.cli.output import note
 
@@ -197,7 +197,7 @@ def _point_out(left: NamedPlace, right: NamedPlace | None) -> None:
 
 
 def _whole_sessions(
-    left: NamedPlace, right: NamedPlace | None, how: Run, *, stat: bool, exit_code: bool, frames: bool
+    left: NamedPlace, right: NamedPlace | None, run: Run, *, stat: bool, exit_code: bool, frames: bool
 ) -> int:
     """Compare two sessions and print it; the exit code.  `frames`: what was asked for is about frames."""
     from ctxctl.analysis.sessions import compare_sessions
@@ -211,41 +211,41 @@ def _whole_sessions(
             "--sessions compares two whole traces",
             hint="write `ctxctl diff one.jsonl two.jsonl --sessions`, without @, --patch and --ui",
         )
-    with opened(left.trace, how, "replaying") as one, opened(right.trace, how, "replaying") as two:
-        found = compare_sessions(one, two, RateBook(how.settings.models), how.out.progressed)
-        if how.json:
-            _sessions_json(found, (one, two), how, items=not stat)
+    with opened(left.trace, run, "replaying") as one, opened(right.trace, run, "replaying") as two:
+        found = compare_sessions(one, two, RateBook(run.settings.models), run.out.progressed)
+        if run.json:
+            _sessions_json(found, (one, two), run, items=not stat)
         else:
-            _sessions_plain(found, (one, two), how, stat=stat)
-        how.out.flush()
+            _sessions_plain(found, (one, two), run, stat=stat)
+        run.out.flush()
         for inspector in (one, two):
-            tell_problems(inspector, how)
-        how.out.flush()
-        code = max(verdict(one, how), verdict(two, how))
+            tell_problems(inspector, run)
+        run.out.flush()
+        code = max(verdict(one, run), verdict(two, run))
     return int(Exit.FINDINGS if exit_code and found.differs else code)
 
 
-def _sessions_plain(found: SessionDiff, sides: Sequence[Inspector], how: Run, *, stat: bool) -> None:
+def _sessions_plain(found: SessionDiff, sides: Sequence[Inspector], run: Run, *, stat: bool) -> None:
     from ctxctl.cli.run import header
     from ctxctl.report.heading import base_name, one_line
     from ctxctl.report.sessions import head_lines, stat_lines, turn_lines
 
-    out = how.out
+    out = run.out
     names = [base_name(inspector.name) for inspector in sides]
     under = "; ".join(dict.fromkeys(one_line(header(inspector)) for inspector in sides))
     out.lines(head_lines(found, names, under, out.width))
     out.lines(stat_lines(found, out.width, out.paint))
     if not stat:
-        out.lines(turn_lines(found, out.width, out.paint, everything=how.everything))
+        out.lines(turn_lines(found, out.width, out.paint, everything=run.everything))
 
 
-def _sessions_json(found: SessionDiff, sides: Sequence[Inspector], how: Run, *, items: bool) -> None:
+def _sessions_json(found: SessionDiff, sides: Sequence[Inspector], run: Run, *, items: bool) -> None:
     from ctxctl.cli.run import header
     from ctxctl.report import jsonout
     from ctxctl.report.heading import base_name
     from ctxctl.report.sessions import pair_json, to_json
 
-    out = how.out
+    out = run.out
     for inspector in sides:
         out.json(jsonout.trace(header(inspector)))
     for thread in found.threads:

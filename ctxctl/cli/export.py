@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FORMATS = ("events", "html", "markdown", "csv", "parquet", "otlp", "envelopes")
 
 
-def _complete(incomplete: str) -> list[str]:
+def _complete_format_names(incomplete: str) -> list[str]:
     return [name for name in _FORMATS if name.startswith(incomplete)]
 
 
@@ -35,7 +35,7 @@ As = Annotated[
     str,
     typer.Option(
         "--format", metavar="NAME", help=f"What to export as: {', '.join(_FORMATS)}.",
-        autocompletion=_complete, show_default=True,
+        autocompletion=_complete_format_names, show_default=True,
     ),
 ]  # fmt: skip
 Strict = Annotated[
@@ -91,11 +91,10 @@ def export(
     read_as: ReadAs = None,
 ) -> None:
     """Write a trace in another form. What was redacted anywhere in it is in no export."""
-    from ctxctl.cli.run import begin, opened, tell_learned
+    from ctxctl.cli.run import begin, note_problems, opened, tell_learned
     from ctxctl.cli.selection import nothing_there
     from ctxctl.errors import Exit, UnreadableError
     from ctxctl.report.exports import refuse_options, writer_by_name
-    from ctxctl.report.tables import problem_lines
 
     writer = writer_by_name(format)
     refuse_options(
@@ -108,13 +107,15 @@ def export(
     )  # fmt: skip
     # A trace is evidence: what was not in the capture is in no trace made of it (docs/learn.md).
     captured = options.no_learned or format == "events"
-    how = begin(options._replace(format=read_as, no_learned=captured))
+    run = begin(options._replace(format=read_as, no_learned=captured))
     found: list[Problem] = []
     written = 0
-    with opened(trace, how, "exporting") as inspector:
-        asked = _manner(inspector, how, strict, options.turn, max_content)._replace(table=table or "steps")
-        with _sink(output, how.out, force=force, readable=writer.readable) as out:
-            for piece in writer.make(inspector, asked, found.append, how.out.progressed):
+    with opened(trace, run, "exporting") as inspector:
+        asked = _export_options(inspector, run, strict, options.turn, max_content)._replace(
+            table=table or "steps"
+        )
+        with _sink(output, run.out, force=force, readable=writer.readable) as out:
+            for piece in writer.make(inspector, asked, found.append, run.out.progressed):
                 out.write(piece)
                 written += len(piece)
             if not written and options.turn is not None:
@@ -122,35 +123,27 @@ def export(
             if not written:
                 raise UnreadableError("no-events", f"{trace}: nothing to export")
         found = sorted([*inspector.problems, *found])
-        how.out.flush()
+        run.out.flush()
         tell_learned(inspector, always=format not in ("html", "markdown"))
-        cap = None if options.everything else how.settings.problems
-        for line in problem_lines(inspector.name, found, max(len(found), inspector.problem_count), cap):
-            _note(line)
+        note_problems(inspector.name, found, max(len(found), inspector.problem_count), run)
     raise typer.Exit(Exit.OK)
 
 
-def _note(line: str) -> None:
-    from ctxctl.cli.output import note
-
-    note(line)
-
-
-def _manner(
-    inspector: Inspector, how: Run, strict: bool, turn: str | None, max_content: str | None
+def _export_options(
+    inspector: Inspector, run: Run, strict: bool, turn: str | None, max_content: str | None
 ) -> ExportOptions:
     from ctxctl.cli.run import header
-    from ctxctl.cli.selection import only
+    from ctxctl.cli.selection import selected_turns
     from ctxctl.report.exports import ExportOptions
 
     return ExportOptions(
         header(inspector, turn=turn),
         strict=strict,
-        target=how.settings.target,
-        only=None if turn is None else only(turn, None, lambda: inspector.places().spans).__call__,
+        target=run.settings.target,
+        only=None if turn is None else selected_turns(turn, None, lambda: inspector.places().spans).__call__,
         max_content=None if max_content is None else _size(max_content),
-        models=how.settings.models,
-        lint=how.settings.lint,
+        models=run.settings.models,
+        lint=run.settings.lint,
     )
 
 
@@ -159,12 +152,12 @@ def _sink(output: str, out: Output, *, force: bool, readable: bool) -> Iterator[
     """Where the export goes; only what is plain text may go to a terminal."""
     from typing import cast
 
-    from ctxctl.cli.output import Sink, Through, destination
+    from ctxctl.cli.output import OpenFile, StdoutFile, destination
 
     if output == "-" and readable:
-        yield cast("IO[bytes]", Through(out))
+        yield cast("IO[bytes]", StdoutFile(out))
         return
-    with destination(output, out, force=force) as where, Sink(where) as sink:
+    with destination(output, out, force=force) as where, OpenFile(where) as sink:
         yield cast("IO[bytes]", sink)
 
 

@@ -27,7 +27,7 @@ Count = Annotated[bool, typer.Option("--count", help="Only how many steps of eac
 
 
 class Counts(NamedTuple):
-    """What came of one trace."""
+    """Steps found in one trace, their changes, steps looked at, and steps that could not be decided."""
 
     steps: int = 0
     changes: int = 0
@@ -56,26 +56,28 @@ def find(
             hint="write both, the predicate in quotes: ctxctl find run.jsonl 'window > 80%'",
         )
     query = query_of(predicate)
-    how = begin(options)
+    run = begin(options)
     found, worst = 0, 0
     for trace in traces:
         try:
-            steps, code = _trace(trace, query, how, _Wish(options.thread, first, count, len(traces) > 1))
+            steps, code = _find_in_trace(
+                trace, query, run, _FindOptions(options.thread, first, count, len(traces) > 1)
+            )
         except CtxctlError as error:
             if len(traces) == 1:
                 raise
-            how.out.flush()
+            run.out.flush()
             complain(error.message, error.hint)
             worst = max(worst, int(error.exit_code))
             continue
         found += steps
         worst = max(worst, code)
-    how.out.flush()
+    run.out.flush()
     missed = not found or worst
     raise typer.Exit(worst if worst > Exit.FINDINGS else Exit.FINDINGS if missed else Exit.OK)
 
 
-class _Wish(NamedTuple):
+class _FindOptions(NamedTuple):
     thread: str | None
     first: bool
     only_count: bool
@@ -83,36 +85,36 @@ class _Wish(NamedTuple):
     """There are several traces, so that each line names its own."""
 
 
-def _trace(trace: str, query: Query, how: Run, wish: _Wish) -> tuple[int, int]:
+def _find_in_trace(trace: str, query: Query, run: Run, wish: _FindOptions) -> tuple[int, int]:
     """Find in one trace; how many steps, and the exit code that its problems alone would give."""
     from ctxctl.cli.run import header, opened, tell_problems, verdict
     from ctxctl.report import jsonout
 
-    with opened(trace, how, "replaying") as inspector:
-        if how.json:
-            how.out.json(jsonout.trace(header(inspector, thread=wish.thread)))
-        counts = _steps(inspector, query, how, wish)
-        how.out.flush()
-        tell_problems(inspector, how)
-        return counts.steps, verdict(inspector, how)
+    with opened(trace, run, "replaying") as inspector:
+        if run.json:
+            run.out.json(jsonout.trace(header(inspector, thread=wish.thread)))
+        counts = _print_steps(inspector, query, run, wish)
+        run.out.flush()
+        tell_problems(inspector, run)
+        return counts.steps, verdict(inspector, run)
 
 
-def _steps(inspector: Inspector, query: Query, how: Run, wish: _Wish) -> Counts:
+def _print_steps(inspector: Inspector, query: Query, run: Run, wish: _FindOptions) -> Counts:
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.analysis.where import address, steps_where
     from ctxctl.cli.output import note
-    from ctxctl.cli.selection import prices
+    from ctxctl.cli.selection import price_book
     from ctxctl.report.find import ceilings_text, found_json, hit_json, step_lines, sum_line
     from ctxctl.report.heading import base_name
     from ctxctl.session.results import Ceilings
     from ctxctl.text import visible
 
-    out = how.out
+    out = run.out
     name = base_name(inspector.name)
     several = several_sessions(inspector)
     counts, ended, limits = Counts(), False, Ceilings()
     for stop in steps_where(
-        inspector, query, out.progressed, book=prices(query, how), skipped=how.everything
+        inspector, query, out.progressed, book=price_book(query, run), skipped=run.everything
     ):
         step, held = stop.at.step, stop.held
         if wish.thread is not None and step.thread != wish.thread:
@@ -122,20 +124,20 @@ def _steps(inspector: Inspector, query: Query, how: Run, wish: _Wish) -> Counts:
         if not held.truth:
             continue
         counts = counts._replace(steps=counts.steps + 1, changes=counts.changes + len(held.changes))
-        if how.json and not wish.only_count:
+        if run.json and not wish.only_count:
             out.json(hit_json(name, stop.ordinal, step, held.changes))
         elif not wish.only_count:
             at = f"{visible(name)}@{visible(address(step, several=several))}"
-            out.lines(step_lines(at, step, held.changes, out.width, out.paint, everything=how.everything))
+            out.lines(step_lines(at, step, held.changes, out.width, out.paint, everything=run.everything))
         if wish.first:
             ended = True
             break
-    if how.json:
+    if run.json:
         out.json(found_json(name, str(query), counts, limits.rows, complete=not ended))
     elif wish.only_count:
         out.lines([f"{visible(name)}: {counts.steps}" if wish.several else str(counts.steps)])
     out.flush()
-    if not how.json and (not wish.first or not counts.steps):
+    if not run.json and (not wish.first or not counts.steps):
         prefix = f"{name}: " if wish.several else ""
         note(prefix + sum_line(*counts))
         if query.asks_limit and limits.rows:

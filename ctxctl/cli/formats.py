@@ -27,12 +27,12 @@ def formats(
     from ctxctl.cli.run import begin
     from ctxctl.importers.registry import available, by_name
 
-    how = begin(options)
+    run = begin(options)
     if name is not None:
-        _one(by_name(name), how.out, json=options.json)
+        _one(by_name(name), run.out, json=options.json)
     else:
-        _all(available(), how.out, json=options.json)
-    how.out.flush()
+        _all(available(), run.out, json=options.json)
+    run.out.flush()
     raise typer.Exit(0)
 
 

@@ -51,42 +51,43 @@ def learn(
     from ctxctl.cli.run import begin
     from ctxctl.errors import Exit, UsageError
 
-    how = begin(options)
+    run = begin(options)
     if forget is not None:
         if recordings:
             raise UsageError("learn-or-forget", "--forget takes no recordings")
         _forget(forget)
     elif recordings:
-        _learn(recordings, client, version, how)
+        _learn(recordings, client, version, run)
     else:
-        _list(how)
+        _list_sets(run)
     raise typer.Exit(Exit.OK)
 
 
-def _learn(recordings: list[str], client: str | None, version: str | None, how: Run) -> None:
+def _learn(recordings: list[str], client: str | None, version: str | None, run: Run) -> None:
     """Learn from each recording; those of one client and version are joined with what is known."""
     from ctxctl.cli.output import note
+    from ctxctl.cli.run import note_problems
     from ctxctl.session.learned import store
     from ctxctl.session.learned.book import joined_sets
     from ctxctl.text import visible
 
     for recording in recordings:
-        gathered, problems = _gathered(recording, how)
-        _tell_problems(recording, problems, how)
-        made = _set(recording, gathered, client, version)
+        gathered, problems = _gathered(recording, run)
+        note_problems(recording, sorted(problems), len(problems), run)
+        made = _named_set(recording, gathered, client, version)
         known = (made.client, made.version) in store.set_names()
         if known:
             made = joined_sets(store.read_set(made.client, made.version), made)
         store.save_set(made)
-        if how.json:
-            how.out.json(_object(made))
+        if run.json:
+            run.out.json(_set_object(made))
         else:
             more = f" with {made.recordings} recordings" if known else ""
-            note(f"ctxctl: learned from {visible(recording)}: {_line(made)}{more}")
-    how.out.flush()
+            note(f"ctxctl: learned from {visible(recording)}: {_set_line(made)}{more}")
+    run.out.flush()
 
 
-def _gathered(recording: str, how: Run) -> tuple[LearnedGatherer, list[Problem]]:
+def _gathered(recording: str, run: Run) -> tuple[LearnedGatherer, list[Problem]]:
     from ctxctl.record.redact import FoundSecrets, SecretRedactor
     from ctxctl.record.rules import user_key
     from ctxctl.session.learned.gather import LearnedGatherer
@@ -94,12 +95,12 @@ def _gathered(recording: str, how: Run) -> tuple[LearnedGatherer, list[Problem]]
     redactor = SecretRedactor(user_key())
     gathered = LearnedGatherer(lambda text: redactor.text(text, FoundSecrets()))
     problems: list[Problem] = []
-    with how.out.progress("learning"):
-        gathered.take(_events(recording, how, problems))
+    with run.out.progress("learning"):
+        gathered.take(_events(recording, run, problems))
     return gathered, problems
 
 
-def _events(recording: str, how: Run, problems: list[Problem]) -> Iterator[dict[str, Any]]:
+def _events(recording: str, run: Run, problems: list[Problem]) -> Iterator[dict[str, Any]]:
     """The events of a capture, or those that a native trace holds; none of a client's own log."""
     from ctxctl.importers import registry
     from ctxctl.importers.capture import open_capture
@@ -107,7 +108,7 @@ def _events(recording: str, how: Run, problems: list[Problem]) -> Iterator[dict[
     from ctxctl.session.learned.store import CLIENTS
     from ctxctl.trace.source import Source
 
-    with open_capture(recording, how.settings.format) as (opened, importer):
+    with open_capture(recording, run.settings.format) as (opened, importer):
         if importer is not None and importer.name not in CLIENTS:
             yield from registry.capture_events(importer, opened, problems.append)
         elif importer is None and isinstance(opened, Source):
@@ -116,7 +117,9 @@ def _events(recording: str, how: Run, problems: list[Problem]) -> Iterator[dict[
             yield from (value for value in found if value.get("source") not in CLIENTS)
 
 
-def _set(recording: str, gathered: LearnedGatherer, client: str | None, version: str | None) -> LearnedSet:
+def _named_set(
+    recording: str, gathered: LearnedGatherer, client: str | None, version: str | None
+) -> LearnedSet:
     """The set under its name; raises UsageError or UnreadableError where there is none, or no name for it."""
     from ctxctl.errors import UnreadableError, UsageError
     from ctxctl.text import visible
@@ -150,7 +153,7 @@ def _forget(name: str) -> None:
         note(f"ctxctl: forgotten: {visible(gone)}")
 
 
-def _list(how: Run) -> None:
+def _list_sets(run: Run) -> None:
     """What is known, a line each; a damaged set is named and does not stop the rest."""
     from ctxctl.cli.output import note
     from ctxctl.errors import UnreadableError
@@ -163,16 +166,16 @@ def _list(how: Run) -> None:
         except UnreadableError as error:
             note(f"ctxctl: {error.message}")
             continue
-        if how.json:
-            how.out.json(_object(found))
+        if run.json:
+            run.out.json(_set_object(found))
         else:
-            how.out.lines([_line(found)])
-    if not names and not how.json:
-        how.out.lines(["nothing is learned; `ctxctl learn RECORDING` learns (docs/learn.md)"])
-    how.out.flush()
+            run.out.lines([_set_line(found)])
+    if not names and not run.json:
+        run.out.lines(["nothing is learned; `ctxctl learn RECORDING` learns (docs/learn.md)"])
+    run.out.flush()
 
 
-def _line(found: LearnedSet) -> str:
+def _set_line(found: LearnedSet) -> str:
     from ctxctl.labels import plural
     from ctxctl.text import visible
 
@@ -183,7 +186,7 @@ def _line(found: LearnedSet) -> str:
     return text + (f", {plural(found.redacted, 'secret')} redacted" if found.redacted else "")
 
 
-def _object(found: LearnedSet) -> dict[str, Any]:
+def _set_object(found: LearnedSet) -> dict[str, Any]:
     return {
         "type": "learned",
         "client": found.client,
@@ -207,12 +210,3 @@ def _object(found: LearnedSet) -> dict[str, Any]:
             for kind, items in sorted(found.threads.items())
         },
     }
-
-
-def _tell_problems(recording: str, problems: list[Problem], how: Run) -> None:
-    from ctxctl.cli.output import note
-    from ctxctl.report.tables import problem_lines
-
-    cap = None if how.everything else how.settings.problems
-    for line in problem_lines(recording, sorted(problems), len(problems), cap):
-        note(line)

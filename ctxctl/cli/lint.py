@@ -84,19 +84,19 @@ def lint(
         raise UsageError(
             "unknown-output-format", f"--output {form[:40]!r} is none", hint=f"one of {', '.join(_FORMS)}"
         )
-    how = begin(options._replace(json=form == "json"))
+    run = begin(options._replace(json=form == "json"))
     if explain is not None or list_rules:
-        _documented(explain, how)
+        _documented(explain, run)
         raise typer.Exit(Exit.OK)
     if not traces:
         raise UsageError("trace-needed", "no trace is given", hint="`ctxctl lint run.jsonl`, or --rules")
-    own = how.settings.lint
+    own = run.settings.lint
     baseline = baseline or own.get("baseline")
     if update_baseline and baseline is None:
         raise UsageError("baseline-needed", "--update-baseline needs --baseline FILE")
-    choice = _choice(select, ignore, severity, settings, own)
-    found = _found(traces, choice, how)
-    code = _tell(found, choice, baseline, form, how, update=update_baseline, table=statistics)
+    choice = _chosen_rules(select, ignore, severity, settings, own)
+    found = _found(traces, choice, run)
+    code = _tell(found, choice, baseline, form, run, update=update_baseline, table=statistics)
     raise typer.Exit(max(code, found.code))
 
 
@@ -109,7 +109,7 @@ class _Found(NamedTuple):
     """0, or what could not be read."""
 
 
-def _choice(
+def _chosen_rules(
     select: list[str] | None,
     ignore: list[str] | None,
     severity: str | None,
@@ -130,7 +130,7 @@ def _choice(
     )
 
 
-def _found(traces: Sequence[str], choice: RuleChoice, how: Run) -> _Found:
+def _found(traces: Sequence[str], choice: RuleChoice, run: Run) -> _Found:
     """All traces, one after the other; one that cannot be read does not stop the others."""
     from ctxctl.cli.output import complain
     from ctxctl.cli.run import header, opened, tell_problems, verdict
@@ -145,16 +145,16 @@ def _found(traces: Sequence[str], choice: RuleChoice, how: Run) -> _Found:
     code = 0
     for trace in dict.fromkeys(traces):
         try:
-            with opened(trace, how, "linting") as inspector:
-                if how.json:
-                    how.out.json(jsonout.trace(header(inspector)))
-                made = lint_with_tally(inspector, choice, how.settings.models, how.out.progressed)
+            with opened(trace, run, "linting") as inspector:
+                if run.json:
+                    run.out.json(jsonout.trace(header(inspector)))
+                made = lint_with_tally(inspector, choice, run.settings.models, run.out.progressed)
                 findings += made.findings
                 tallies[trace] = made.tally
                 if inspector.format != "native":
                     foreign.add(trace)
-                tell_problems(inspector, how)
-                code = max(code, verdict(inspector, how))
+                tell_problems(inspector, run)
+                code = max(code, verdict(inspector, run))
         except CtxctlError as error:
             if len(traces) == 1:
                 raise
@@ -164,7 +164,7 @@ def _found(traces: Sequence[str], choice: RuleChoice, how: Run) -> _Found:
 
 
 def _tell(
-    found: _Found, choice: RuleChoice, baseline: str | None, form: str, how: Run, *, update: bool, table: bool
+    found: _Found, choice: RuleChoice, baseline: str | None, form: str, run: Run, *, update: bool, table: bool
 ) -> int:
     """Print what is new; the exit code that it asks for."""
     from pathlib import Path
@@ -181,22 +181,22 @@ def _tell(
     elif baseline is not None:
         codes = [chosen.rule.code for chosen in choice.rules]
         findings, known, stale = kept.split_by_baseline(findings, found.tallies, codes, Path(baseline))
-    _print(found._replace(findings=findings), choice, form, how, known=known, stale=len(stale), table=table)
-    how.out.flush()
+    _print(found._replace(findings=findings), choice, form, run, known=known, stale=len(stale), table=table)
+    run.out.flush()
     for line in stale:
         note(f"baseline: {line}: no longer found; --update-baseline takes it out")
     failed = any(finding.severity != "info" for finding in findings)
-    return Exit.FINDINGS if failed or (stale and how.settings.strict) else Exit.OK
+    return Exit.FINDINGS if failed or (stale and run.settings.strict) else Exit.OK
 
 
 def _print(
-    found: _Found, choice: RuleChoice, form: str, how: Run, *, known: int, stale: int, table: bool
+    found: _Found, choice: RuleChoice, form: str, run: Run, *, known: int, stale: int, table: bool
 ) -> None:
     from ctxctl import __version__
     from ctxctl.report import gates
     from ctxctl.report import lint as report
 
-    findings, out = found.findings, how.out
+    findings, out = found.findings, run.out
     rules = [chosen.rule for chosen in choice.rules]
     if form == "json":
         for finding in findings:
@@ -217,17 +217,17 @@ def _print(
         if table:
             out.lines([*report.statistics(findings, rules, out.width), ""])
         else:
-            out.lines(report.lines(findings, by_code, out.width, out.paint, everything=how.everything))
+            out.lines(report.lines(findings, by_code, out.width, out.paint, everything=run.everything))
         out.lines(report.verdict(findings, found.tallies, known))
 
 
-def _documented(explain: str | None, how: Run) -> None:
+def _documented(explain: str | None, run: Run) -> None:
     """One rule, or the list of all."""
     from ctxctl.lint.registry import find_rule, rules
     from ctxctl.report import lint as report
 
     if explain is not None:
-        how.out.lines(report.explained(find_rule(explain), min(how.out.width, 100)))
+        run.out.lines(report.explained(find_rule(explain), min(run.out.width, 100)))
     else:
-        how.out.lines(report.listed(rules(), min(how.out.width, 100)))
-    how.out.flush()
+        run.out.lines(report.listed(rules(), min(run.out.width, 100)))
+    run.out.flush()

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from ctxctl.cli import options as opt
-
-Item = Annotated[
-    str,
-    typer.Argument(metavar="ITEM", help="An item's id, ID@VERSION, title, source, or a piece of its text."),
-]
 
 
 @opt.takes("plain json thread", opt.COUNTED, opt.READ)
 def log(
     options: opt.CommonOptions,
     trace: opt.TraceArg,
-    item: Item,
+    item: opt.ItemArg,
 ) -> None:
     """Tell an item's life: when it was added, updated, skipped, compacted, removed."""
     from ctxctl.analysis.by_name import life_by_name
-    from ctxctl.cli.run import begin, header, opened, tell_problems, verdict
+    from ctxctl.cli.run import begin, header, reported
     from ctxctl.report import jsonout
     from ctxctl.report.heading import header_lines
     from ctxctl.report.life import life_lines, life_spans, to_json
 
-    how = begin(options)
-    out = how.out
-    with opened(trace, how, "replaying") as inspector:
+    run = begin(options)
+    out = run.out
+    with reported(trace, run, "replaying") as inspector:
         name, lives = life_by_name(inspector, item, options.thread)
         if options.json:
             out.json(jsonout.trace(header(inspector, thread=options.thread)))
             for span in life_spans(lives):
                 out.json(to_json(name, span))
-            tell_problems(inspector, how)
         else:
             out.lines(header_lines(header(inspector, thread=options.thread), out.width))
             out.lines(["", *life_lines(name, lives, out.width, out.paint)])
-            out.flush()
-            tell_problems(inspector, how)
-        out.flush()
-        code = verdict(inspector, how)
-    raise typer.Exit(code)

@@ -36,15 +36,15 @@ def models(
     from ctxctl.tokens.catalogue.find import find_model
     from ctxctl.tokens.catalogue.names import provider_of
 
-    how = begin(options)
+    run = begin(options)
     if name is None:
-        _list(provider_of(provider), how.settings.models, how.out, json=options.json)
+        _list(provider_of(provider), run.settings.models, run.out, json=options.json)
     else:
-        known = find_model(name, provider, own=how.settings.models)
+        known = find_model(name, provider, own=run.settings.models)
         if known.how == "unknown":
             _unknown(name, provider)
-        _tell(known, how.out, json=options.json)
-    how.out.flush()
+        _tell(known, run.out, json=options.json)
+    run.out.flush()
     raise typer.Exit(0)
 
 
@@ -87,7 +87,7 @@ def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, 
     rows = [row for row in known.rows if (row.provider == provider if provider else row.provider in MAKERS)]
     if json:
         for entry in mine:
-            out.json(_object(entry))
+            out.json(_model_object(entry))
         for row in rows:
             out.json(_row_object(row))
         return
@@ -106,7 +106,12 @@ def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, 
         for e in mine
     ]
     cells += [
-        (row.provider, row.model, *_limits(row.window, row.max_input, row.max_output), *_ends(row.prices))
+        (
+            row.provider,
+            row.model,
+            *_limits(row.window, row.max_input, row.max_output),
+            *_price_ends(row.prices),
+        )
         for row in rows
     ]
     listed = table(columns, [tuple(visible(cell) for cell in row) for row in cells], out.width)
@@ -118,12 +123,12 @@ def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, 
 def _tell(known: KnownModel, out: Output, *, json: bool) -> None:
     """One model, and who else lists it."""
     if json:
-        out.json(_object(known))
+        out.json(_model_object(known))
         return
-    out.lines(_described(known, out.width))
+    out.lines(_model_lines(known, out.width))
 
 
-def _described(known: KnownModel, width: int) -> Iterator[str]:
+def _model_lines(known: KnownModel, width: int) -> Iterator[str]:
     from ctxctl.labels import number
     from ctxctl.report.catalogue import catalogue_date, catalogue_sources
     from ctxctl.report.tables import Column, labelled, table
@@ -172,7 +177,7 @@ def _limits(*counts: int | None) -> tuple[str, ...]:
     return tuple(number(count) for count in counts)
 
 
-def _ends(prices: Prices) -> tuple[str, str]:
+def _price_ends(prices: Prices) -> tuple[str, str]:
     """Prices of input and output alone: all that a line of a terminal has room for."""
     first, *_, last = _dollars(prices)
     return first, last
@@ -206,7 +211,7 @@ _PRICES = 5
 """Fields that every model has, if only as null."""
 
 
-def _object(known: KnownModel) -> dict[str, object]:
+def _model_object(known: KnownModel) -> dict[str, object]:
     from ctxctl.report.jsonout import listed
 
     return {

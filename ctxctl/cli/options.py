@@ -79,6 +79,10 @@ TraceArg = Annotated[
         metavar="TRACE", help="Trace or foreign capture; - is stdin.", autocompletion=complete_files
     ),
 ]
+ItemArg = Annotated[
+    str,
+    typer.Argument(metavar="ITEM", help="An item's id, ID@VERSION, title, source, or a piece of its text."),
+]
 FrameArg = Annotated[
     str,
     typer.Argument(

@@ -35,7 +35,7 @@ class OutputError(CtxctlError):
 
 
 class Output:
-    """Standard output and error of one command."""
+    """The writer of what one command prints: standard output, and its progress line."""
 
     def __init__(self, *, color: str = "auto") -> None:
         if sys.stdout is None:
@@ -115,14 +115,14 @@ def is_terminal(stream: TextIO | None) -> bool:
         return False
 
 
-def dumb() -> bool:
+def is_dumb_terminal() -> bool:
     """Whether the terminal can do no more than print lines."""
     return os.environ.get("TERM", "") in ("", "dumb", "unknown")
 
 
 def shows_progress() -> bool:
     """Whether a line on standard error can be rewritten."""
-    return is_terminal(sys.stderr) and not dumb()
+    return is_terminal(sys.stderr) and not is_dumb_terminal()
 
 
 def wants_color(setting: str, stream: TextIO | None) -> bool:
@@ -131,7 +131,7 @@ def wants_color(setting: str, stream: TextIO | None) -> bool:
         return setting == "always"
     if os.environ.get("NO_COLOR"):
         return False
-    return (is_terminal(stream) and not dumb()) or bool(os.environ.get("FORCE_COLOR"))
+    return (is_terminal(stream) and not is_dumb_terminal()) or bool(os.environ.get("FORCE_COLOR"))
 
 
 def width() -> int:
@@ -255,7 +255,7 @@ def destination(output: str, out: Output, *, force: bool) -> Iterator[IO[bytes] 
             raise UsageError(
                 "output-needed", "what is written is not for a terminal", hint="give -o FILE, or redirect"
             )
-        yield cast("IO[bytes]", Through(out))
+        yield cast("IO[bytes]", StdoutFile(out))
         return
     try:
         mode = os.stat(output).st_mode
@@ -281,7 +281,7 @@ def destination(output: str, out: Output, *, force: bool) -> Iterator[IO[bytes] 
         raise
 
 
-class Through:
+class StdoutFile:
     """Enough of a binary file for a `TraceWriter` to write to standard output by the one writer of it."""
 
     closed = False
@@ -298,14 +298,14 @@ class Through:
         """Nothing is lost by waiting: the command flushes at its end."""
 
 
-class Sink:
+class OpenFile:
     """A file by its name, or what is open already."""
 
     def __init__(self, sink: object) -> None:
         self._sink = sink
         self._opened = False
 
-    def __enter__(self) -> Sink:
+    def __enter__(self) -> OpenFile:
         if isinstance(self._sink, str):
             from ctxctl.errors import UnreadableError
 

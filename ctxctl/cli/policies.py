@@ -29,18 +29,18 @@ def policies(
     from ctxctl.cli.run import begin
     from ctxctl.policies.registry import described_policies, policy_by_name
 
-    how = begin(options)
+    run = begin(options)
     if name is not None:
         policy_by_name(name)  # says which there are
     known = [about for about in described_policies() if name is None or about.name == name.partition(":")[0]]
     if options.json:
         for about in known:
-            how.out.json(_object(about))
+            run.out.json(_object(about))
     elif name is not None:
-        how.out.lines(_told(known[0], how.out.width))
+        run.out.lines(_policy_lines(known[0], run.out.width))
     else:
-        how.out.lines(_listed(known, how.out.width))
-    how.out.flush()
+        run.out.lines(_listed(known, run.out.width))
+    run.out.flush()
     raise typer.Exit(0)
 
 
@@ -54,19 +54,19 @@ def _listed(known: list[PolicyListing], width: int) -> Iterator[str]:
         yield from labelled(name, visible(about.what), width, tab=tab)
     yield ""
     yield from wrap(
-        f"{_those(known)} say what is left out of a window that is too small. "
+        f"{_policy_names(known)} say what is left out of a window that is too small. "
         "`ctxctl policies NAME` tells the rules and parameters of one; "
         "`--policy NAME:PARAMETER=VALUE,…` sets them.",
         width,
     )
 
 
-def _those(known: list[PolicyListing]) -> str:
+def _policy_names(known: list[PolicyListing]) -> str:
     others = [about.name for about in known if not about.fits]
     return f"All but {', '.join(others[:-1])} and {others[-1]}" if others[1:] else f"All but {others[0]}"
 
 
-def _told(about: PolicyListing, width: int) -> Iterator[str]:
+def _policy_lines(about: PolicyListing, width: int) -> Iterator[str]:
     from ctxctl.policies.registry import parameter_text
     from ctxctl.report.tables import Column, labelled, table, wrap
     from ctxctl.text import visible

@@ -119,7 +119,7 @@ def record(
     }  # fmt: skip
     given = [name for name, on in modes.items() if on]
     _check(given, command or [], port=port, format=options.format, session=session, rotate=rotate)
-    _only("--upstream", bool(upstream), given[0] if given else "-- COMMAND", "-- COMMAND", "--proxy")
+    _refuse_beside("--upstream", bool(upstream), given[0] if given else "-- COMMAND", "-- COMMAND", "--proxy")
     recording = _options(
         output, session=session, source=source, redact=_redaction(redact, no_redact), fsync=fsync,
         rotate=rotate, quiet=quiet,
@@ -195,13 +195,17 @@ def _check(
         if mode == "--proxy":
             hint = "without --proxy, COMMAND is run behind a proxy of its own"
         raise UsageError("record-modes", f"{mode} runs no command, but `{command[0]}` was given", hint=hint)
-    _only("--port", port is not None, mode, "--proxy", "--otlp", "--events")
-    _only("--format", format is not None, mode, "--stdin", "--watch")
-    _only("--session", session is not None, mode, "-- COMMAND", "--proxy", "--mcp", "--otlp", "--events")
-    _only("--rotate", rotate is not None, mode, "-- COMMAND", "--proxy", "--mcp", "--otlp", "--events")
+    _refuse_beside("--port", port is not None, mode, "--proxy", "--otlp", "--events")
+    _refuse_beside("--format", format is not None, mode, "--stdin", "--watch")
+    _refuse_beside(
+        "--session", session is not None, mode, "-- COMMAND", "--proxy", "--mcp", "--otlp", "--events"
+    )
+    _refuse_beside(
+        "--rotate", rotate is not None, mode, "-- COMMAND", "--proxy", "--mcp", "--otlp", "--events"
+    )
 
 
-def _only(name: str, on: bool, mode: str, *modes: str) -> None:
+def _refuse_beside(name: str, on: bool, mode: str, *modes: str) -> None:
     from ctxctl.errors import UsageError
 
     if on and mode not in modes:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ctxctl.analysis.comparison import Comparison
     from ctxctl.cli.run import Run
-    from ctxctl.cli.selection import Only
+    from ctxctl.cli.selection import TurnSelection
     from ctxctl.engine.query import Query
     from ctxctl.model.results import Summary
     from ctxctl.model.turnpairs import TurnPair
@@ -84,50 +84,50 @@ def replay(
     """Replay a trace: the UI on a terminal; the report when piped, or with --plain or --json."""
     import sys
 
-    from ctxctl.cli.output import dumb, is_terminal
+    from ctxctl.cli.output import is_dumb_terminal, is_terminal
     from ctxctl.cli.run import begin, opened
-    from ctxctl.cli.selection import only, wanted
+    from ctxctl.cli.selection import selected_turns, where_query
     from ctxctl.cli.whatif_options import limits, replacements
 
-    how = begin(
+    run = begin(
         options, limits=limits(window, reserve, max_input), drop=drop or (), texts=replacements(set, trace)
     )
-    query = wanted(where, alone=not compare)
+    query = where_query(where, alone=not compare)
     if compare:
-        raise typer.Exit(_compared(trace, how))
-    quiet = options.plain or options.json or options.turn or options.thread or where or dumb()
+        raise typer.Exit(_compared(trace, run))
+    quiet = options.plain or options.json or options.turn or options.thread or where or is_dumb_terminal()
     if not quiet and is_terminal(sys.stdout) and _has_keys(trace, is_terminal(sys.stdin)):
-        raise typer.Exit(_interface(trace, how))
-    with opened(trace, how, "replaying") as inspector:
-        chosen = only(options.turn, options.thread, lambda: inspector.places().spans)
+        raise typer.Exit(_interface(trace, run))
+    with opened(trace, run, "replaying") as inspector:
+        chosen = selected_turns(options.turn, options.thread, lambda: inspector.places().spans)
         show = _json if options.json else _plain
-        code = show(inspector, how, chosen, options.turn, query)
-        how.out.flush()
+        code = show(inspector, run, chosen, options.turn, query)
+        run.out.flush()
     raise typer.Exit(code)
 
 
-def _compared(trace: str, how: Run) -> int:
+def _compared(trace: str, run: Run) -> int:
     """Recorded and simulated side by side: what options ask for is supposed, and no way of reading."""
     import msgspec
 
     from ctxctl.cli.run import opened
-    from ctxctl.cli.selection import only
+    from ctxctl.cli.selection import selected_turns
     from ctxctl.model.whatif import AS_RECORDED, Supposition
 
-    options, ordinary = how.options, how.ordinary
+    options, ordinary = run.options, run.ordinary
     supposition = Supposition(
-        model=options.model, window=how.limits.window, reserve=how.limits.reserve,
-        max_input=how.limits.max_input, policy=options.policy, encoding=options.encoding, drop=how.drop,
-        set=how.texts,
+        model=options.model, window=run.limits.window, reserve=run.limits.reserve,
+        max_input=run.limits.max_input, policy=options.policy, encoding=options.encoding, drop=run.drop,
+        set=run.texts,
     )  # fmt: skip
     settings = msgspec.structs.replace(
-        how.settings, model=ordinary.model, encoding=ordinary.encoding, policy=ordinary.policy
+        run.settings, model=ordinary.model, encoding=ordinary.encoding, policy=ordinary.policy
     )
-    plain = how._replace(settings=settings, limits=AS_RECORDED, drop=(), texts=())
+    plain = run._replace(settings=settings, limits=AS_RECORDED, drop=(), texts=())
     with opened(trace, plain, "comparing") as inspector:
-        chosen = only(options.turn, options.thread, lambda: inspector.places().spans)
+        chosen = selected_turns(options.turn, options.thread, lambda: inspector.places().spans)
         code = _print_compared(inspector, plain, supposition, chosen, options.turn)
-        how.out.flush()
+        run.out.flush()
     return code
 
 
@@ -142,24 +142,26 @@ def _has_keys(trace: str, at_terminal: bool) -> bool:
     return keys_from_terminal()
 
 
-def _interface(trace: str, how: Run) -> int:
+def _interface(trace: str, run: Run) -> int:
     """Open the terminal UI; its exit code."""
     from ctxctl.cli.run import inspector_of
-    from ctxctl.tui.app import run
+    from ctxctl.tui import app
 
-    return run(lambda: inspector_of(trace, how), trace, settings=how.settings)
+    return app.run(lambda: inspector_of(trace, run), trace, settings=run.settings)
 
 
-def _plain(inspector: Inspector, how: Run, chosen: Only, turn: str | None, query: Query | None) -> int:
+def _plain(
+    inspector: Inspector, run: Run, chosen: TurnSelection, turn: str | None, query: Query | None
+) -> int:
     from ctxctl.cli.run import header, tell_problems, verdict
-    from ctxctl.cli.selection import Replayed
+    from ctxctl.cli.selection import SelectedResults
     from ctxctl.report.replay import ReplayReport
 
-    out = how.out
+    out = run.out
     _calm_collector()
     head = header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)
-    report = ReplayReport(head, out.width, out.paint, skipped=how.everything)
-    replayed = Replayed(inspector, how, query, chosen)
+    report = ReplayReport(head, out.width, out.paint, skipped=run.everything)
+    replayed = SelectedResults(inspector, run, query, chosen)
     for result, shown in replayed:
         if shown:
             out.lines(report.feed(result))
@@ -167,37 +169,39 @@ def _plain(inspector: Inspector, how: Run, chosen: Only, turn: str | None, query
             report.pass_over(result)
     summary = _finished(inspector, chosen, turn, report.totals.steps)
     out.lines(report.end(summary, replayed.where))
-    tell_problems(inspector, how)
-    return verdict(inspector, how, differs=bool(report.totals.differs))
+    tell_problems(inspector, run)
+    return verdict(inspector, run, differs=bool(report.totals.differs))
 
 
-def _json(inspector: Inspector, how: Run, chosen: Only, turn: str | None, query: Query | None) -> int:
+def _json(
+    inspector: Inspector, run: Run, chosen: TurnSelection, turn: str | None, query: Query | None
+) -> int:
     from ctxctl.cli.run import header, tell_problems, verdict
-    from ctxctl.cli.selection import Replayed
+    from ctxctl.cli.selection import SelectedResults
     from ctxctl.model.results import Step
     from ctxctl.report import jsonout
     from ctxctl.report.replay import Totals
 
-    out = how.out
+    out = run.out
     totals = Totals()
     _calm_collector()
     out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)))
-    replayed = Replayed(inspector, how, query, chosen)
+    replayed = SelectedResults(inspector, run, query, chosen)
     for result, shown in replayed:
         if isinstance(result, Step):
             totals.add(result)
         if not shown:
             continue
         if isinstance(result, Step):
-            out.json(jsonout.step(result, skipped=how.everything))
+            out.json(jsonout.step(result, skipped=run.everything))
         else:
-            out.json(jsonout.turn(result, skipped=how.everything))
+            out.json(jsonout.turn(result, skipped=run.everything))
     summary = _finished(inspector, chosen, turn, totals.steps)
-    tell_problems(inspector, how)
+    tell_problems(inspector, run)
     if replayed.where is not None:
         out.json({"type": "where", **replayed.where._asdict()})
     out.json(jsonout.summary(totals.narrow(summary)))
-    return verdict(inspector, how, differs=bool(totals.differs))
+    return verdict(inspector, run, differs=bool(totals.differs))
 
 
 def _calm_collector() -> None:
@@ -208,7 +212,7 @@ def _calm_collector() -> None:
     gc.set_threshold(100_000, 20, 50)
 
 
-def _finished(inspector: Inspector, chosen: Only, turn: str | None, steps: int) -> Summary:
+def _finished(inspector: Inspector, chosen: TurnSelection, turn: str | None, steps: int) -> Summary:
     """The summary of the replay that just ended; an error if what was asked for is not in the trace."""
     from ctxctl.cli.selection import nothing_there
 
@@ -220,7 +224,7 @@ def _finished(inspector: Inspector, chosen: Only, turn: str | None, steps: int) 
 
 
 def _print_compared(
-    inspector: Inspector, how: Run, supposition: Supposition, chosen: Only, turn: str | None
+    inspector: Inspector, run: Run, supposition: Supposition, chosen: TurnSelection, turn: str | None
 ) -> int:
     """Replay both sides and print them; the exit code.
 
@@ -232,35 +236,35 @@ def _print_compared(
 
     whatifs = WhatIfs(inspector)
     supposed = whatifs.resolve(supposition)
-    book = RateBook(how.settings.models)
+    book = RateBook(run.settings.models)
     comparison = whatifs.compare(supposed, book=book, wanted=chosen.__call__, settle=True)
     head = header(inspector, thread=chosen.thread, turn=turn)
-    pairs = _compared_turns(inspector, how, comparison, chosen, turn)
-    if how.json:
-        _compared_json(how, comparison, head, pairs, lambda: tell_problems(inspector, how))
+    pairs = _compared_turns(inspector, run, comparison, chosen, turn)
+    if run.json:
+        _compared_json(run, comparison, head, pairs, lambda: tell_problems(inspector, run))
     else:
-        _compared_plain(how, comparison, head, pairs)
+        _compared_plain(run, comparison, head, pairs)
     whatifs.close()
-    if not how.json:
-        tell_problems(inspector, how)
-    return verdict(inspector, how)
+    if not run.json:
+        tell_problems(inspector, run)
+    return verdict(inspector, run)
 
 
 def _compared_turns(
-    inspector: Inspector, how: Run, comparison: Comparison, chosen: Only, turn: str | None
+    inspector: Inspector, run: Run, comparison: Comparison, chosen: TurnSelection, turn: str | None
 ) -> Iterator[TurnPair]:
     """The turns; an error behind the last if what was asked for is not in the trace."""
     from ctxctl.cli.selection import nothing_there
 
-    yield from comparison.turns(how.out.progressed)
+    yield from comparison.turns(run.out.progressed)
     if not comparison.recorded.steps and (turn is not None or chosen.thread is not None):
         raise nothing_there(turn, chosen.thread, inspector.places().spans)
 
 
-def _compared_plain(how: Run, comparison: Comparison, head: Header, turns: Iterator[TurnPair]) -> None:
+def _compared_plain(run: Run, comparison: Comparison, head: Header, turns: Iterator[TurnPair]) -> None:
     from ctxctl.report import sidebyside
 
-    out = how.out
+    out = run.out
     addresses = sidebyside.Addresses()
     rows = [sidebyside.turn_cells(one, addresses.of(one)) for one in turns]
     out.lines([*sidebyside.heading(head, comparison, out.width), ""])
@@ -269,15 +273,15 @@ def _compared_plain(how: Run, comparison: Comparison, head: Header, turns: Itera
 
 
 def _compared_json(
-    how: Run, comparison: Comparison, head: Header, turns: Iterator[TurnPair], tell: Callable[[], None]
+    run: Run, comparison: Comparison, head: Header, turns: Iterator[TurnPair], tell: Callable[[], None]
 ) -> None:
     from ctxctl.report import sidebyside
 
     count = 0
-    how.out.json(sidebyside.trace(head, comparison))
-    how.out.json(sidebyside.supposition(comparison))
+    run.out.json(sidebyside.trace(head, comparison))
+    run.out.json(sidebyside.supposition(comparison))
     for one in turns:
         count += 1
-        how.out.json(sidebyside.turn(one))
+        run.out.json(sidebyside.turn(one))
     tell()
-    how.out.json(sidebyside.summary(comparison, count))
+    run.out.json(sidebyside.summary(comparison, count))

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+import typer
+
 from ctxctl.cli.options import CommonOptions
 from ctxctl.cli.output import Output, note
 from ctxctl.errors import Exit
@@ -14,6 +16,7 @@ from ctxctl.report.heading import Header, base_name
 
 if TYPE_CHECKING:
     from ctxctl.config import Settings
+    from ctxctl.model.problem import Problem
     from ctxctl.session import Inspector
 
 
@@ -58,11 +61,11 @@ def begin(
     return Run(options, ordinary, settings, Output(color=settings.color), limits, tuple(drop), texts)
 
 
-def inspector_of(path: str, how: Run) -> Inspector:
+def inspector_of(path: str, run: Run) -> Inspector:
     """An inspector on a trace, to be closed by the caller; raises what `Inspector.open` raises."""
     from ctxctl.session import Inspector
 
-    settings = how.settings
+    settings = run.settings
     return Inspector.open(
         path,
         target=settings.target,
@@ -70,9 +73,9 @@ def inspector_of(path: str, how: Run) -> Inspector:
         encoding=settings.encoding,
         policy=settings.policy,
         format=settings.format,
-        limits=how.limits,
-        drop=how.drop,
-        set=how.texts,
+        limits=run.limits,
+        drop=run.drop,
+        set=run.texts,
         calibration=settings.calibration,
         learned=settings.learned,
         own_models=settings.models,
@@ -80,13 +83,28 @@ def inspector_of(path: str, how: Run) -> Inspector:
 
 
 @contextmanager
-def opened(path: str, how: Run, doing: str) -> Iterator[Inspector]:
+def opened(path: str, run: Run, doing: str) -> Iterator[Inspector]:
     """An inspector on a trace, with a progress line for as long as it is open and nothing is printed.
 
     Raises what `Inspector.open` raises.
     """
-    with how.out.progress(doing), inspector_of(path, how) as inspector:
+    with run.out.progress(doing), inspector_of(path, run) as inspector:
         yield inspector
+
+
+@contextmanager
+def reported(path: str, run: Run, doing: str) -> Iterator[Inspector]:
+    """As `opened`, for a command that prints what it finds in one trace.
+
+    Behind what was printed it puts the problems of the trace, and ends the command with its exit code.
+    """
+    with opened(path, run, doing) as inspector:
+        yield inspector
+        run.out.flush()
+        tell_problems(inspector, run)
+        run.out.flush()
+        code = verdict(inspector, run)
+    raise typer.Exit(code)
 
 
 def header(
@@ -133,27 +151,40 @@ def tell_learned(inspector: Inspector, *, always: bool = False) -> None:
         note(f"{visible(base_name(inspector.name))}: learned {what}; --no-learned goes without")
 
 
-def tell_problems(inspector: Inspector, how: Run) -> None:
+def tell_problems(inspector: Inspector, run: Run) -> None:
     """Problems as lines of JSON on standard output, or as plain lines on standard error."""
     from ctxctl.report import jsonout
-    from ctxctl.report.tables import problem_lines
 
     tell_learned(inspector)
     problems = inspector.problems
-    if how.json:
+    if run.json:
         for problem in problems:
-            how.out.json(jsonout.problem(problem))
+            run.out.json(jsonout.problem(problem))
         return
     if not problems:
         return
-    how.out.flush()
-    cap = None if how.everything else how.settings.problems
-    for line in problem_lines(inspector.name, problems, inspector.problem_count, cap):
+    run.out.flush()
+    note_problems(inspector.name, problems, inspector.problem_count, run)
+
+
+def note_problems(name: str, problems: Sequence[Problem], count: int, run: Run) -> None:
+    """List problems on standard error, unless all are asked for no more than the settings allow.
+
+    Args:
+        name: What was read.
+        problems: Those that were kept, in order.
+        count: How many there were.
+        run: The command that read it.
+    """
+    from ctxctl.report.tables import problem_lines
+
+    cap = None if run.everything else run.settings.problems
+    for line in problem_lines(name, problems, count, cap):
         note(line)
 
 
-def verdict(inspector: Inspector, how: Run, *, differs: bool = False) -> Exit:
+def verdict(inspector: Inspector, run: Run, *, differs: bool = False) -> Exit:
     """The exit code: under ``--strict``, problems and a replay that differs are findings."""
-    if how.settings.strict and (inspector.finding_count or differs):
+    if run.settings.strict and (inspector.finding_count or differs):
         return Exit.FINDINGS
     return Exit.OK

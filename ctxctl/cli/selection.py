@@ -46,7 +46,7 @@ class Where(Protocol):
         ...
 
 
-class Only(NamedTuple):
+class TurnSelection(NamedTuple):
     """Which steps and turns are shown; turns are ready to compare, per session and thread."""
 
     first: int | None
@@ -68,7 +68,9 @@ class Only(NamedTuple):
         return low <= result.turn <= high
 
 
-def only(turn: str | None, thread: str | None, rows: Callable[[], Sequence[Where]]) -> Only:
+def selected_turns(
+    turn: str | None, thread: str | None, rows: Callable[[], Sequence[Where]]
+) -> TurnSelection:
     """Read ``--turn`` and ``--thread``; `rows` is called only for negative turns.
 
     Raises UsageError (`bad-turn`).
@@ -89,7 +91,7 @@ def only(turn: str | None, thread: str | None, rows: Callable[[], Sequence[Where
     if (first is not None and first < 0) or (last is not None and last < 0):
         for row in rows():
             ends[row.session, row.thread] = max(row.turn, ends.get((row.session, row.thread), 0))
-    return Only(first, last, thread, ends)
+    return TurnSelection(first, last, thread, ends)
 
 
 def nothing_there(turn: str | None, thread: str | None, rows: Sequence[Where]) -> UsageError:
@@ -129,7 +131,7 @@ def _unshielded(argument: str) -> str:
     return argument.removeprefix(_SHIELD)
 
 
-def split(argument: str, *, same: str | None = None) -> NamedPlace:
+def split_frame(argument: str, *, same: str | None = None) -> NamedPlace:
     """As `naming.split`, of an argument as `shielded` left it."""
     from ctxctl.session import naming
 
@@ -155,16 +157,16 @@ def query_of(text: str) -> Query:
         raise
 
 
-def prices(query: Query, how: Run) -> RateBook | None:
+def price_book(query: Query, run: Run) -> RateBook | None:
     """Where prices are from; None if the predicate does not speak of money."""
     if not query.asks_cost:
         return None
     from ctxctl.tokens.catalogue.rates import RateBook
 
-    return RateBook(how.settings.models)
+    return RateBook(run.settings.models)
 
 
-def wanted(text: str | None, *, alone: bool) -> Query | None:
+def where_query(text: str | None, *, alone: bool) -> Query | None:
     """What ``--where`` asks for; raises UsageError for a mistake, and where it does not stand `alone`."""
     from ctxctl.errors import UsageError
 
@@ -179,15 +181,15 @@ def wanted(text: str | None, *, alone: bool) -> Query | None:
     return query_of(text)
 
 
-class Replayed:
+class SelectedResults:
     """The steps and turns of a replay that were chosen, each with whether ``--where`` leaves it to be shown.
 
     A turn is shown with any of its steps.
     """
 
-    def __init__(self, inspector: Inspector, how: Run, query: Query | None, chosen: Only) -> None:
+    def __init__(self, inspector: Inspector, run: Run, query: Query | None, chosen: TurnSelection) -> None:
         self._inspector = inspector
-        self._how = how
+        self._how = run
         self._query = query
         self._chosen = chosen
         self._steps = self._fit = self._undecided = 0
@@ -202,17 +204,17 @@ class Replayed:
         return Narrowed(str(self._query), self._fit, self._steps - self._fit, self._undecided)
 
     def __iter__(self) -> Iterator[tuple[Step | Turn, bool]]:
-        how, inspector, query, chosen = self._how, self._inspector, self._query, self._chosen
+        run, inspector, query, chosen = self._how, self._inspector, self._query, self._chosen
         if query is None:
-            for result in inspector.replay(how.out.progressed, skipped=how.everything):
+            for result in inspector.replay(run.out.progressed, skipped=run.everything):
                 if chosen(result):
                     yield result, True
             return
         from ctxctl.analysis.where import steps_where
 
-        book = prices(query, how)
+        book = price_book(query, run)
         yield from self._narrowed(
-            steps_where(inspector, query, how.out.progressed, book=book, skipped=how.everything)
+            steps_where(inspector, query, run.out.progressed, book=book, skipped=run.everything)
         )
 
     def _narrowed(self, stops: Iterator[WhereStep]) -> Iterator[tuple[Step | Turn, bool]]:

@@ -41,8 +41,8 @@ def show(
     text: Text = False,
 ) -> None:
     """Show one frame: its stages, its items in order, or the assembled text."""
-    from ctxctl.cli.run import begin, opened, tell_problems, verdict
-    from ctxctl.cli.selection import split
+    from ctxctl.cli.run import begin, reported
+    from ctxctl.cli.selection import split_frame
     from ctxctl.errors import UsageError
     from ctxctl.model.vocab import STAGES
     from ctxctl.session.naming import locate
@@ -51,24 +51,17 @@ def show(
         raise UsageError(
             "unknown-stage", f"no stage is called {stage!r}", hint=f"there are: {', '.join(STAGES)}"
         )
-    place = split(frame)
-    how = begin(options)
-    with opened(place.trace, how, "replaying") as inspector:
-        inspector.outline(how.out.progressed)
+    place = split_frame(frame)
+    run = begin(options)
+    with reported(place.trace, run, "replaying") as inspector:
+        inspector.outline(run.out.progressed)
         ordinal = locate(inspector, place.address, options.turn, options.thread)
-        if options.json:
-            _json(inspector, how, ordinal, stage, text, canonical=options.canonical)
-        else:
-            _plain(inspector, how, ordinal, stage, text, canonical=options.canonical)
-        how.out.flush()
-        if not options.json:
-            tell_problems(inspector, how)
-        code = verdict(inspector, how)
-    raise typer.Exit(code)
+        tell = _json if options.json else _plain
+        tell(inspector, run, ordinal, stage, text, canonical=options.canonical)
 
 
 def _plain(
-    inspector: Inspector, how: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
+    inspector: Inspector, run: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
 ) -> None:
     from ctxctl.analysis.frame_pair import with_skipped
     from ctxctl.cli.run import header
@@ -77,7 +70,7 @@ def _plain(
     from ctxctl.report.heading import header_lines
     from ctxctl.text import visible
 
-    out = how.out
+    out = run.out
     if text:
         assembled, updated = _text(inspector, ordinal, stage, canonical=canonical)
         out.text(visible(assembled, newline=True))
@@ -91,25 +84,25 @@ def _plain(
     step = frame.step
     mode = f"{step.mode} ({'declared' if step.mode_declared else 'inferred'})"
     out.lines(header_lines(header(inspector), out.width, mode=mode))
-    extra = with_skipped(step.changes, frame.placements) if how.everything else None
+    extra = with_skipped(step.changes, frame.placements) if run.everything else None
     out.lines(frame_lines(frame, out.width, out.paint, changes=extra))
 
 
 def _json(
-    inspector: Inspector, how: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
+    inspector: Inspector, run: Run, ordinal: int, stage: str | None, text: bool, *, canonical: bool
 ) -> None:
     import msgspec
 
     from ctxctl.analysis.frame_pair import with_skipped
-    from ctxctl.cli.run import header, tell_problems
+    from ctxctl.cli.run import header
     from ctxctl.report import jsonout
     from ctxctl.report.compare import patches_json
 
-    out = how.out
+    out = run.out
     out.json(jsonout.trace(header(inspector)))
     frame = inspector.frame(ordinal)
     step = frame.step
-    if how.everything:
+    if run.everything:
         step = msgspec.structs.replace(step, changes=with_skipped(step.changes, frame.placements))
     if stage is not None:
         view = step.stages.get(stage)
@@ -119,14 +112,13 @@ def _json(
     assembled, updated = _text(inspector, ordinal, stage, canonical=canonical) if text else (None, None)
     line = {
         "type": "frame",
-        "step": jsonout.step(step, skipped=how.everything),
+        "step": jsonout.step(step, skipped=run.everything),
         "placements": [jsonout.placement(p, n) for n, p in enumerate(frame.placements)],
         "text": assembled,
         "patches": None if updated is None else patches_json(updated),
     }
     if stage is None or text:
         out.json(line)
-    tell_problems(inspector, how)
 
 
 def _text(

@@ -35,9 +35,9 @@ def validate(
     from ctxctl.report.fidelity import measured, measured_lines
     from ctxctl.report.tables import problem_lines
 
-    how = begin(options._replace(no_learned=True))
-    out = how.out
-    with opened(trace, how, "validating") as inspector:
+    run = begin(options._replace(no_learned=True))
+    out = run.out
+    with opened(trace, run, "validating") as inspector:
         found = sorted(_findings(inspector))
         total = inspector.problem_count + len(found) - len(inspector.problems)
         wrong = total - inspector.problem_count + inspector.finding_count
@@ -57,7 +57,7 @@ def validate(
                 }
             )
         else:
-            cap = None if options.everything else max(how.settings.problems, 1)
+            cap = None if options.everything else max(run.settings.problems, 1)
             out.lines(problem_lines(inspector.name, found, total, cap))
             verdict = f"{plural(total, 'problem')} in " if wrong else "valid: "
             out.lines([f"{verdict}{plural(events, 'event')}"])

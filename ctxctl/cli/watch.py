@@ -14,7 +14,7 @@ from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
     from ctxctl.cli.run import Run
-    from ctxctl.cli.watch_lines import Lines
+    from ctxctl.cli.watch_lines import ResultPrinter
     from ctxctl.session.live import LiveNews, LiveSession
 
 _WAIT = 1.0
@@ -60,17 +60,22 @@ def watch(
     """Follow a session while it is written: the UI on a terminal; lines when piped, or --plain, --json."""
     import sys
 
-    from ctxctl.cli.output import dumb, is_terminal
+    from ctxctl.cli.output import is_dumb_terminal, is_terminal
     from ctxctl.cli.run import begin
 
-    how = begin(options)
-    _check(place, how.settings.calibration)
+    run = begin(options)
+    _check(place, run.settings.calibration)
     lines = (
-        options.plain or options.json or until is not None or exec_ is not None or idle is not None or dumb()
+        options.plain
+        or options.json
+        or until is not None
+        or exec_ is not None
+        or idle is not None
+        or is_dumb_terminal()
     )
     if not lines and is_terminal(sys.stdin) and is_terminal(sys.stdout):
-        raise typer.Exit(_interface(place, how, pin=pin))
-    raise typer.Exit(_lines(place, how, until=until, command=exec_, idle=idle, pin=pin))
+        raise typer.Exit(_interface(place, run, pin=pin))
+    raise typer.Exit(_lines(place, run, until=until, command=exec_, idle=idle, pin=pin))
 
 
 def _check(place: str | None, calibration: str) -> None:
@@ -90,27 +95,29 @@ def _check(place: str | None, calibration: str) -> None:
         )  # fmt: skip
 
 
-def _interface(place: str | None, how: Run, *, pin: bool) -> int:
+def _interface(place: str | None, run: Run, *, pin: bool) -> int:
     """Open the terminal UI; its exit code."""
     from ctxctl.cli.run import inspector_of
-    from ctxctl.tui.app import run
+    from ctxctl.tui import app
 
     def live() -> LiveSession:
-        return _live(place, how, pin=pin)
+        return _live(place, run, pin=pin)
 
-    return run(lambda: inspector_of(place or ".", how), place or "watch", live=live, settings=how.settings)
+    return app.run(
+        lambda: inspector_of(place or ".", run), place or "watch", live=live, settings=run.settings
+    )
 
 
 def _live(
-    place: str | None, how: Run, *, pin: bool, take: Callable[[object], None] | None = None
+    place: str | None, run: Run, *, pin: bool, take: Callable[[object], None] | None = None
 ) -> LiveSession:
     from ctxctl.session.live import LiveSession
 
-    settings = how.settings
+    settings = run.settings
     return LiveSession(
         place, target=settings.target, model=settings.model, encoding=settings.encoding,
-        policy=settings.policy, format=settings.format, limits=how.limits, take=take, pin=pin,
-        skipped=how.everything, seeks=take is None, calibration=settings.calibration,
+        policy=settings.policy, format=settings.format, limits=run.limits, take=take, pin=pin,
+        skipped=run.everything, seeks=take is None, calibration=settings.calibration,
         learned=settings.learned, own_models=settings.models,
     )  # fmt: skip
 
@@ -143,16 +150,16 @@ class _Signals:
 
 
 def _lines(
-    place: str | None, how: Run, *, until: str | None, command: str | None, idle: float | None, pin: bool
+    place: str | None, run: Run, *, until: str | None, command: str | None, idle: float | None, pin: bool
 ) -> int:
     """Print what is over until something ends it; the exit code."""
-    from ctxctl.cli.watch_lines import Hooks, Lines, goal
+    from ctxctl.cli.watch_lines import Hooks, ResultPrinter, parse_goal
     from ctxctl.session.live import PollStopped
 
     signals = _Signals()
     hooks = Hooks(command) if command is not None else None
-    lines = Lines(how, goal(until), hooks.turn if hooks is not None else None)
-    with _live(place, how, pin=pin, take=lines.take) as live, signals.caught():
+    lines = ResultPrinter(run, parse_goal(until), hooks.turn if hooks is not None else None)
+    with _live(place, run, pin=pin, take=lines.take) as live, signals.caught():
         lines.live = live
         with suppress(PollStopped):
             _follow(live, lines, signals, idle)
@@ -167,7 +174,7 @@ def _lines(
     return 0
 
 
-def _follow(live: LiveSession, lines: Lines, signals: _Signals, idle: float | None) -> None:
+def _follow(live: LiveSession, lines: ResultPrinter, signals: _Signals, idle: float | None) -> None:
     quiet_since = time.monotonic()
 
     def stop() -> bool:
@@ -183,7 +190,7 @@ def _follow(live: LiveSession, lines: Lines, signals: _Signals, idle: float | No
             return
 
 
-def _end(live: LiveSession, lines: Lines, signals: _Signals) -> None:
+def _end(live: LiveSession, lines: ResultPrinter, signals: _Signals) -> None:
     """Take what is open for over, and say what it came to."""
     from ctxctl.errors import UnreadableError
 

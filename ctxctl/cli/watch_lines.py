@@ -40,13 +40,13 @@ Hook = Callable[[str, dict[str, str], bytes], None]
 
 
 class Goal(NamedTuple):
-    """The turn with which to end; no thread: the one that the trace begins with, or `main`."""
+    """The turn after which to end; without a thread it is one of the trace's first thread, or of `main`."""
 
     thread: str | None
     turn: int
 
 
-def goal(typed: str | None) -> Goal | None:
+def parse_goal(typed: str | None) -> Goal | None:
     """What ``--until`` says; raises UsageError("bad-turn")."""
     if typed is None:
         return None
@@ -58,11 +58,11 @@ def goal(typed: str | None) -> Goal | None:
     return Goal(match["thread"], int(match["turn"]))
 
 
-class Lines:
+class ResultPrinter:
     """Prints results as they come, from the thread that polls."""
 
-    def __init__(self, how: Run, until: Goal | None, hook: Hook | None) -> None:
-        self._how = how
+    def __init__(self, run: Run, until: Goal | None, hook: Hook | None) -> None:
+        self._how = run
         self._until = until
         self._hook = hook
         self.live: LiveSession | None = None
@@ -99,11 +99,11 @@ class Lines:
         assert inspector is not None
         self._epoch, self._inspector = epoch, inspector
         self._seen, self._again, self._totals, self._first_thread = set(), False, Totals(), None
-        how, head = self._how, header(inspector)
-        if how.json:
-            how.out.json(jsonout.trace(head))
+        run, head = self._how, header(inspector)
+        if run.json:
+            run.out.json(jsonout.trace(head))
         else:
-            self._report = ReplayReport(head, how.out.width, how.out.paint, skipped=how.everything)
+            self._report = ReplayReport(head, run.out.width, run.out.paint, skipped=run.everything)
 
     def _step(self, step: Step) -> None:
         if self._first_thread is None:
@@ -117,13 +117,13 @@ class Lines:
             self._totals.add(step)
 
     def _print(self, result: Step | Turn) -> None:
-        how = self._how
+        run = self._how
         if self._report is not None:
-            how.out.lines(self._report.feed(result))
+            run.out.lines(self._report.feed(result))
         elif isinstance(result, Step):
-            how.out.json(jsonout.step(result, skipped=how.everything))
+            run.out.json(jsonout.step(result, skipped=run.everything))
         else:
-            how.out.json(jsonout.turn(result, skipped=how.everything))
+            run.out.json(jsonout.turn(result, skipped=run.everything))
 
     def _turn(self, turn: Turn) -> None:
         if self._hook is not None:
@@ -170,7 +170,7 @@ class Lines:
 
     def _finish_epoch(self) -> None:
         """The view begins afresh, or everything is over: what was printed gets its summary."""
-        inspector, how = self._inspector, self._how
+        inspector, run = self._inspector, self._how
         self._inspector = None
         if inspector is None:
             return
@@ -182,12 +182,12 @@ class Lines:
                 if isinstance(result, Step):
                     totals.add(result)
         if self._report is not None:
-            how.out.lines(self._report.end(summary))
+            run.out.lines(self._report.end(summary))
             self._report = None
-            tell_problems(inspector, how)
+            tell_problems(inspector, run)
         else:
-            tell_problems(inspector, how)
-            how.out.json(jsonout.summary(totals.narrow(summary)))
+            tell_problems(inspector, run)
+            run.out.json(jsonout.summary(totals.narrow(summary)))
 
 
 class Status:
@@ -290,5 +290,5 @@ class Hooks:
         except BrokenPipeError:  # it does not care for the turn
             process.wait()
         if process.returncode:
-            how = f"exit code {process.returncode}" if process.returncode > 0 else "ended by a signal"
-            note(f"ctxctl: --exec: turn {name}: {how}")
+            ended = f"exit code {process.returncode}" if process.returncode > 0 else "ended by a signal"
+            note(f"ctxctl: --exec: turn {name}: {ended}")

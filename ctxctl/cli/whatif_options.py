@@ -10,7 +10,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model.whatif import Limits, Replacement, parse_tokens
 
 MOST_BYTES: Final = 16 << 20
-"""Of a text that is set; no model has a window for more."""
+"""Size at most of a text that is set; no model has a window for more."""
 
 
 def limits(window: str | None, reserve: str | None, max_input: str | None) -> Limits:

@@ -8,10 +8,6 @@ import typer
 
 from ctxctl.cli import options as opt
 
-Item = Annotated[
-    str,
-    typer.Argument(metavar="ITEM", help="An item's id, ID@VERSION, title, source, or a piece of its text."),
-]
 NoWhatIf = Annotated[
     bool,
     typer.Option("--no-what-if", help="Only what is recorded: look for no limit or policy that keeps it."),
@@ -30,23 +26,23 @@ All = Annotated[bool, typer.Option("--all", help="Every change of its life, and 
 def why(
     options: opt.CommonOptions,
     frame: opt.FrameArg,
-    item: Item,
+    item: opt.ItemArg,
     no_what_if: NoWhatIf = False,
 ) -> None:
     """Tell why an item is, or is not, in a window: the recorded decisions, and what it would take."""
     from ctxctl.analysis.why.answer import explain_item
-    from ctxctl.cli.run import begin, header, opened, tell_problems, verdict
-    from ctxctl.cli.selection import split
+    from ctxctl.cli.run import begin, header, reported
+    from ctxctl.cli.selection import split_frame
     from ctxctl.report import jsonout
     from ctxctl.report.heading import one_line
     from ctxctl.report.why import to_json, what_if_lines, why_lines
     from ctxctl.session.naming import locate
     from ctxctl.text import visible
 
-    place = split(frame)
-    how = begin(options)
-    out = how.out
-    with opened(place.trace, how, "replaying") as inspector:
+    place = split_frame(frame)
+    run = begin(options)
+    out = run.out
+    with reported(place.trace, run, "replaying") as inspector:
         ordinal = locate(inspector, place.address, options.turn, options.thread)
         found = explain_item(inspector, ordinal, item, everything=options.everything, progress=out.progressed)
         if not options.json:
@@ -58,14 +54,9 @@ def why(
         if not no_what_if:
             from ctxctl.analysis.why.supposing import supposed_outcomes
 
-            supposed = supposed_outcomes(inspector, found, how.settings.models, progress=out.progressed)
+            supposed = supposed_outcomes(inspector, found, run.settings.models, progress=out.progressed)
         if options.json:
             out.json(jsonout.trace(header(inspector)))
             out.json(to_json(found, supposed))
         elif supposed is not None:
             out.lines(what_if_lines(supposed, out.width, out.paint))
-        out.flush()
-        tell_problems(inspector, how)
-        out.flush()
-        code = verdict(inspector, how)
-    raise typer.Exit(code)

@@ -10,6 +10,7 @@ from ctxctl.trace.source import Source, open_source
 from ctxctl.trace.unknown_file import is_native
 
 if TYPE_CHECKING:
+    from ctxctl.ingest.about import About
     from ctxctl.ingest.declaration import Format
     from ctxctl.ingest.folder import Folder
 
@@ -71,3 +72,15 @@ def _folder(path: Path, format_name: str | None) -> Capture:
     if not found.reads_folders:
         raise UsageError("not-a-folder-format", f"{found.name} captures are files, not directories")
     return Capture(folder, found)
+
+
+def about_format(name: str) -> About | None:
+    """What a format can tell of each fact; None for a trace of our own, and for an unknown format."""
+    if name == NATIVE:
+        return None
+    from ctxctl.importers import registry
+
+    try:
+        return registry.by_name(name).about
+    except UsageError:
+        return None

@@ -18,13 +18,13 @@ from textual.screen import ModalScreen, Screen
 from ctxctl.config import Settings
 from ctxctl.model.addresses import prefix
 from ctxctl.text import visible
-from ctxctl.tui import keys, lifecycle, memory, messages, remap, textual_private, themes
-from ctxctl.tui.errors import FAULT_EXIT, place_of
+from ctxctl.tui import keymap, keys, lifecycle, memory, messages, textual_private, themes
+from ctxctl.tui.lifecycle import FAULT_EXIT, place_of
 from ctxctl.tui.loader import Loader
 from ctxctl.tui.requests import Asked, Handlers
 from ctxctl.tui.screens.diff.screen import DiffScreen
 from ctxctl.tui.screens.reader import Help
-from ctxctl.tui.screens.turns import navigation, position
+from ctxctl.tui.screens.turns import navigation
 from ctxctl.tui.screens.turns.screen import TurnsScreen
 from ctxctl.tui.shell import Shell
 from ctxctl.tui.widgets.paint import Swatches
@@ -60,11 +60,11 @@ class CtxApp(Shell):
         first.  Raises UsageError where the settings name keys or actions that are none.
         """
         settings = settings or Settings()
-        chosen = remap.resolve(settings.keys, where=settings.file or "settings")
+        chosen = keymap.resolve(settings.keys, where=settings.file or "settings")
         super().__init__(name)
         keys.use(chosen)
-        self.set_keymap(remap.keymap(chosen))
-        self.theme = themes.chosen(settings.theme, (kept or memory.Memory()).theme, os.environ)
+        self.set_keymap(keymap.keymap(chosen))
+        self.theme = themes.first_theme(settings.theme, (kept or memory.Memory()).theme, os.environ)
         self.loader = Loader(open_inspector, self.post_message, live)
         self.swatches = Swatches()
         self.turns = TurnsScreen(name)
@@ -78,7 +78,7 @@ class CtxApp(Shell):
         """Where the trace was left, until the view is there again or the user has gone elsewhere."""
 
     def compose(self) -> ComposeResult:
-        """Add what lies below all screens."""
+        """Add the widget that styles are looked up in; it lies below all screens."""
         yield self.swatches
 
     def on_mount(self) -> None:
@@ -136,7 +136,7 @@ class CtxApp(Shell):
         if news.trace.live:
             self.trace_name = news.trace.name  # a directory's newest session: what addresses begin with
         if self._left is not None:
-            self.turns.apply(position.chosen(self.turns.state, self._left))
+            self.turns.apply(navigation.with_choices(self.turns.state, self._left))
 
     def _grown(self, news: messages.Grown) -> None:
         self.turns.grown(news.growth, news.part, news.kept)
@@ -198,7 +198,7 @@ class CtxApp(Shell):
         if state.cursor or state.pane != "turns":
             self._left = None
             return
-        found = position.back(state, self._left)
+        found = navigation.back_at(state, self._left)
         if found is None:
             return
         self._left = None
@@ -209,7 +209,7 @@ class CtxApp(Shell):
     def go_to(self, ordinal: int, *, step: bool) -> bool:
         """Show a step's frame on the main screen, or its turn's; False if the step is not known yet."""
         state = self.turns.state
-        found = position.at(state, ordinal, step=step)
+        found = navigation.at_step(state, ordinal, step=step)
         if found is None:
             return False
         while self.screen is not self.turns and len(self.screen_stack) > 1:
@@ -283,7 +283,7 @@ def run(
     left = kept.left(key) if pair is None else None
     first = None if pair is None else DiffScreen(pair, first=True)
     app = CtxApp(open_inspector, name, live, settings=settings, kept=kept, left=left, first=first)
-    with lifecycle.stderr_aside() as aside, textual_private.without_tracebacks():
+    with lifecycle.stderr_kept_aside() as aside, textual_private.without_tracebacks():
         app.terminal = aside.terminal
         app.run(mouse=settings.mouse)
     app.loader.stop()
@@ -300,7 +300,7 @@ def _remember(app: CtxApp, where: Path | None, key: str | None) -> None:
     if where is None:
         return
     before = memory.load(where)
-    after = before.leaving(key, position.left(app.turns.state))
+    after = before.leaving(key, navigation.position_left(app.turns.state))
     if app.theme_chosen:
         after = msgspec.structs.replace(after, theme=app.theme_chosen)
     if after != before:

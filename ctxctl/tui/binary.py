@@ -34,7 +34,7 @@ class Image(NamedTuple):
     width: int | None
     height: int | None
     bytes: int
-    """Its size; of base64, worked out from its length."""
+    """Size of the image; of base64 it follows from the length of the text."""
 
 
 def dimensions(data: bytes) -> tuple[str, int, int] | None:
@@ -123,7 +123,7 @@ def _decoded(text: str) -> bytes:
 
 _DEPTH: Final = 6
 _LOOKED: Final = 2000
-"""Values of a record that are looked at."""
+"""Values of a record that are looked at, at most."""
 _IN_TEXT: Final = re.compile(r'"(?=data:image/|iVBORw0KGgo|/9j/|R0lGOD|UklGR)')
 """Where the base64 of an image may begin in JSON."""
 _HEAD: Final = 1 << 20
@@ -142,7 +142,7 @@ def image_in(text: str) -> Image | None:
     return None
 
 
-def said(image: Image) -> str:
+def image_phrase(image: Image) -> str:
     """A phrase that describes an image."""
     size = "" if image.width is None else f" {_pixels(image.width, image.height or 0)}"
     return f"{image.mime}{size}, {number(image.bytes)} bytes"
@@ -152,7 +152,9 @@ def _pixels(width: int, height: int) -> str:
     return f"{number(width)} \u00d7 {number(height)}"
 
 
-def lines(data: dict[str, Any], kind: str, tokens: int, method: str, note: str) -> list[tuple[str, str]]:
+def binary_lines(
+    data: dict[str, Any], kind: str, tokens: int, method: str, note: str
+) -> list[tuple[str, str]]:
     """(kind, text) lines about an item without text, by its record; the first is the `note`."""
     found = [("!", note)]
     image = _held_image(data)

@@ -206,7 +206,7 @@ class Facts(NamedTuple):
     """The MCP server of an item, empty where its names tell none."""
 
 
-def arranged(facts: Facts, how: Arrangement) -> list[Group]:
+def arranged_groups(facts: Facts, arrangement: Arrangement) -> list[Group]:
     """The groups, in their order; costs a sort of the changes.
 
     Where only the number of skipped items is known, they are a group of their own, of which those are listed
@@ -217,12 +217,12 @@ def arranged(facts: Facts, how: Arrangement) -> list[Group]:
     changes = [change for change in facts.changes if change.status != "skipped"]
     if facts.skipped is not None:
         changes += facts.skipped
-    key = _KEYS[how.by](facts)
+    key = _KEYS[arrangement.by](facts)
     found: dict[str, list[Change]] = {}
     for change in changes:
         found.setdefault(key(change), []).append(change)
-    groups = [_group(name, _sorted(held, how, facts), facts) for name, held in found.items()]
-    if how.by == "status":
+    groups = [_group(name, _sorted(held, arrangement, facts), facts) for name, held in found.items()]
+    if arrangement.by == "status":
         groups = [replace(g, noted=noted, saved=facts.saved) if g.key == "skipped" else g for g in groups]
     if unlisted:
         some = _group("skipped", noted, facts)
@@ -230,7 +230,7 @@ def arranged(facts: Facts, how: Arrangement) -> list[Group]:
         stale = max(facts.stale - sum(group.stale for group in groups), 0)
         some = replace(some, changes=(), count=facts.skipped_count, folded=True, noted=noted)
         groups.append(replace(some, in_window=rest, saved=facts.saved, stale=stale))
-    return sorted(groups, key=_RANKS.get(how.by, _by_size))
+    return sorted(groups, key=_RANKS.get(arrangement.by, _by_size))
 
 
 NONE: Final[dict[Facet, str]] = {"source": "no source", "server": "no server", "segment": "no segment"}
@@ -272,7 +272,7 @@ def _holding(facts: Facts, change: Change) -> Holding:
     return facts.holdings.get(change.item, Holding())
 
 
-def _sorted(changes: list[Change], how: Arrangement, facts: Facts) -> list[Change]:
+def _sorted(changes: list[Change], arrangement: Arrangement, facts: Facts) -> list[Change]:
     """In the order asked for; what is equal stays as it stands in the frame."""
     keys: dict[Order, Callable[[Change], object]] = {
         "window": lambda change: -change.in_window,
@@ -281,10 +281,10 @@ def _sorted(changes: list[Change], how: Arrangement, facts: Facts) -> list[Chang
         "name": lambda change: (change.title or change.item).casefold(),
         "kind": lambda change: (change.kind, (change.title or change.item).casefold()),
     }
-    key = keys.get(how.order)
+    key = keys.get(arrangement.order)
     if key is not None:
         changes.sort(key=key)  # type: ignore[arg-type]  # one kind of key at a time
-    return changes[::-1] if how.reverse else changes
+    return changes[::-1] if arrangement.reverse else changes
 
 
 def _group(key: str, changes: Sequence[Change], facts: Facts) -> Group:

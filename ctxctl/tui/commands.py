@@ -116,7 +116,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choices:
     """What a typed line can mean, the likeliest first, and which one is chosen."""
 
     commands: tuple[Command, ...]
@@ -127,12 +127,12 @@ class Choice:
         """What Enter does."""
         return self.commands[self.at] if self.commands else None
 
-    def moved(self, by: int) -> Choice:
+    def moved(self, by: int) -> Choices:
         """Choose another one; the ends of the list do not meet."""
-        return Choice(self.commands, min(max(self.at + by, 0), max(len(self.commands) - 1, 0)))
+        return Choices(self.commands, min(max(self.at + by, 0), max(len(self.commands) - 1, 0)))
 
 
-def understood(line: str, ids: Sequence[str], themes: Iterable[str]) -> Choice:
+def choices_for(line: str, ids: Sequence[str], themes: Iterable[str]) -> Choices:
     """What a typed line can mean where the actions `ids` have an effect, in the order in which they do.
 
     `7`, `7.2`, `-1`, `explorer:2` and `SESSION/7` are addresses; `theme NAME` is a theme; everything else is
@@ -140,14 +140,14 @@ def understood(line: str, ids: Sequence[str], themes: Iterable[str]) -> Choice:
     """
     text = line.strip().removeprefix(":").removeprefix("@").strip()
     if text and _ADDRESS.fullmatch(text):
-        return Choice((Command("goto", text, f"go to {_place(text)}"),))
+        return Choices((Command("goto", text, f"go to {_place(text)}"),))
     first, _, rest = text.partition(" ")
     if first == "theme":
         found = [(match(rest, theme), theme) for theme in themes]
         ranked = sorted((match.cost, n) for n, (match, _) in enumerate(found) if match is not None)
         named = [Command("theme", found[n][1], f"colours: {found[n][1]}") for _, n in ranked]
-        return Choice((*named, *_actions(text, ids)) if not rest else tuple(named))
-    return Choice(tuple(_actions(_ALIASES.get(text, text), ids))[:_MOST])
+        return Choices((*named, *_actions(text, ids)) if not rest else tuple(named))
+    return Choices(tuple(_actions(_ALIASES.get(text, text), ids))[:_MOST])
 
 
 _ALIASES: Final = {"q": "quit", "q!": "quit", "wq": "quit", "x": "quit", "qa": "quit", "h": "help"}

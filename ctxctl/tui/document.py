@@ -1,6 +1,7 @@
 """A text to read, and its rows at a given width.  Plain Python; wrapping goes on in slices of bounded work.
 
 A row is a slice of the text, never a copy of it: a text of ten megabytes costs itself and two integers a row.
+Lines can be folded away under the line that they belong to.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+from ctxctl.labels import plural
 from ctxctl.text import TAB, cells, visible
-from ctxctl.tui.fold_regions import FoldRegions
 from ctxctl.tui.spans import Spans
 
 SLICE: Final = 3000
@@ -218,7 +219,7 @@ class Wrap:
                 taken = len(piece)
                 work -= 1
             else:
-                taken, cost = fitting(piece, self.width)
+                taken, cost = fitting_length(piece, self.width)
                 work -= cost
             stop = self._at + taken
             self._at = stop if stop >= end else self._at_word(stop)
@@ -234,7 +235,7 @@ class Wrap:
         return stop if blank < 0 else blank + 1
 
 
-def fitting(piece: str, width: int) -> tuple[int, int]:
+def fitting_length(piece: str, width: int) -> tuple[int, int]:
     """How many characters of a piece fit into the width once they are made visible, at least one; and what
     it cost to find out, in plain rows.
     """
@@ -250,8 +251,9 @@ def fitting(piece: str, width: int) -> tuple[int, int]:
 
 
 def _by_words(piece: str, width: int) -> tuple[int, int]:
-    """As `fitting`, word by word: what a character looks like depends on those of its word only, and how wide
-    a tab is on what stands before it.  Also how many words had to be looked at as a whole.
+    """As `fitting_length`, word by word; also how many words had to be looked at as a whole.
+
+    What a character looks like depends on those of its word only, how wide a tab is on what stands before it.
     """
     taken = at = joined = 0
     for match in _WORDS.finditer(piece):
@@ -294,3 +296,59 @@ def _halving(word: str, width: int) -> int:
     ):
         low -= 1
     return low
+
+
+class Fold(NamedTuple):
+    """The lines behind `line` up to and with `last`; folded, `line` stands for all of them."""
+
+    line: int
+    last: int
+    end: int
+    """Offset at which the last line ends, its line feed not counted."""
+    depth: int
+    """0 for one that no other holds."""
+    hint: str
+    """What stands behind the folded line, such as ``… 12 keys }``."""
+
+
+def hint(count: int, word: str, closing: str) -> str:
+    """What stands behind the opening bracket of a folded value: how much it holds, and the closing one."""
+    return f" … {plural(count, word)} {closing}"
+
+
+class FoldRegions:
+    """All that can be folded in one text; of two of them, either one holds the other or they lie apart."""
+
+    __slots__ = ("_by_line", "_lines", "_parents")
+
+    def __init__(self, folds: Iterable[Fold]) -> None:
+        self._by_line = {fold.line: fold for fold in sorted(folds) if fold.last > fold.line}
+        self._lines = array("Q", self._by_line)
+        self._parents: dict[int, Fold] = {}
+        around: list[Fold] = []
+        for fold in self._by_line.values():
+            while around and around[-1].last < fold.line:
+                around.pop()
+            if around:
+                self._parents[fold.line] = around[-1]
+            around.append(fold)
+
+    def __len__(self) -> int:
+        return len(self._by_line)
+
+    def at(self, line: int) -> Fold | None:
+        """The region that can be folded under a line."""
+        return self._by_line.get(line)
+
+    def around(self, line: int) -> Fold | None:
+        """What a line can be folded with: what begins there, else the innermost that holds it."""
+        n = bisect_right(self._lines, line) - 1
+        fold = self._by_line[self._lines[n]] if n >= 0 else None
+        while fold is not None and fold.last < line:
+            fold = self._parents.get(fold.line)
+        return fold
+
+    def deeper(self, depth: int, least: int = 0) -> frozenset[int]:
+        """The first lines of the regions at this depth that hide more than `least` lines."""
+        folds = self._by_line.values()
+        return frozenset(f.line for f in folds if f.depth == depth and f.last - f.line > least)

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from ctxctl.errors import CtxctlError, Exit
 from ctxctl.text import visible
@@ -90,7 +90,7 @@ def free_name(folder: Path, name: str) -> str:
     return name
 
 
-def write(path: str, text: str, *, over: bool = False) -> Literal["written", "exists"]:
+def write_file(path: str, text: str, *, over: bool = False) -> Literal["written", "exists"]:
     """Write the raw text to a file that only the user may read.
 
     A file that is there is left alone unless `over`; then it keeps its mode.  Raises ExportError
@@ -126,7 +126,7 @@ _VARIABLES: Final[dict[Program, tuple[str, ...]]] = {"pager": ("PAGER",), "edito
 _DEFAULTS: Final[dict[Program, tuple[str, ...]]] = {"pager": ("less", "more"), "editor": ("vi", "nano")}
 
 
-def command(program: Program, environment: Mapping[str, str]) -> list[str]:
+def program_words(program: Program, environment: Mapping[str, str]) -> list[str]:
     """How the user's pager or editor is called, without the file.
 
     Raises ExportError (`no-program`) where there is none.
@@ -150,7 +150,7 @@ def command(program: Program, environment: Mapping[str, str]) -> list[str]:
 
 
 @contextmanager
-def lent(text: str, name: str, *, raw: bool) -> Iterator[Path]:
+def lent_file(text: str, name: str, *, raw: bool) -> Iterator[Path]:
     """A file with the text, which only the user may read, for as long as a program shows it.
 
     Not raw, it is made visible: a pager passes on what it is given.
@@ -158,14 +158,14 @@ def lent(text: str, name: str, *, raw: bool) -> Iterator[Path]:
     folder = tempfile.mkdtemp(prefix="ctxctl-")
     try:
         path = Path(folder) / name
-        write(str(path), text if raw else harmless(text))
+        write_file(str(path), text if raw else harmless(text))
         path.chmod(0o400)
         yield path
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(words: Sequence[str], path: Path, out: int) -> str:
+def run_program(words: Sequence[str], path: Path, out: int) -> str:
     """Run a program on the terminal until it ends; what went wrong, in words, or nothing.
 
     `out` is the terminal to write on: standard error may be kept aside meanwhile.
@@ -177,3 +177,21 @@ def run(words: Sequence[str], path: Path, out: int) -> str:
     if done.returncode < 0:
         return f"{words[0]} was ended by signal {-done.returncode}"
     return f"{words[0]} ended with exit code {done.returncode}" if done.returncode else ""
+
+
+class VisibleText(NamedTuple):
+    """The text in front of the user, whole: also what is scrolled out of view."""
+
+    name: str
+    """A phrase that says what it is, such as ``assembled text of step 3.1``; no file name."""
+    text: str
+    """Raw text; whoever shows it on a terminal makes it visible."""
+
+
+@runtime_checkable
+class ShowsText(Protocol):
+    """A screen whose content can be taken elsewhere."""
+
+    def seen(self) -> VisibleText | None:
+        """The text in front; None while there is none."""
+        ...

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from ctxctl.tui.fold_regions import Fold, FoldRegions, hint
+from ctxctl.tui.document import Fold, FoldRegions, hint
 from ctxctl.tui.spans import Spans
 
 LARGEST: Final = 1 << 20

@@ -1,6 +1,6 @@
 """What is made from the tables of keys: bindings, hints, and the help.
 
-The tables say what keys do; which keys they are may have been chosen in the settings (`ctxctl.tui.remap`).
+The tables say what keys do; which keys they are may have been chosen in the settings (`ctxctl.tui.keymap`).
 Textual is told of these through its keymap, everything that names keys asks here.
 """
 

@@ -1,4 +1,4 @@
-"""Leaves the terminal as it was, whatever ends the program."""
+"""Leaves the terminal as it was, whatever ends the program, and names an error without what it quotes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, TextIO
@@ -108,7 +109,7 @@ def keys_from_terminal() -> bool:
     return True
 
 
-class Aside:
+class KeptStderr:
     """What was written to standard error while the UI had the screen, by libraries for example."""
 
     def __init__(self) -> None:
@@ -119,13 +120,13 @@ class Aside:
 
 
 @contextmanager
-def stderr_aside() -> Iterator[Aside]:
+def stderr_kept_aside() -> Iterator[KeptStderr]:
     """Keep standard error off the screen: what is written to it meanwhile goes to a file of our own.
 
     Textual draws on `sys.__stderr__`, which is another descriptor of the terminal meanwhile; where standard
     error is no terminal it is standard output's.
     """
-    aside = Aside()
+    aside = KeptStderr()
     original = sys.__stderr__
     draws_on = 2 if _is_terminal(2) else 1
     if original is None or not _is_terminal(draws_on):
@@ -180,3 +181,18 @@ def _is_terminal(fd: int) -> bool:
 def _flush(stream: TextIO) -> None:
     with suppress(OSError, ValueError):
         stream.flush()
+
+
+FAULT_EXIT: Final = 70
+"""Exit code after something inside went wrong; EX_SOFTWARE of sysexits.h."""
+
+
+def place_of(error: BaseException) -> str:
+    """Kind and place in our code of an error, without its message, which may quote the trace."""
+    frames = traceback.extract_tb(error.__traceback__ or sys.exc_info()[2])
+    ours = [frame for frame in frames if "ctxctl" in frame.filename] or list(frames)
+    if not ours:
+        return type(error).__name__
+    last = ours[-1]
+    name = last.filename.replace("\\", "/").rpartition("ctxctl/")[2]
+    return f"{type(error).__name__} at {name}:{last.lineno} in {last.name}"

@@ -1,7 +1,7 @@
 """One line of typed text, its cursor, and what was typed before.  Plain Python.
 
 Textual's `Input` is not used: it sends control characters of a pasted text to the terminal as they are, stops
-its cursor inside joined characters, has no history, and has keys of its own that `ctxctl.tui.remap` could
+its cursor inside joined characters, has no history, and has keys of its own that `ctxctl.tui.keymap` could
 neither change nor list.
 """
 

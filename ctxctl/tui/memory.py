@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 MOST: Final = 200
-"""Traces; the one not opened for longest is forgotten first."""
+"""Traces that are remembered; the one not opened for longest is forgotten first."""
 
 _HEAD: Final = 4096
 _MAX_FILE: Final = 1 << 20
@@ -28,7 +28,7 @@ class Left(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a trace was left."""
 
     ordinal: int = 0
-    """Of the step under the cursor; of a turn, of its first step."""
+    """That of the step under the cursor; on a turn, that of the first step of the turn."""
     step: bool = False
     """Whether the cursor was on the step's own line, and not on its turn's."""
     pane: str = ""

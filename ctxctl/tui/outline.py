@@ -146,7 +146,7 @@ class Grouping:
         self._read = kept
 
     def _remember(self, index: int) -> TurnEntry:
-        """An entry that is about to change; the one before is kept where the change may be taken back."""
+        """Return an entry that is about to change; keep a copy of it where the change may be taken back."""
         entry, undo = self._entries[index], self._undo
         if undo is not None and index < undo.known and index not in undo.entries:
             undo.entries[index] = entry
@@ -219,7 +219,7 @@ def warned(row: Row) -> bool:
 
 
 def _more(known: int | None, more: int | None) -> int | None:
-    """A sum of what is known."""
+    """The sum of two numbers of which either may be unknown."""
     return known if more is None else (known or 0) + more
 
 

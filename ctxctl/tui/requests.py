@@ -26,9 +26,17 @@ class Request:
     newest_only: ClassVar[bool] = False
     """Whether a later answer of the same kind makes an earlier one not worth showing."""
 
-    def failed(self, why: str) -> object | None:
-        """The answer where there is none, with the reason in words; None: nobody is told."""
-        return None
+    def failed(self, why: str) -> object:
+        """What is sent in the place of an answer, with the reason in words."""
+        return Unanswered(self, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A request that could not be answered, and why; sent unless the request has words of its own for it."""
+
+    request: Request
+    why: str
 
 
 class Asked(Message):
@@ -67,12 +75,10 @@ def ask(asker: MessagePump, request: Request) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The place that an address leads to, or the reason why it leads nowhere."""
+    """The step that an address leads to."""
 
     address: str
-    ordinal: int | None
-    """The step's."""
-    why: str = ""
+    ordinal: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,3 @@ class PlaceRequest(Request):
 
     address: str
     session: str | None
-
-    def failed(self, why: str) -> Placed:
-        """The answer that gives the reason."""
-        return Placed(self.address, None, why)

@@ -18,14 +18,14 @@ _INTERVAL: Final = 0.001
 """Seconds; the interpreter's own is 0.005, and one key press may wait for several of them."""
 
 _THRESHOLDS: Final = (20_000, 20, 100)
-"""Young objects are cheap to collect.  A full pass is too, as long as `settle` has put aside what stays."""
+"""Young objects are cheap to collect, and so is all in a full pass once `settle_objects` was called."""
 
 _READ: Final = (5_000, 80, 100)
 """Once the trace is read, a pass over the young objects is to be a small part of a key's time."""
 
 
 @contextmanager
-def short() -> Iterator[None]:
+def short_waits() -> Iterator[None]:
     """Let waiting threads go on sooner while a trace is being read; for good, collect garbage more rarely."""
     gc.set_threshold(*_THRESHOLDS)
     interval = sys.getswitchinterval()
@@ -37,7 +37,7 @@ def short() -> Iterator[None]:
         gc.set_threshold(*_READ)
 
 
-def settle() -> None:
+def settle_objects() -> None:
     """Put what is alive aside for good, out of the collector's sight.
 
     Garbage in cycles would then never be freed, so the young objects are collected first; the time this takes

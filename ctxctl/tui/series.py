@@ -24,7 +24,7 @@ _FAN: Final = 8
 
 
 class Figures(NamedTuple):
-    """Of one turn; of several, the highest of each and all marks."""
+    """Figures of one turn; of several turns, the highest of each figure and all marks."""
 
     used: int = 0
     """Tokens that were sent; of a turn, with the fullest of its steps."""
@@ -189,7 +189,7 @@ def _both(a: Figures, b: Figures) -> Figures:
     )
 
 
-def level(part: int, whole: int) -> str:
+def level_sign(part: int, whole: int) -> str:
     """One cell that shows how full something is."""
     if whole <= 0 or part <= 0:
         return " " if part <= 0 else LEVELS[-1]

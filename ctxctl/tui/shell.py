@@ -18,12 +18,12 @@ from textual.screen import ModalScreen, Screen
 from ctxctl.labels import number, plural
 from ctxctl.tui import export, keys, lifecycle, themes
 from ctxctl.tui.commands import Command
+from ctxctl.tui.export import ShowsText, VisibleText
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.literal import shown
-from ctxctl.tui.requests import Answered, Handlers, Placed, PlaceRequest, ask
+from ctxctl.tui.requests import Answered, Handlers, Placed, PlaceRequest, Unanswered, ask
 from ctxctl.tui.screens.palette import Ask, Palette
 from ctxctl.tui.screens.reader import Help
-from ctxctl.tui.visible_text import ShowsText, VisibleText
 from ctxctl.tui.widgets.rows import Rows
 from ctxctl.tui.widgets.textview import TextView
 
@@ -140,16 +140,14 @@ class Shell(App[None]):
 
     def handlers(self) -> Handlers:
         """By kind of value, what is done with an answer to what the application itself asked for."""
-        return {Placed: self._placed}
+        return {Placed: self._placed, Unanswered: lambda found: self.tell(found.why, bad=True)}
 
     def on_answered(self, message: Answered) -> None:
         """Take an answer, or news of the trace."""
         message.handle(self.handlers())
 
     def _placed(self, found: Placed) -> None:
-        if found.ordinal is None:
-            self.tell(found.why, bad=True)
-        elif not self.go_to(found.ordinal, step="." in found.address.rpartition(":")[2]):
+        if not self.go_to(found.ordinal, step="." in found.address.rpartition(":")[2]):
             self.tell(f"{found.address} has not been read yet", bad=True)
 
     # Help and colours
@@ -164,7 +162,7 @@ class Shell(App[None]):
 
     def action_theme(self) -> None:
         """The next theme."""
-        self.choose_theme(themes.after(self.theme))
+        self.choose_theme(themes.next_theme(self.theme))
 
     def choose_theme(self, name: str) -> None:
         """Show other colours, and say which."""
@@ -223,7 +221,7 @@ class Shell(App[None]):
 
     async def _export(self, path: str, seen: VisibleText, *, over: bool = False) -> None:
         try:
-            done = await asyncio.to_thread(export.write, path, seen.text, over=over)
+            done = await asyncio.to_thread(export.write_file, path, seen.text, over=over)
         except export.ExportError as error:
             self.tell(str(error), bad=True)
             return
@@ -251,21 +249,21 @@ class Shell(App[None]):
         if (seen := self.seen()) is None:
             return
         try:
-            words = export.command(program, self.environment)
+            words = export.program_words(program, self.environment)
         except export.ExportError as error:
             self.tell(str(error), bad=True)
             return
         self.run_worker(self._lent(words, seen, raw=program == "editor"))
 
     async def _lent(self, words: list[str], seen: VisibleText, *, raw: bool) -> None:
-        lending = export.lent(seen.text, export.file_name(self.trace_name, seen.name), raw=raw)
+        lending = export.lent_file(seen.text, export.file_name(self.trace_name, seen.name), raw=raw)
         try:
             path = await asyncio.to_thread(lending.__enter__)
         except (export.ExportError, OSError) as error:
             self.tell(f"cannot be opened: {getattr(error, 'strerror', None) or error}", bad=True)
             return
         try:
-            why = self._away(lambda: export.run(words, path, self.terminal))
+            why = self._away(lambda: export.run_program(words, path, self.terminal))
         finally:
             await asyncio.to_thread(lending.__exit__, None, None, None)
         if why:

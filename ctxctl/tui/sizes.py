@@ -31,12 +31,12 @@ def amount(tokens: int, method: UsedMethod, *, brief: bool = False, content: boo
     return sign + (short if brief else number)(tokens)
 
 
-def full_of(window: Window) -> int | None:
+def capacity_of(window: Window) -> int | None:
     """What a request may hold: the cap, else the window."""
     return window.limit if window.cap is None else window.cap
 
 
-def compacts(tokens: int, source: str | None) -> str:
+def compaction_phrase(tokens: int, source: str | None) -> str:
     """Where a runtime compacts by itself, and which one; the rule itself is told with the stages."""
     said = f"compacts at {number(tokens)}"
     return f"{said} ({preview(source.partition(':')[0], 40)})" if source else said

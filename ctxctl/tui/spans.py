@@ -55,8 +55,8 @@ class Spans:
         return found
 
 
-def over(below: Sequence[Span], above: Sequence[Span]) -> list[Span]:
-    """Both in order; where they overlap, `above` is seen."""
+def overlaid(below: Sequence[Span], above: Sequence[Span]) -> list[Span]:
+    """Both lists as one, in order; where they overlap, `above` is seen."""
     found: list[Span] = list(above)
     for start, end, name in below:
         at = start
@@ -71,7 +71,7 @@ def over(below: Sequence[Span], above: Sequence[Span]) -> list[Span]:
     return sorted(found)
 
 
-def pieces(text: str, start: int, spans: Sequence[Span], style: str) -> list[tuple[str, str]]:
+def styled_pieces(text: str, start: int, spans: Sequence[Span], style: str) -> list[tuple[str, str]]:
     """A row's text as it is shown, cut where styles change; `start` is its offset, `style` that of the rest.
 
     The row is made visible as a whole: a tab's width depends on what stands before it, and a joined character

@@ -29,7 +29,7 @@ class Compared:
     note: str = ""
     """Why there is no diff."""
     oldest: bool = False
-    """There is none before."""
+    """Whether there is no older version."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,84 +6,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from textual.theme import BUILTIN_THEMES, Theme
 
+_COLOURS: Final[dict[str, tuple[str, str, str, str]]] = {
+    # dark, light, contrast-dark, contrast-light
+    "primary": ("#7aa2f7", "#2b62c9", "#8ab8ff", "#0033a0"),
+    "secondary": ("#bb9af7", "#7b3fc0", "#e0b0ff", "#5a0a8c"),
+    "accent": ("#4fc1d8", "#0b7285", "#5cf0ff", "#00434f"),
+    "warning": ("#e0af68", "#8f5b00", "#ffd75f", "#5c3a00"),
+    "error": ("#f7768e", "#b8263f", "#ff9aa8", "#8a0014"),
+    "success": ("#9ece6a", "#2f6f1d", "#8dff7a", "#0e4a00"),
+    "foreground": ("#c8d0ea", "#24292f", "#ffffff", "#000000"),
+    "background": ("#15161e", "#fafafc", "#000000", "#ffffff"),
+    "surface": ("#1d1f2b", "#eceef4", "#000000", "#ffffff"),
+    "panel": ("#252836", "#e2e5ee", "#1a1a1a", "#e8e8e8"),
+}
+"""By the name that Textual has for it, a colour in each of our themes."""
+_VARIABLES: Final[dict[str, tuple[str, str, str, str]]] = {
+    "line-cursor": ("#252d45", "#e2e8f8", "#1a2747", "#d5e2ff"),
+    "line-cursor-blurred": ("#22242f", "#ececf1", "#262626", "#e6e6e6"),
+    "text-muted": ("#9aa3bd", "#57606a", "#c8c8c8", "#333333"),
+    "faint": ("#8f98b3", "#5f6770", "#b8b8b8", "#3f3f3f"),
+}
+"""Backgrounds of the cursor's line, in front and not, and text that is less important, or least."""
 
-def _lines(*, cursor: str, blurred: str, muted: str, faint: str) -> dict[str, str]:
-    """Backgrounds of the cursor's line, in front and not, and text that is less important, or least."""
-    return {
-        "line-cursor": cursor,
-        "line-cursor-blurred": blurred,
-        "text-muted": muted,
-        "faint": faint,
-    }
+
+def _theme(column: int, name: str, *, dark: bool) -> Theme:
+    """The theme of a column of the two tables."""
+    own: dict[str, Any] = {role: colours[column] for role, colours in _COLOURS.items()}
+    return Theme(
+        name=name,
+        dark=dark,
+        **own,
+        variables={role: colours[column] for role, colours in _VARIABLES.items()},
+    )
 
 
-DARK: Final = Theme(
-    name="dark",
-    dark=True,
-    primary="#7aa2f7",
-    secondary="#bb9af7",
-    accent="#4fc1d8",
-    warning="#e0af68",
-    error="#f7768e",
-    success="#9ece6a",
-    foreground="#c8d0ea",
-    background="#15161e",
-    surface="#1d1f2b",
-    panel="#252836",
-    variables=_lines(cursor="#252d45", blurred="#22242f", muted="#9aa3bd", faint="#8f98b3"),
-)
-
-LIGHT: Final = Theme(
-    name="light",
-    dark=False,
-    primary="#2b62c9",
-    secondary="#7b3fc0",
-    accent="#0b7285",
-    warning="#8f5b00",
-    error="#b8263f",
-    success="#2f6f1d",
-    foreground="#24292f",
-    background="#fafafc",
-    surface="#eceef4",
-    panel="#e2e5ee",
-    variables=_lines(cursor="#e2e8f8", blurred="#ececf1", muted="#57606a", faint="#5f6770"),
-)
-
-CONTRAST_DARK: Final = Theme(
-    name="contrast-dark",
-    dark=True,
-    primary="#8ab8ff",
-    secondary="#e0b0ff",
-    accent="#5cf0ff",
-    warning="#ffd75f",
-    error="#ff9aa8",
-    success="#8dff7a",
-    foreground="#ffffff",
-    background="#000000",
-    surface="#000000",
-    panel="#1a1a1a",
-    variables=_lines(cursor="#1a2747", blurred="#262626", muted="#c8c8c8", faint="#b8b8b8"),
-)
-
-CONTRAST_LIGHT: Final = Theme(
-    name="contrast-light",
-    dark=False,
-    primary="#0033a0",
-    secondary="#5a0a8c",
-    accent="#00434f",
-    warning="#5c3a00",
-    error="#8a0014",
-    success="#0e4a00",
-    foreground="#000000",
-    background="#ffffff",
-    surface="#ffffff",
-    panel="#e8e8e8",
-    variables=_lines(cursor="#d5e2ff", blurred="#e6e6e6", muted="#333333", faint="#3f3f3f"),
-)
+DARK: Final = _theme(0, "dark", dark=True)
+LIGHT: Final = _theme(1, "light", dark=False)
+CONTRAST_DARK: Final = _theme(2, "contrast-dark", dark=True)
+CONTRAST_LIGHT: Final = _theme(3, "contrast-light", dark=False)
 
 
 def _terminal(name: str, *, dark: bool) -> Theme:
@@ -91,24 +55,22 @@ def _terminal(name: str, *, dark: bool) -> Theme:
 
     They cannot be mixed, so what is a shade elsewhere is a text style here: see the end of ``app.tcss``.
     """
-    plain = "ansi_default"
+    colours: dict[str, Any] = dict.fromkeys(_COLOURS, "ansi_default") | {
+        "primary": "ansi_bright_blue" if dark else "ansi_blue",
+        "secondary": "ansi_magenta",
+        "accent": "ansi_cyan",
+        "warning": "ansi_yellow",
+        "error": "ansi_red",
+        "success": "ansi_green",
+    }
     return Theme(
         name=name,
         dark=dark,
         ansi=True,
-        primary="ansi_blue" if not dark else "ansi_bright_blue",
-        secondary="ansi_magenta",
-        accent="ansi_cyan",
-        warning="ansi_yellow",
-        error="ansi_red",
-        success="ansi_green",
-        foreground="ansi_default",
-        background="ansi_default",
-        surface="ansi_default",
-        panel="ansi_default",
+        **colours,
         boost="ansi_default",
         variables=BUILTIN_THEMES["ansi-dark" if dark else "ansi-light"].variables
-        | _lines(cursor=plain, blurred=plain, muted=plain, faint=plain),
+        | dict.fromkeys(_VARIABLES, "ansi_default"),
     )
 
 
@@ -123,7 +85,7 @@ THEMES: Final = (
 NAMES: Final = tuple(theme.name for theme in THEMES)
 
 
-def chosen(setting: str, remembered: str | None, environment: Mapping[str, str]) -> str:
+def first_theme(setting: str, remembered: str | None, environment: Mapping[str, str]) -> str:
     """The theme to begin with.
 
     What the settings say, else what was chosen last time, else light where the terminal says that its
@@ -136,6 +98,6 @@ def chosen(setting: str, remembered: str | None, environment: Mapping[str, str])
     return (LIGHT if background in ("7", "15") else DARK).name
 
 
-def after(name: str) -> str:
+def next_theme(name: str) -> str:
     """The theme that follows in the cycle."""
     return NAMES[(NAMES.index(name) + 1) % len(NAMES)] if name in NAMES else NAMES[0]

@@ -93,7 +93,7 @@ class TurnEntry:
 
     @property
     def marks(self) -> int:
-        """The same for a chart."""
+        """What is to be marked of the turn in a chart."""
         return (
             COMPACTED * self.compacted
             | BROKEN * self.rewritten

@@ -42,7 +42,7 @@ class Watching:
         return self.state == "following"
 
 
-def phrase(watching: Watching) -> str:
+def watching_phrase(watching: Watching) -> str:
     """The watch in a phrase: whether it is up to date, how fast events come, how far it is behind."""
     said = [_WORDS.get(watching.state, watching.state)]
     if watching.rate >= 0.5:

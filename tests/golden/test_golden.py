@@ -137,9 +137,8 @@ def test_output(
     if got != wanted:
         ACTUAL.mkdir(exist_ok=True)
         (ACTUAL / expected.name).write_bytes(got)
-        sys.stderr.write(
-            f"the output is in tests/{ACTUAL.name}/{expected.name}; read it, and if it is meant: make goldens\n"
-        )
+        where = f"tests/{ACTUAL.name}/{expected.name}"
+        sys.stderr.write(f"the output is in {where}: read it, and if it is meant: make goldens\n")
     assert got.decode() == wanted.decode()
 
 

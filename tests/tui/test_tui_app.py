@@ -48,6 +48,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "200x50"])
 async def test_screens_look_as_they_did(size: tuple[int, int]) -> None:
     problems = [Problem(7, 4021, "bad-json", "not a JSON value"), Problem(9, 5000, "unknown-field", "x")]

@@ -12,8 +12,15 @@ from ctxctl.session import Inspector
 from ctxctl.text import cells
 from ctxctl.tui.answers import assembled
 from ctxctl.tui.screens.assembled import lines
-from ctxctl.tui.screens.assembled.values import Assembled, Block, BlockDocument
-from ctxctl.tui.screens.assembled.wrap import BREAK, HEADING, TEXT, BlockWrap
+from ctxctl.tui.screens.assembled.values import (
+    BREAK,
+    HEADING,
+    TEXT,
+    Assembled,
+    Block,
+    BlockDocument,
+    BlockWrap,
+)
 from ctxctl.tui.spans import Spans
 
 ROOT = Path(__file__).parents[2]

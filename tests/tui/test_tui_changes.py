@@ -10,7 +10,7 @@ from fake import FakeInspector, Request, Thing, long_session, notes_agent
 from helpers import LARGE, made, running
 
 from ctxctl.text import cells
-from ctxctl.tui.answers import change_rows
+from ctxctl.tui.answers import turns
 from ctxctl.tui.changes import FACETS, ORDERS, Arrangement, Group
 from ctxctl.tui.outline import Grouping
 from ctxctl.tui.screens.turns import lines
@@ -28,7 +28,7 @@ TARGET = Target(0, whole_turn=False, first=0)
 
 def table(how: Arrangement, *, skipped: bool = False, inspector: Any = None, target: Target = TARGET) -> Any:
     inspector = inspector or FakeInspector([Request(1, THINGS)])
-    return change_rows.detail(inspector, target, skipped, how).table
+    return turns.detail(inspector, target, skipped, how).table
 
 
 def names(found: Any) -> list[str]:
@@ -88,9 +88,7 @@ def loaded(inspector: Any) -> State:
 
 def answered(state: State, inspector: Any) -> State:
     assert state.target is not None
-    return moves.detailed(
-        state, change_rows.detail(inspector, state.target, state.skipped, state.arrangement)
-    )
+    return moves.detailed(state, turns.detail(inspector, state.target, state.skipped, state.arrangement))
 
 
 def test_keys_go_through_all_orders_and_groups_and_stay_on_the_item() -> None:
@@ -108,7 +106,7 @@ def test_keys_go_through_all_orders_and_groups_and_stay_on_the_item() -> None:
         assert state.selected is not None
         assert state.selected.item == "n1"
     assert state.arrangement == Arrangement()
-    assert moves.turned(state).arrangement.reverse
+    assert moves.reverse(state).arrangement.reverse
 
 
 def test_all_groups_fold_at_once_and_the_cursor_stays_in_its_own() -> None:
@@ -147,7 +145,7 @@ def test_an_item_that_is_sought_is_found_among_the_skipped() -> None:
 )
 def test_servers_are_told_by_names(name: str, server: str) -> None:
     (change,) = FakeInspector([Request(1, (Thing(name, "x"),))]).step(0).changes
-    assert change_rows.server_of(change) == server
+    assert turns.server_of(change) == server
 
 
 async def test_the_keys_sort_and_group_and_say_so() -> None:

@@ -15,7 +15,7 @@ IDS = [action.id for action in keys.ACTIONS if action.scope in ("turns", "app", 
 
 
 def first(line: str) -> tuple[str, str] | None:
-    found = commands.understood(line, IDS, themes.NAMES).chosen
+    found = commands.choices_for(line, IDS, themes.NAMES).chosen
     return None if found is None else (found.kind, found.argument)
 
 
@@ -58,7 +58,7 @@ def test_what_a_line_means(line: str, meant: tuple[str, str] | None) -> None:
     ],
 )
 def test_addresses_are_told_in_words(line: str, title: str) -> None:
-    found = commands.understood(line, IDS, ()).chosen
+    found = commands.choices_for(line, IDS, ()).chosen
     assert found is not None
     assert found.title == title
 
@@ -68,24 +68,24 @@ def test_every_action_is_found_by_its_id_and_by_its_words() -> None:
         if ident in ("palette", "theme"):
             continue  # the words of the one end in an address, and the other lists the themes first
         assert first(ident) == ("action", ident)
-        found = commands.understood(keys.BY_ID[ident].help, IDS, ())
+        found = commands.choices_for(keys.BY_ID[ident].help, IDS, ())
         assert ident in [command.argument for command in found.commands]
 
 
 def test_an_empty_line_offers_everything_in_its_order() -> None:
-    found = commands.understood("", IDS, themes.NAMES)
+    found = commands.choices_for("", IDS, themes.NAMES)
     assert [command.argument for command in found.commands] == IDS
 
 
 def test_the_choice_stays_within_the_list() -> None:
-    found = commands.understood("", IDS, ())
+    found = commands.choices_for("", IDS, ())
     assert found.moved(-1).at == 0
     assert found.moved(10_000).at == len(IDS) - 1
-    assert commands.understood("xyzzy", IDS, ()).moved(1).chosen is None
+    assert commands.choices_for("xyzzy", IDS, ()).moved(1).chosen is None
 
 
 def test_what_was_typed_is_marked() -> None:
-    found = commands.understood("next", IDS, ()).chosen
+    found = commands.choices_for("next", IDS, ()).chosen
     assert found is not None
     assert "".join(found.title[n] for n in found.marked) == "next"
 
@@ -102,6 +102,7 @@ def test_beginnings_of_words_come_before_middles_and_scattered_letters() -> None
     assert commands.match("next", "nxet") is None
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30), st.text(max_size=60))
 def test_what_matches_is_there_in_order(query: str, text: str) -> None:
     found = commands.match(query, text)
@@ -112,13 +113,13 @@ def test_what_matches_is_there_in_order(query: str, text: str) -> None:
 
 @given(st.text(max_size=200))
 def test_any_line_means_something_or_nothing(line: str) -> None:
-    commands.understood(line, IDS, themes.NAMES)
+    commands.choices_for(line, IDS, themes.NAMES)
 
 
 def test_a_long_line_costs_little() -> None:
     started = time.process_time()
-    commands.understood("e" * LONGEST, IDS, themes.NAMES)
-    commands.understood("a b " * 250, IDS, themes.NAMES)
+    commands.choices_for("e" * LONGEST, IDS, themes.NAMES)
+    commands.choices_for("a b " * 250, IDS, themes.NAMES)
     assert time.process_time() - started < 5
 
 

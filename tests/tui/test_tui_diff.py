@@ -75,6 +75,7 @@ GOLDENS: dict[str, tuple[str, ...]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE, (120, 30)], ids=["80x24", "200x50", "120x30"])
 async def test_screens_look_as_they_did(size: tuple[int, int]) -> None:
     for name, keys in GOLDENS.items():
@@ -245,6 +246,7 @@ async def test_equal_frames_have_no_change() -> None:
         assert not session.app.fault
 
 
+@pytest.mark.slow
 async def test_empty_frames() -> None:
     requests = [Request(1, ()), Request(2, (Thing("a", "text"),)), Request(3, ())]
     for a, b in ((0, 2), (0, 1), (1, 2)):
@@ -271,6 +273,7 @@ async def test_no_attack_gets_through(size: tuple[int, int]) -> None:
         assert not session.app.fault
 
 
+@pytest.mark.slow
 async def test_ten_thousand_placements() -> None:
     before = tuple(Thing(f"i{n}", f"text {n} " * 3, "tool_result", f"result {n}") for n in range(10_000))
     after = tuple(

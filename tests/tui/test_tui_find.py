@@ -12,7 +12,7 @@ from ctxctl.text import cells, visible
 from ctxctl.tui.document import Document, Wrap
 from ctxctl.tui.find import MOST, Find
 from ctxctl.tui.lineedit import History, Line
-from ctxctl.tui.spans import Spans, over, pieces
+from ctxctl.tui.spans import Spans, overlaid, styled_pieces
 
 
 def searched(text: str, query: str, work: int = 1 << 18) -> Find:
@@ -81,8 +81,8 @@ def test_stretches_are_found_by_their_place() -> None:
 
 
 def test_a_stretch_over_others_is_seen() -> None:
-    assert over([(0, 10, "a")], [(3, 5, "m")]) == [(0, 3, "a"), (3, 5, "m"), (5, 10, "a")]
-    assert over([(0, 3, "a"), (4, 6, "b")], [(2, 5, "m")]) == [(0, 2, "a"), (2, 5, "m"), (5, 6, "b")]
+    assert overlaid([(0, 10, "a")], [(3, 5, "m")]) == [(0, 3, "a"), (3, 5, "m"), (5, 10, "a")]
+    assert overlaid([(0, 3, "a"), (4, 6, "b")], [(2, 5, "m")]) == [(0, 2, "a"), (2, 5, "m"), (5, 6, "b")]
 
 
 HOSTILE = st.text(
@@ -96,13 +96,13 @@ def test_pieces_show_what_the_row_shows(text: str, cuts: list[int]) -> None:
     text = text.replace("\n", " ")
     cuts = sorted({min(cut, len(text)) for cut in cuts})
     spans = [(a, b, "m") for a, b in zip(cuts[::2], cuts[1::2], strict=False) if a < b]
-    made = pieces(text, 0, spans, "base")
+    made = styled_pieces(text, 0, spans, "base")
     shown = "".join(visible(piece, newline=True) for piece, _ in made)
     assert shown == visible(text, newline=True)
 
 
 def test_a_tab_is_as_wide_as_its_place_says() -> None:
-    assert pieces("a\tbc", 10, [(12, 13, "m")], "") == [("a   ", ""), ("b", "m"), ("c", "")]
+    assert styled_pieces("a\tbc", 10, [(12, 13, "m")], "") == [("a   ", ""), ("b", "m"), ("c", "")]
 
 
 # Rows -------------------------------------------------------------------------------------------------------

@@ -95,6 +95,7 @@ SCREENS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (200, 50), (30, 12)], ids=str)
 async def test_no_screen_lets_an_attack_through(size: tuple[int, int]) -> None:
     async with running(made(hostile()), size) as session:
@@ -114,6 +115,7 @@ async def leave(session: Session, start: Any) -> None:
     await settle(session.app, session.pilot)
 
 
+@pytest.mark.slow
 async def test_clicking_on_data_runs_no_action(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[Any] = []
 

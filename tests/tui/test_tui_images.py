@@ -90,7 +90,7 @@ def test_an_image_in_json_is_found() -> None:
     body = base64.b64encode(png(3, 4)).decode()
     found = binary.image_in('{"type":"image","source":{"media_type":"image/png","data":"' + body + '"}}')
     assert found is not None
-    assert binary.said(found) == f"image/png 3 \u00d7 4, {len(png(3, 4))} bytes"
+    assert binary.image_phrase(found) == f"image/png 3 \u00d7 4, {len(png(3, 4))} bytes"
     assert binary.image_in('{"text":"iVBORw0KGgo is how base64 of a PNG begins"}') is None
 
 
@@ -100,15 +100,15 @@ def test_an_image_without_bytes_says_what_its_record_says() -> None:
         "byte_size": 12_345,
         "metadata": {"native": {"width": 8, "height": 9}},
     }
-    lines = dict(binary.lines(record, "image", 85, "declared", "no text"))
-    text = "\n".join(line for _, line in binary.lines(record, "image", 85, "declared", "no text"))
+    lines = dict(binary.binary_lines(record, "image", 85, "declared", "no text"))
+    text = "\n".join(line for _, line in binary.binary_lines(record, "image", 85, "declared", "no text"))
     assert lines["!"] == "no text"
     for word in ("image/jpeg", "12,345", "8 \u00d7 9", "85 (declared)"):
         assert word in text
 
 
 def test_what_is_not_recorded_is_said() -> None:
-    text = "\n".join(line for _, line in binary.lines({}, "image", 0, "uncounted", "no text"))
+    text = "\n".join(line for _, line in binary.binary_lines({}, "image", 0, "uncounted", "no text"))
     assert text.count("not recorded") == 3
     assert "uncounted" in text
-    assert binary.lines({}, "tool_result", 0, "uncounted", "no text") == [("!", "no text")]
+    assert binary.binary_lines({}, "tool_result", 0, "uncounted", "no text") == [("!", "no text")]

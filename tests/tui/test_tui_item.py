@@ -120,6 +120,7 @@ def pane(session: Session) -> str:
 # On the screen ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @SIZES
 async def test_tabs_look_as_they_did(size: tuple[int, int]) -> None:
     name = f"{size[0]}x{size[1]}"
@@ -243,6 +244,7 @@ async def test_a_record_that_cannot_be_read_is_told() -> None:
         assert "No line of the trace is about it." in session.text
 
 
+@pytest.mark.slow
 async def test_find_shows_matches_goes_around_and_is_left_with_escape() -> None:
     async with running(made(inspector())) as session:
         view = await opened(session, 2, "code")
@@ -266,6 +268,7 @@ async def test_find_shows_matches_goes_around_and_is_left_with_escape() -> None:
         assert view.finder is None
 
 
+@pytest.mark.slow
 async def test_find_looks_into_what_is_folded() -> None:
     async with running(made(inspector())) as session:
         await opened(session, 1, "settings")
@@ -293,6 +296,7 @@ HOSTILE = "\x1b]0;owned\x07 [/] [@click=app.quit]x[/] "
 HOSTILE += "\u202eevil\u202c \x00 \x9b31m 世界 👩\u200d👩\u200d👧 \ud800 \u2028"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tab", ["", "d", "comma", "L", "x"])
 async def test_hostile_text_is_shown_in_every_tab(tab: str) -> None:
     one = Thing(HOSTILE, HOSTILE, "tool_result", HOSTILE)
@@ -451,12 +455,12 @@ def test_a_very_long_life_shows_both_ends() -> None:
 
 
 def test_earlier_versions_come_latest_first_and_once() -> None:
-    found = item_text.earlier(LIFE, 7)
+    found = item_text.earlier_versions(LIFE, 7)
     assert [(held.version, held.at.ordinal) for held in found] == [("v2", 3)]
-    found = item_text.earlier(LIFE, 3)
+    found = item_text.earlier_versions(LIFE, 3)
     assert [(held.version, held.at.ordinal) for held in found] == [("v1", 2)]
-    assert item_text.earlier(LIFE, 0) == []
-    assert item_text.earlier([], 9) == []
+    assert item_text.earlier_versions(LIFE, 0) == []
+    assert item_text.earlier_versions([], 9) == []
 
 
 def test_a_record_names_every_field_and_folds_what_is_deep() -> None:
@@ -477,6 +481,7 @@ def test_a_record_names_every_field_and_folds_what_is_deep() -> None:
 # A real trace -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_item_of_a_recorded_session_has_its_tabs() -> None:
     from pathlib import Path
 
@@ -500,7 +505,7 @@ def test_every_item_of_a_recorded_session_has_its_tabs() -> None:
                 moments = list(real.moments(change.item, session=row.session, thread=row.thread))
                 assert moments == real.life(change.item, session=row.session, thread=row.thread)
                 assert any(one.ordinal == row.ordinal for one in moments)
-                found = item_text.compared(real, key, 1, moments, lambda: None)
+                found = item_text.compare_versions(real, key, 1, moments, lambda: None)
                 assert found.document is not None or found.note
                 older += found.document is not None
         assert older > 0
@@ -559,6 +564,6 @@ def test_a_redaction_in_a_real_trace_keeps_the_record_closed(tmp_path: Any) -> N
         for document in (
             item_text.whole_record(real, key, lambda: None),
             item_text.item(real, key, lambda: None).content,
-            item_text.compared(real, key, 1, list(real.moments("note")), lambda: None).document,
+            item_text.compare_versions(real, key, 1, list(real.moments("note")), lambda: None).document,
         ):
             assert document is None or secret not in document.text

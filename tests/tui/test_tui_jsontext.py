@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from ctxctl.tui import jsontext, syntax
 from ctxctl.tui.answers import item_text
-from ctxctl.tui.document import Document, Wrap
-from ctxctl.tui.fold_regions import Fold, FoldRegions
+from ctxctl.tui.document import Document, Fold, FoldRegions, Wrap
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -29,6 +28,7 @@ def rows(document: Document, folded: frozenset[int] = frozenset(), width: int = 
     return [wrap.row(n).text for n in range(wrap.count)]
 
 
+@pytest.mark.slow
 @given(CONTAINERS)
 def test_laid_out_json_is_the_same_json(value: Any) -> None:
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False), json.dumps(value, indent=3)):
@@ -40,6 +40,7 @@ def test_laid_out_json_is_the_same_json(value: Any) -> None:
             assert laid.text == json.dumps(value, indent=2, ensure_ascii=False)
 
 
+@pytest.mark.slow
 @given(CONTAINERS)
 def test_every_fold_hides_what_it_says(value: Any) -> None:
     laid = jsontext.laid_out(json.dumps(value))
@@ -203,11 +204,11 @@ def test_the_changed_words_stand_out() -> None:
 
 
 def test_nothing_stands_out_where_all_is_new() -> None:
-    assert item_text.changed("The quick brown fox", "Completely other text here") == ([], [])
+    assert item_text.changed_words("The quick brown fox", "Completely other text here") == ([], [])
 
 
 def test_very_long_lines_are_not_compared() -> None:
-    assert item_text.changed("a b " * 1000, "a c " * 1000) == ([], [])
+    assert item_text.changed_words("a b " * 1000, "a c " * 1000) == ([], [])
 
 
 LINES = st.lists(

@@ -12,9 +12,9 @@ from helpers import LARGE, SMALL, made, running
 from ctxctl.model.results import Change, Counts, Ledger, Turn, Window
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.session import Inspector
-from ctxctl.tui.answers.change_rows import passing
+from ctxctl.tui.answers.turns import passing_notes
 from ctxctl.tui.app import CtxApp
-from ctxctl.tui.screens.turns.item_view import cost, item_head
+from ctxctl.tui.screens.turns.item_view import item_head, keep_cost
 
 RETRIEVAL = Path(__file__).parents[2] / "traces" / "retrieval-agent.jsonl"
 TINY = (40, 10)
@@ -56,7 +56,7 @@ def window(
 
 
 def said(of: Change, in_window: Window | None) -> str:
-    return " | ".join(piece.text for piece in cost(of, in_window))
+    return " | ".join(piece.text for piece in keep_cost(of, in_window))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_is_free_is_known_as_well_as_what_was_sent() -> None:
 
 @pytest.mark.parametrize("status", ["added", "updated", "skipped"])
 def test_nothing_is_said_of_what_is_in_the_frame(status: str) -> None:
-    assert cost(change(status), window(900)) == []
+    assert keep_cost(change(status), window(900)) == []
 
 
 @pytest.mark.parametrize("width", [20, 38, 58, 70, 200])
@@ -130,6 +130,7 @@ async def test_the_list_says_how_large_and_why(size: tuple[int, int]) -> None:
         assert "low_relevance" in row
 
 
+@pytest.mark.slow
 async def test_from_the_search_to_what_it_would_have_taken() -> None:
     async with running(opened()) as session:
         await session.press("slash", *"status:omitted", "enter", "enter")
@@ -152,6 +153,7 @@ async def test_a_budget_that_is_exceeded_has_no_tick() -> None:
         assert "bud !151%" in session.text
 
 
+@pytest.mark.slow
 async def test_hits_in_the_frame_that_is_shown_move_the_cursor() -> None:
     async with running(opened()) as session:
         await session.press(*["right_square_bracket"] * 4, "enter", "G")
@@ -218,7 +220,7 @@ def test_what_came_and_went_within_a_turn_is_told(steps: int, new: int, told: st
     kept = msgspec.structs.replace(change("added", 100), new=100)
     ledger = Ledger(0, new, 100 - new, 100, None, 0, 0)
     turn = Turn(None, "main", 1, None, "model", steps, ledger, Counts(added=1), (kept,))
-    assert "".join(note.text for note in passing(turn)) == told
+    assert "".join(note.text for note in passing_notes(turn)) == told
 
 
 @pytest.mark.parametrize("size", [SMALL, TINY], ids=["80x24", "40x10"])

@@ -12,7 +12,7 @@ from fake import FakeInspector, Request, Thing, notes_agent
 from ctxctl import labels
 from ctxctl.text import cells
 from ctxctl.tui import series
-from ctxctl.tui.answers import change_rows, trace_facts
+from ctxctl.tui.answers import trace_facts, turns
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, spread
 from ctxctl.tui.outline import Grouping
 from ctxctl.tui.screens.turns import header, item_view, lines
@@ -31,7 +31,7 @@ def loaded(inspector: Any, line: int = 0, *, skipped: bool = False) -> State:
     state = moves.outlined(State(Trace(inspector.name)), growth, trace_facts.trace(inspector))
     state = replace(moves.to_line(state, line), skipped=skipped)
     assert state.target is not None
-    return moves.detailed(state, change_rows.detail(inspector, state.target, skipped))
+    return moves.detailed(state, turns.detail(inspector, state.target, skipped))
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_numbers_have_their_signs() -> None:
 
 
 def test_the_gauge_is_empty_full_or_between() -> None:
-    assert series.level(0, 100) == " "
-    assert series.level(1, 100) == "▁"
-    assert series.level(100, 100) == "█"
-    assert series.level(5000, 100) == "█"
-    assert series.level(5, 0) == "█"
+    assert series.level_sign(0, 100) == " "
+    assert series.level_sign(1, 100) == "▁"
+    assert series.level_sign(100, 100) == "█"
+    assert series.level_sign(5000, 100) == "█"
+    assert series.level_sign(5, 0) == "█"
 
 
 def test_counting_methods_of_a_sum() -> None:

@@ -15,7 +15,7 @@ from ctxctl.config import Settings
 from ctxctl.tui import memory
 from ctxctl.tui.app import CtxApp, _remember
 from ctxctl.tui.memory import Left, Memory
-from ctxctl.tui.screens.turns import position
+from ctxctl.tui.screens.turns import navigation
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_a_trace_is_known_by_its_place_and_its_beginning(tmp_path: Path) -> None
 
 
 def test_nothing_of_a_trace_is_in_it(where: Path, tmp_path: Path) -> None:
-    state = position.left(_state())
+    state = navigation.position_left(_state())
     assert state is not None
     memory.save(where, Memory().leaving(memory.key_of(str(tmp_path)), state))
     text = where.read_text()
@@ -139,11 +139,11 @@ def test_a_state_can_be_left_and_come_back_to() -> None:
     from dataclasses import replace
 
     state = replace(_state(), cursor=2, pane="changes", folded=frozenset({"added"}))
-    left = position.left(state)
+    left = navigation.position_left(state)
     assert left is not None
     assert (left.ordinal, left.step, left.pane) == (1, True, "changes")
     fresh = replace(_state(), list=state.list.with_turns(()), cursor=0, tab=None, skipped=False)
-    found = position.back(position.chosen(fresh, left), left)
+    found = navigation.back_at(navigation.with_choices(fresh, left), left)
     assert found is not None
     assert (found.cursor, found.pane, found.folded) == (2, "changes", {"added"})
     assert (found.tab, found.skipped) == ("diff", True)
@@ -155,9 +155,9 @@ def test_a_state_can_be_left_and_come_back_to() -> None:
     ids=["beyond", "before", "nonsense"],
 )
 def test_what_is_not_there_is_passed_over(left: Left) -> None:
-    found = position.chosen(_state(), left)
+    found = navigation.with_choices(_state(), left)
     assert found.tab == "diff"
-    back = position.back(found, left)
+    back = navigation.back_at(found, left)
     assert back is None or back.pane == "turns"
 
 

@@ -7,9 +7,9 @@ from fake import FakeInspector, notes_agent
 
 from ctxctl.model.results import Cache, Miss, Step
 from ctxctl.session.survey import row_of
-from ctxctl.tui.answers import change_rows
+from ctxctl.tui.answers import turns
 from ctxctl.tui.outline import Turns
-from ctxctl.tui.strip import _bill
+from ctxctl.tui.screens.turns.header import _bill
 
 MISS = Miss(41_203, 0, 41_203, "expired", None, 720.0, 300)
 WORDS = "↯ missed 41,203 (expired: idle 12 min, kept for 5 min)"
@@ -37,9 +37,9 @@ def test_its_turn_is_of_note_and_has_the_sign() -> None:
 
 def test_the_frame_and_the_head_say_it() -> None:
     inspector = Missing(notes_agent())
-    notes = change_rows.notes(inspector.step(2))
+    notes = turns.frame_notes(inspector.step(2))
     assert [note.text for note in notes if note.warning] == [f"cache: {WORDS}"]
-    assert not any("missed" in note.text for note in change_rows.notes(inspector.step(1)))
+    assert not any("missed" in note.text for note in turns.frame_notes(inspector.step(1)))
     step = next(s for s in map(inspector.step, range(4)) if s.usage is not None)
     replaced = msgspec.structs.replace(step, cache=Cache(10, None, 0, None, None, MISS))
     assert WORDS in _bill(replaced, whole=True)

@@ -211,20 +211,20 @@ def noted(*turns: int) -> State:
 
 def test_braces_lead_to_what_is_of_note() -> None:
     state = noted(2, 5)
-    first = navigation.notable(state, 1)
-    second = navigation.notable(first, 1)
+    first = navigation.next_notable(state, 1)
+    second = navigation.next_notable(first, 1)
     assert (first.cursor, second.cursor) == (2, 5)
-    assert navigation.notable(second, 1).cursor == 5
-    assert navigation.notable(second, -1).cursor == 2
-    assert navigation.notable(first, -1).cursor == 2
-    assert navigation.notable(State(Trace("t")), 1).cursor == 0
+    assert navigation.next_notable(second, 1).cursor == 5
+    assert navigation.next_notable(second, -1).cursor == 2
+    assert navigation.next_notable(first, -1).cursor == 2
+    assert navigation.next_notable(State(Trace("t")), 1).cursor == 0
 
 
 def test_braces_find_what_is_of_note_inside_threads() -> None:
     rows = [msgspec.structs.replace(r, compacted=r.ordinal == 2) for r in ROWS]
-    state = navigation.notable(at(Turns.of(rows)), 1)
+    state = navigation.next_notable(at(Turns.of(rows)), 1)
     assert state.place == Place(2, None)
-    assert navigation.notable(at(Turns.of(rows), 4), -1).place == Place(2, None)
+    assert navigation.next_notable(at(Turns.of(rows), 4), -1).place == Place(2, None)
 
 
 def test_a_jump_unfolds_what_it_must_and_can_be_gone_back() -> None:
@@ -234,9 +234,9 @@ def test_a_jump_unfolds_what_it_must_and_can_be_gone_back() -> None:
     assert (gone.pane, gone.item, gone.seeking) == ("changes", "an-item", True)
     step = navigation.jump(gone, 3)
     assert step.place == Place(0, 1)
-    back = navigation.came_back(navigation.came_back(step))
+    back = navigation.jump_back(navigation.jump_back(step))
     assert (back.place, back.pane) == (Place(3, None), "turns")
-    assert navigation.came_back(back).place == back.place
+    assert navigation.jump_back(back).place == back.place
     assert navigation.jump(state, 99) is state
 
 

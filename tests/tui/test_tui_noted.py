@@ -9,7 +9,7 @@ import pytest
 from fake import FakeInspector, notes_agent
 
 from ctxctl.model.results import StageView, Step
-from ctxctl.tui.answers import change_rows
+from ctxctl.tui.answers import turns
 from ctxctl.tui.changes import ChangeTable, Group, Note
 from ctxctl.tui.screens.turns.lines import change_line
 from ctxctl.tui.screens.turns.state import Target
@@ -24,7 +24,7 @@ class Noting(FakeInspector):
         step = super().step(ordinal)
         frame = self.frame(ordinal)
         system = next(p for p in frame.placements if p.item == "system")
-        moved = msgspec.structs.replace(change_rows._unchanged(system, system.tokens), flags=("moved",))
+        moved = msgspec.structs.replace(turns._unchanged(system, system.tokens), flags=("moved",))
         return msgspec.structs.replace(step, changes=(*step.changes, moved))
 
 
@@ -42,7 +42,7 @@ def words(table: ChangeTable, line: int) -> str:
 
 
 def test_a_skipped_item_that_moved_is_listed_without_the_others(inspector: Any) -> None:
-    table = change_rows.detail(inspector, STEP, False).table
+    table = turns.detail(inspector, STEP, False).table
     group = skipped_of(table)
     assert group.count == inspector.step(3).counts.skipped > 1
     assert [change.item for change in group.shown] == ["system"]
@@ -55,7 +55,7 @@ def test_a_skipped_item_that_moved_is_listed_without_the_others(inspector: Any) 
 
 
 def test_all_skipped_items_are_listed_once_and_say_what_happened(inspector: Any) -> None:
-    table = change_rows.detail(inspector, STEP, True).table
+    table = turns.detail(inspector, STEP, True).table
     items = [change.item for change in skipped_of(table).shown]
     assert len(items) == len(set(items)) == inspector.step(3).counts.skipped
     line = table.find("system")
@@ -73,7 +73,7 @@ def test_a_simulated_step_says_so_once_and_where_it_differs(inspector: Any) -> N
     simulated = msgspec.structs.replace(
         step, basis="policy", flags=("simulated", "unknown_base"), stages=stages
     )
-    notes = change_rows.notes(simulated)
+    notes = turns.frame_notes(simulated)
     assert [note.warning for note in notes] == [True, True, False]
     assert Note("not what was recorded: selection", warning=True) in notes
     assert sum(note.text.startswith("simulated") for note in notes) == 1

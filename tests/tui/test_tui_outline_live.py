@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import pytest
 from fake import FakeInspector, Request, Thing
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,6 +60,7 @@ def at_once(rows: Sequence[Row]) -> Turns:
     return turns
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 5), STEPS, STEPS, st.booleans()), max_size=8))
 def test_rows_taken_back_leave_no_trace(moves: list[tuple[int, object, object, bool]]) -> None:
     grouping, turns = Grouping(), Turns()

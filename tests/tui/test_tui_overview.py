@@ -11,7 +11,6 @@ from helpers import LARGE, SMALL, check_golden, made, running, settle
 from ctxctl.text import cells
 from ctxctl.tui.layout import Parts
 from ctxctl.tui.outline import Turns
-from ctxctl.tui.screens.overview import chart
 from ctxctl.tui.screens.overview import lines as overview
 from ctxctl.tui.screens.overview.screen import Overview
 from ctxctl.tui.screens.turns import header
@@ -84,13 +83,13 @@ def test_many_turns_share_a_column_that_shows_the_highest() -> None:
 @pytest.mark.parametrize("height", [1, 2, 5, 9, 30])
 def test_a_chart_fills_its_cells(width: int, height: int) -> None:
     for found in (series(), series(5), series(*range(300), limit=120, marks={7: FLAGGED})):
-        made_lines = chart.chart(found, 0, width, height)
+        made_lines = overview.chart(found, 0, width, height)
         assert len(made_lines) == height
         assert {cells(said(line)) for line in made_lines} == {width}
 
 
 def test_a_chart_has_the_limit_above_what_is_reserved() -> None:
-    lines = [said(line) for line in chart.chart(series(40, 80, cap=100, limit=120), 1, 40, 14)]
+    lines = [said(line) for line in overview.chart(series(40, 80, cap=100, limit=120), 1, 40, 14)]
     dashed = next(n for n, line in enumerate(lines) if "┄" in line)
     slashed = [n for n, line in enumerate(lines) if "\u2571" in line]
     assert dashed < min(slashed)
@@ -99,7 +98,7 @@ def test_a_chart_has_the_limit_above_what_is_reserved() -> None:
 
 
 def test_without_a_limit_a_chart_has_none() -> None:
-    text = "".join(said(line) for line in chart.chart(series(40, 80, cap=0), 0, 40, 14))
+    text = "".join(said(line) for line in overview.chart(series(40, 80, cap=0), 0, 40, 14))
     assert "┄" not in text
     assert "\u2571" not in text
 
@@ -156,6 +155,7 @@ async def test_enter_leads_to_the_turn_and_backspace_back() -> None:
         assert not isinstance(session.app.screen, Overview)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(40, 10), (20, 5), (1, 1)])
 async def test_the_overview_works_at_any_size(size: tuple[int, int]) -> None:
     async with running(made(FakeInspector(notes_agent())), size) as session:

@@ -22,6 +22,7 @@ async def command(session: Session, line: str) -> None:
     await session.press("colon", *(("space" if char == " " else char) for char in line), "enter")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_they_look_as_they_did(size: tuple[int, int]) -> None:
     async with running(made(notes()), size) as session:
@@ -115,6 +116,7 @@ async def test_a_turn_can_be_gone_to_while_the_trace_is_being_read() -> None:
     app.loader.stop()
 
 
+@pytest.mark.slow
 async def test_commands_do_what_their_keys_do() -> None:
     async with running(made(notes())) as session:
         await command(session, "next turn")
@@ -131,6 +133,7 @@ async def test_commands_do_what_their_keys_do() -> None:
     assert session.app.return_code == 0
 
 
+@pytest.mark.slow
 async def test_the_list_is_gone_through_and_lines_come_back() -> None:
     async with running(made(notes())) as session:
         await session.press("colon", *"turn", "down", "down", "up")
@@ -169,6 +172,7 @@ async def test_a_click_chooses_and_a_second_one_does_it() -> None:
         assert session.app.turns.state.entry.turn == 2  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (40, 10), (20, 5), (3, 2)], ids=str)
 async def test_hostile_lines_and_small_terminals(size: tuple[int, int]) -> None:
     async with running(made(hostile()), size) as session:

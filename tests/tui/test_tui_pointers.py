@@ -13,10 +13,10 @@ from ctxctl.analysis.blame import blame_frame
 from ctxctl.model.findings import Finding, Place, Tally
 from ctxctl.model.why import Link, Moment, Rest, WhatIf, Why
 from ctxctl.session import Inspector
+from ctxctl.tui.answers import pointers
 from ctxctl.tui.app import CtxApp
-from ctxctl.tui.screens.pointers import lines
+from ctxctl.tui.screens.pointers.requests import Goal, Line, page_of
 from ctxctl.tui.screens.pointers.screen import PointerScreen
-from ctxctl.tui.screens.pointers.values import Goal, Line, page
 from tests.unit.testing.sessions_help import events, item, written_trace
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,7 @@ async def whole(session: Session) -> None:
 
 
 def test_lines_lead_where_they_say() -> None:
-    made = page(
+    made = page_of(
         "t",
         [Line("a"), Line("b", goal=Goal(3, "x")), Line("c\nd", "!", Goal(3, "x")), Line("e", goal=Goal(4))],
     )
@@ -79,7 +79,7 @@ def test_a_chain_names_its_events_and_what_is_not_native() -> None:
         Link("cost", "cost", "has cost 24 tokens", Moment(5, 2, 2), None, {}, "derived"),
     )
     supposed = WhatIf((Link("whatif", "limit", "would be there", None, None, {}, "simulated"),), 3)
-    found = list(lines.why(why(links=links), supposed))
+    found = list(pointers.why_lines(why(links=links), supposed))
     texts = [line.text for line in found]
     assert texts[0] == "the moon (file, 12 tokens)"
     assert "id doc-1" in texts
@@ -87,20 +87,20 @@ def test_a_chain_names_its_events_and_what_is_not_native() -> None:
     assert Line("       (line 4, id e-4)", " ", Goal(0, "doc-1")) in found
     assert Line("       (derived)", " ", Goal(5, "doc-1")) in found
     assert Line("       would be there", "!", None) in found
-    assert any("being found out" in line.text for line in lines.why(why(links=links), None))
+    assert any("being found out" in line.text for line in pointers.why_lines(why(links=links), None))
 
 
 def test_blame_sums_are_those_of_the_window() -> None:
     with Inspector.open(CODING) as inspector:
         found = blame_frame(inspector, 20)
-        listed = list(lines.blame(found))
+        listed = list(pointers.blame_lines(found))
         blocks = [line for line in listed if line.goal is not None]
         assert [line.goal.item for line in blocks if line.goal] == [
             p.item for p in inspector.frame(20).placements
         ]
         counted = [int(line.text.split()[1].replace(",", "")) for line in blocks]
         assert sum(counted) == found.step.window.recorded
-        stale = list(lines.blame(found, "stale"))
+        stale = list(pointers.blame_lines(found, "stale"))
         assert len([line for line in stale if line.goal]) == sum(b.placement.stale for b in found.blocks)
 
 
@@ -111,19 +111,24 @@ def test_findings_lead_to_each_place() -> None:
         more=(Place(5, None, "sub", 2, 1, 60), Place(None, None, "main", None, None, 70)),
         tokens=12, money=Decimal("0.5"),
     )  # fmt: skip
-    found = list(lines.findings([finding], Tally(("CTX001",), 9, {"CTX001": 2}, {}, {"CTX002": "no usage"})))
+    found = list(
+        pointers.finding_lines([finding], Tally(("CTX001",), 9, {"CTX001": 2}, {}, {"CTX002": "no usage"}))
+    )
     assert found[0] == Line("CTX001 a-rule · warning · 3 findings", "@")
     assert found[1] == Line("     1.3  it is wrong (12 tokens, $0.5000)", "!", Goal(2, "doc-1"))
     assert found[2] == Line(" sub:2.1  again", " ", Goal(5, "doc-1"))
     assert found[3] == Line(" line 70  again", " ", None)
     assert "and at 1 more place" in found[4].text
     assert "CTX002 had nothing to look at: no usage" in [line.text for line in found]
-    assert "no findings: 1 rule held at 9 steps" in next(lines.findings([], Tally(("CTX001",), 9))).text
+    assert (
+        "no findings: 1 rule held at 9 steps" in next(pointers.finding_lines([], Tally(("CTX001",), 9))).text
+    )
 
 
 # The screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "200x50"])
 async def test_screens_look_as_they_did(size: tuple[int, int]) -> None:
     name = f"{size[0]}x{size[1]}"
@@ -151,6 +156,7 @@ async def test_enter_goes_to_the_step_and_its_item() -> None:
         assert session.app.turns.state.target != state.target
 
 
+@pytest.mark.slow
 async def test_from_blame_to_why_to_findings_and_back() -> None:
     async with running(app()) as session:
         await session.press("G", "b", "j", "j")

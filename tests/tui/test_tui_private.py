@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import ctxctl.tui
 from tests.tui.fake import FakeInspector, notes_agent
 from tests.tui.helpers import made, running
@@ -73,6 +75,7 @@ def renamed(code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 async def test_without_the_private_names_the_screens_are_the_same() -> None:
     expected = ""
     async with running(made(FakeInspector(notes_agent())), (80, 24)) as session:
@@ -83,6 +86,7 @@ async def test_without_the_private_names_the_screens_are_the_same() -> None:
     assert (done.returncode, done.stdout) == (0, expected), done.stderr[-2000:]
 
 
+@pytest.mark.slow
 def test_errors_that_textual_keeps_to_itself_are_not_printed() -> None:
     done = renamed(ERROR)
     assert done.stdout.splitlines()[-1:] == ["[] 1"], done.stderr[-2000:]

@@ -10,7 +10,7 @@ from helpers import running
 
 from ctxctl.config import Settings
 from ctxctl.errors import UsageError
-from ctxctl.tui import keys, remap
+from ctxctl.tui import keymap, keys
 from ctxctl.tui.app import CtxApp
 
 
@@ -46,7 +46,7 @@ def _own_keys() -> Iterator[None]:
     ],
 )
 def test_keys_are_written_as_people_do(written: str, name: str) -> None:
-    assert remap.key_name(written) == name
+    assert keymap.key_name(written) == name
 
 
 @pytest.mark.parametrize(
@@ -64,24 +64,24 @@ def test_keys_are_written_as_people_do(written: str, name: str) -> None:
 )
 def test_what_no_terminal_sends_is_refused_in_words(written: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        remap.key_name(written)
+        keymap.key_name(written)
 
 
 def test_built_in_keys_have_the_names_that_textual_gives_them() -> None:
     for action in keys.ACTIONS:
         for key in action.keys:
-            assert remap.key_name(key) == key
+            assert keymap.key_name(key) == key
 
 
 def test_without_a_table_nothing_changes() -> None:
-    found = remap.resolve({})
+    found = keymap.resolve({})
     assert found == {action.id: action.keys for action in keys.ACTIONS}
-    assert remap.keymap(found) == {}
+    assert keymap.keymap(found) == {}
 
 
 def test_an_unknown_action_names_near_ones() -> None:
     with pytest.raises(UsageError, match=r"nothing is called 'turn\.nxt'") as caught:
-        remap.resolve({"turn.nxt": ["n"]}, where="ctxctl.toml")
+        keymap.resolve({"turn.nxt": ["n"]}, where="ctxctl.toml")
     assert caught.value.slug == "unknown-action"
     assert "turn.next" in str(caught.value.hint)
     assert str(caught.value).startswith("ctxctl.toml: ")
@@ -90,7 +90,7 @@ def test_an_unknown_action_names_near_ones() -> None:
 def test_an_unknown_key_says_which_and_why() -> None:
     why = "about: 'pgdwn' cannot be used: there is no key of that name"
     with pytest.raises(UsageError, match=why) as caught:
-        remap.resolve({"about": ["pgdwn"]})
+        keymap.resolve({"about": ["pgdwn"]})
     assert caught.value.slug == "unknown-key"
 
 
@@ -106,18 +106,18 @@ def test_an_unknown_key_says_which_and_why() -> None:
 )
 def test_two_actions_cannot_have_one_key(ident: str, key: str, other: str) -> None:
     with pytest.raises(UsageError, match=f"{ident} and {other}") as caught:
-        remap.resolve({ident: [key]})
+        keymap.resolve({ident: [key]})
     assert caught.value.slug == "same-key"
 
 
 def test_keys_can_be_exchanged_and_taken_away() -> None:
-    found = remap.resolve({"stages": ["p"], "problems": ["s"], "about": []})
+    found = keymap.resolve({"stages": ["p"], "problems": ["s"], "about": []})
     assert (found["stages"], found["problems"], found["about"]) == (("p",), ("s",), ())
-    assert remap.keymap(found) == {"stages": "p", "problems": "s", "about": remap.NONE}
+    assert keymap.keymap(found) == {"stages": "p", "problems": "s", "about": keymap.NONE}
 
 
 def test_a_line_of_input_has_keys_of_its_own() -> None:
-    assert remap.resolve({"stages": ["ctrl+w"]})["stages"] == ("ctrl+w",)
+    assert keymap.resolve({"stages": ["ctrl+w"]})["stages"] == ("ctrl+w",)
 
 
 def made(**chosen: tuple[str, ...]) -> CtxApp:

@@ -57,6 +57,7 @@ SCREENS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "200x50"])
 @pytest.mark.parametrize("name", SCREENS)
 async def test_the_screen_looks_as_it_did(
@@ -166,6 +167,7 @@ async def test_a_typed_letter_replaces_the_query_that_one_comes_back_to() -> Non
         assert screen_of(session).prompt.value == "pulled"
 
 
+@pytest.mark.slow
 async def test_older_queries_come_back() -> None:
     async with running(made(notes())) as session:
         await search(session, "pull")
@@ -177,6 +179,7 @@ async def test_older_queries_come_back() -> None:
         assert screen_of(session).focused is screen_of(session).query_one("#hits")
 
 
+@pytest.mark.slow
 async def test_items_without_a_text_are_told() -> None:
     things = (Thing("a", None), Thing("b", None, title="has a needle in its title"), Thing("c", "a needle"))
     async with running(made(FakeInspector([Request(1, things)]))) as session:
@@ -227,6 +230,7 @@ async def test_hits_are_there_while_the_search_goes_on_and_can_be_gone_to() -> N
         assert f"{10 + 2 * 29} hits" in session.text
 
 
+@pytest.mark.slow
 async def test_another_query_ends_the_search_before_it() -> None:
     inspector = Waiting(long_session(30, 10))
     async with running(made(inspector)) as session:
@@ -250,6 +254,7 @@ async def test_a_search_that_fails_says_why() -> None:
     assert not session.app.fault
 
 
+@pytest.mark.slow
 async def test_hostile_content_and_queries_do_nothing_to_the_terminal() -> None:
     async with running(made(hostile()), LARGE) as session:
         for query in (
@@ -273,6 +278,7 @@ async def test_hostile_content_and_queries_do_nothing_to_the_terminal() -> None:
     assert not session.app.fault
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(40, 10), (20, 5), (1, 1), (300, 100)])
 async def test_every_key_works_at_any_size(size: tuple[int, int]) -> None:
     async with running(made(notes()), size) as session:
@@ -323,6 +329,7 @@ def shown_items(session: Session) -> list[str]:
     return [change.item for group in table.groups for change in group.changes]
 
 
+@pytest.mark.slow
 async def test_only_changes_that_fit_are_listed_until_escape() -> None:
     async with running(made(notes())) as session:
         await session.press("tab")
@@ -340,6 +347,7 @@ async def test_only_changes_that_fit_are_listed_until_escape() -> None:
         assert session.app.turns.state.pane == "turns"
 
 
+@pytest.mark.slow
 async def test_what_left_and_what_was_omitted_is_looked_into() -> None:
     async with running(made(notes())) as session:
         await session.press("G")
@@ -372,6 +380,7 @@ async def test_a_mistake_in_the_filter_is_said_and_changes_nothing() -> None:
         assert session.app.screen.focused is session.app.turns.query_one("#turns")
 
 
+@pytest.mark.slow
 async def test_a_hit_is_listed_whatever_the_filter() -> None:
     async with running(made(notes())) as session:
         await only(session, "kind:system")

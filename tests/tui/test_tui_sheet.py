@@ -106,6 +106,7 @@ def test_headings_go_across_and_begin_no_change() -> None:
     assert len(rows(made, 80)) == 5
 
 
+@pytest.mark.slow
 @given(TEXTS, TEXTS, st.booleans())
 def test_both_texts_are_there_line_by_line(old: str, new: str, split: bool) -> None:
     diff = unified_diff(old, new, context=WHOLE)

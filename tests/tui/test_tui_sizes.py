@@ -13,17 +13,17 @@ from ctxctl.model.results import Step, Window
 from ctxctl.session import Inspector
 from ctxctl.session.survey import row_of
 from ctxctl.text import cells
-from ctxctl.tui.answers import change_rows, trace_facts
+from ctxctl.tui.answers import trace_facts
+from ctxctl.tui.answers import turns as answers
 from ctxctl.tui.layout import Parts, Piece
 from ctxctl.tui.outline import Grouping, Turns
-from ctxctl.tui.screens.overview import chart
 from ctxctl.tui.screens.overview import lines as overview
 from ctxctl.tui.screens.turns import header, lines
 from ctxctl.tui.screens.turns import state as moves
-from ctxctl.tui.screens.turns.header import kept, sent
+from ctxctl.tui.screens.turns.header import content_pieces, sent_pieces
 from ctxctl.tui.screens.turns.state import State, Trace
 from ctxctl.tui.series import Figures, Series
-from ctxctl.tui.sizes import COMPACTS, amount, compacts
+from ctxctl.tui.sizes import COMPACTS, amount, compaction_phrase
 
 CODE = "system prompt, tools (not recorded)"
 
@@ -53,52 +53,53 @@ def said(parts: Parts) -> str:
 
 def test_what_was_billed_stands_without_more() -> None:
     assert (
-        texts(sent(window())) == "60,919 of 200,000 sent | 30% | 139,081 free | limit: from the model table"
+        texts(sent_pieces(window()))
+        == "60,919 of 200,000 sent | 30% | 139,081 free | limit: from the model table"
     )
-    assert texts(kept(window())) == "recorded 16,117 | not recorded 44,802"
+    assert texts(content_pieces(window())) == "recorded 16,117 | not recorded 44,802"
 
 
 def test_what_is_expected_has_its_error() -> None:
     expected = window(used_method="expected", used_error=1200)
-    assert texts(sent(expected)) == (
+    assert texts(sent_pieces(expected)) == (
         "≈60,919 of 200,000 sent | expected ±1,200 | ≈30% | ≈139,081 free | limit: from the model table"
     )
-    assert "expected | " in texts(sent(window(used_method="expected")))
+    assert "expected | " in texts(sent_pieces(window(used_method="expected")))
 
 
 def test_what_is_only_recorded_says_so_in_the_number_s_own_phrase() -> None:
     content = window(16_117, used_method="recorded", unrecorded=None)
-    assert texts(sent(content)) == (
+    assert texts(sent_pieces(content)) == (
         "16,117 of 200,000 recorded (no bill read) | at least 8.1% | at most 183,883 free"
         " | limit: from the model table"
     )
-    assert kept(content) == []
+    assert content_pieces(content) == []
 
 
 def test_a_what_if_with_the_rest_of_the_last_bill_is_expected() -> None:
     supposed = window(used_method="recorded")
-    assert texts(sent(supposed)).startswith("≈60,919 of 200,000 sent | expected | ")
+    assert texts(sent_pieces(supposed)).startswith("≈60,919 of 200,000 sent | expected | ")
 
 
 def test_without_a_limit_nothing_is_free() -> None:
-    assert texts(sent(window(cap=None, limit_source=None))) == "60,919 sent | limit unknown"
+    assert texts(sent_pieces(window(cap=None, limit_source=None))) == "60,919 sent | limit unknown"
 
 
 def test_more_than_the_cap_is_over() -> None:
-    assert "103% | over by 6,000 | limit:" in texts(sent(window(206_000)))
-    assert "≈103% | over by ≈6,000" in texts(sent(window(206_000, used_method="expected")))
+    assert "103% | over by 6,000 | limit:" in texts(sent_pieces(window(206_000)))
+    assert "≈103% | over by ≈6,000" in texts(sent_pieces(window(206_000, used_method="expected")))
 
 
 def test_what_nobody_counted_is_in_a_bill() -> None:
     def style(of: Window) -> str:
-        return next(piece.style for piece in sent(of) if piece.text == "2 uncounted")
+        return next(piece.style for piece in sent_pieces(of) if piece.text == "2 uncounted")
 
     assert style(window(uncounted=2)) == "muted"
     assert style(window(uncounted=2, used_method="recorded", unrecorded=None)) == "warning"
 
 
 def test_a_record_that_weighs_more_than_the_bill_is_said() -> None:
-    assert texts(kept(window(14_913))) == "recorded 16,117 | 1,204 more than billed"
+    assert texts(content_pieces(window(14_913))) == "recorded 16,117 | 1,204 more than billed"
 
 
 def test_a_size_has_the_sign_of_how_it_is_known() -> None:
@@ -206,12 +207,12 @@ def test_what_nobody_billed_is_dimmed() -> None:
 
 def test_the_chart_has_the_runtime_s_line() -> None:
     found = series(*[Figures(40_000, 200_000, 200_000, threshold=160_000)] * 3)
-    made = [said(parts) for parts in chart.chart(found, 0, 40, 14)]
-    marked = [line for line in made if chart.COMPACTS in line]
+    made = [said(parts) for parts in overview.chart(found, 0, 40, 14)]
+    marked = [line for line in made if overview.COMPACTS in line]
     assert len(marked) == 1
     assert marked[0].lstrip().startswith("160k")
     none = series(*[Figures(40_000, 200_000, 200_000)] * 3)
-    assert not any(chart.COMPACTS in said(parts) for parts in chart.chart(none, 0, 40, 14))
+    assert not any(overview.COMPACTS in said(parts) for parts in overview.chart(none, 0, 40, 14))
 
 
 def loaded(inspector: Any) -> State:
@@ -244,7 +245,7 @@ def test_more_than_its_cap_is_marked_whatever_the_flags_say() -> None:
         unfolded = moves.toggle_steps(moves.to_line(loaded(FakeInspector(requests, cap=400)), 0))
         steps.append(said(lines.turn_line(unfolded, 1, 60)))
     assert ["over" in line for line in steps] == [False, True]
-    first, last = (said(overview.here(moved, overview.opened(moved), 90, 80)) for moved in
+    first, last = (said(overview.turn_in_front(moved, overview.opened(moved), 90, 80)) for moved in
                    (state, moves.to_line(state, 1)))  # fmt: skip
     assert "300 sent (75% of 400)" in first
     assert "over" not in first
@@ -255,7 +256,7 @@ def test_more_than_its_cap_is_marked_whatever_the_flags_say() -> None:
 @pytest.mark.parametrize(("reported", "words"), [(300, "peak 300 sent"), (None, "peak 50 recorded")])
 def test_the_peak_says_what_it_is_of(reported: int | None, words: str) -> None:
     state = loaded(FakeInspector([Request(1, (ASK,), reported=reported)]))
-    assert words in said(overview.totals(state, overview.opened(state), 80)[1])
+    assert words in said(overview.total_lines(state, overview.opened(state), 80)[1])
 
 
 def test_a_row_keeps_how_its_size_is_known() -> None:
@@ -263,7 +264,7 @@ def test_a_row_keeps_how_its_size_is_known() -> None:
     row = row_of(0, step(of))
     assert (row.used, row.recorded, row.unrecorded, row.method) == (60_919, 16_117, 44_802, "expected")
     assert (row.limit_source, row.threshold, row.threshold_source) == ("catalogue", 167_000, "Claude Code")
-    assert compacts(167_000, None) == "compacts at 167,000"
+    assert compaction_phrase(167_000, None) == "compacts at 167,000"
     turns = Turns.of([row])
     assert (turns.entries[0].method, turns.entries[0].peak_method) == ("expected", "expected")
 
@@ -271,12 +272,12 @@ def test_a_row_keeps_how_its_size_is_known() -> None:
 def test_what_came_beside_the_changes_is_noted() -> None:
     inspector = FakeInspector([Request(1, (ASK,), reported=300), Request(2, (ASK,), reported=500)])
     inspector.outline()
-    (note,) = change_rows.beside(inspector.known[0], inspector.step(1))
+    (note,) = answers.unrecorded_notes(inspector.known[0], inspector.step(1))
     assert note.text == "+200 tokens that are not recorded: 300 → 500 sent"
     near = msgspec.structs.replace(inspector.known[0], unrecorded=426)
-    assert change_rows.beside(near, inspector.step(1)) == []
-    assert change_rows.beside(None, inspector.step(1)) == []
-    assert change_rows.beside(msgspec.structs.replace(near, unrecorded=None), inspector.step(1)) == []
+    assert answers.unrecorded_notes(near, inspector.step(1)) == []
+    assert answers.unrecorded_notes(None, inspector.step(1)) == []
+    assert answers.unrecorded_notes(msgspec.structs.replace(near, unrecorded=None), inspector.step(1)) == []
 
 
 async def test_the_overview_says_whose_line_it_is() -> None:

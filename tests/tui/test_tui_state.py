@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from fake import FakeInspector, notes_agent
 
-from ctxctl.tui.answers import change_rows
+from ctxctl.tui.answers import turns
 from ctxctl.tui.changes import Group, Note
 from ctxctl.tui.document import Document
 from ctxctl.tui.outline import Grouping, Growth
@@ -32,7 +32,7 @@ def whole(inspector: Any) -> Growth:
 def load(state: State, inspector: Any) -> State:
     """What the loader would do now."""
     assert state.target is not None
-    return moves.detailed(state, change_rows.detail(inspector, state.target, state.skipped))
+    return moves.detailed(state, turns.detail(inspector, state.target, state.skipped))
 
 
 def select(state: State, item: str) -> State:
@@ -115,7 +115,7 @@ def test_changes_are_grouped_by_status(state: State, inspector: Any) -> None:
 
 
 def test_late_changes_of_another_frame_are_ignored(state: State, inspector: Any) -> None:
-    late = change_rows.detail(inspector, cast("Any", state.target), False)
+    late = turns.detail(inspector, cast("Any", state.target), False)
     moved = moves.to_line(state, 2)
     assert moves.detailed(moved, late) is moved
     assert moved.shown is None

@@ -61,18 +61,18 @@ def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
 
 def test_a_file_is_written_raw_and_for_the_user_alone(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
-    assert export.write(str(path), NASTY) == "written"
+    assert export.write_file(str(path), NASTY) == "written"
     assert path.read_bytes().decode() == NASTY
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert export.write(str(tmp_path / "lone.txt"), "\ud800") == "written"
+    assert export.write_file(str(tmp_path / "lone.txt"), "\ud800") == "written"
 
 
 def test_a_file_that_is_there_is_asked_about(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     path.write_text("a longer text that was there before")
-    assert export.write(str(path), "new") == "exists"
+    assert export.write_file(str(path), "new") == "exists"
     assert path.read_text().startswith("a longer")
-    assert export.write(str(path), "new", over=True) == "written"
+    assert export.write_file(str(path), "new", over=True) == "written"
     assert path.read_text() == "new"
 
 
@@ -84,9 +84,9 @@ def test_links_directories_and_devices_are_not_written_to(tmp_path: Path) -> Non
     for name in ("link", "pipe", ".", "none/x.txt"):
         for over in (False, True):
             with pytest.raises(ExportError):
-                export.write(str(tmp_path / name), "x", over=over)
+                export.write_file(str(tmp_path / name), "x", over=over)
     with pytest.raises(ExportError):
-        export.write("a\0b", "x")
+        export.write_file("a\0b", "x")
     assert target.read_text() == "precious"
 
 
@@ -95,20 +95,20 @@ def test_programs_come_from_the_environment(tmp_path: Path) -> None:
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o700)
     path = {"PATH": str(tmp_path)}
-    assert export.command("pager", {**path, "PAGER": "'my tool' -x 'a b'"}) == ["my tool", "-x", "a b"]
-    assert export.command("editor", {**path, "VISUAL": "'my tool'", "EDITOR": "no"}) == ["my tool"]
+    assert export.program_words("pager", {**path, "PAGER": "'my tool' -x 'a b'"}) == ["my tool", "-x", "a b"]
+    assert export.program_words("editor", {**path, "VISUAL": "'my tool'", "EDITOR": "no"}) == ["my tool"]
     for environment, why in (
         ({**path, "PAGER": "absent -x"}, "there is no program absent"),
         ({**path, "PAGER": "'open"}, "no closing quotation"),
         (path, "there is no pager here: .PAGER names one"),
     ):
         with pytest.raises(ExportError, match=why):
-            export.command("pager", environment)
+            export.program_words("pager", environment)
 
 
 def test_a_pager_gets_what_is_visible_and_an_editor_a_copy_to_read() -> None:
     for raw, text in ((False, export.harmless(NASTY)), (True, NASTY)):
-        with export.lent(NASTY, "x.txt", raw=raw) as path:
+        with export.lent_file(NASTY, "x.txt", raw=raw) as path:
             assert path.read_bytes().decode() == text
             assert stat.S_IMODE(path.stat().st_mode) == 0o400
             assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -118,10 +118,10 @@ def test_a_pager_gets_what_is_visible_and_an_editor_a_copy_to_read() -> None:
 def test_what_a_program_ended_with_is_told(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.touch()
-    assert export.run(["true"], path, 2) == ""
-    assert export.run(["false"], path, 2) == "false ended with exit code 1"
-    assert "ended by signal 9" in export.run(["sh", "-c", "kill -9 $$"], path, 2)
-    assert export.run([str(path)], path, 2).endswith("Permission denied")
+    assert export.run_program(["true"], path, 2) == ""
+    assert export.run_program(["false"], path, 2) == "false ended with exit code 1"
+    assert "ended by signal 9" in export.run_program(["sh", "-c", "kill -9 $$"], path, 2)
+    assert export.run_program([str(path)], path, 2).endswith("Permission denied")
 
 
 # In the UI
@@ -178,6 +178,7 @@ async def test_addresses_name_thread_and_session_where_needed() -> None:
         assert session.app.clipboard == "r@b/explorer:1"
 
 
+@pytest.mark.slow
 async def test_e_writes_a_file_and_asks_before_writing_over_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

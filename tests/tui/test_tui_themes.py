@@ -71,21 +71,22 @@ def test_settings_and_themes_agree() -> None:
 
 def test_the_first_theme() -> None:
     light, dark = {"COLORFGBG": "0;15"}, {"COLORFGBG": "15;0"}
-    assert themes.chosen("auto", None, light) == "light"
-    assert themes.chosen("auto", "", dark) == themes.chosen("auto", "gone", {}) == "dark"
-    assert themes.chosen("auto", "contrast-light", dark) == "contrast-light"
-    assert themes.chosen("terminal-dark", "light", light) == "terminal-dark"
+    assert themes.first_theme("auto", None, light) == "light"
+    assert themes.first_theme("auto", "", dark) == themes.first_theme("auto", "gone", {}) == "dark"
+    assert themes.first_theme("auto", "contrast-light", dark) == "contrast-light"
+    assert themes.first_theme("terminal-dark", "light", light) == "terminal-dark"
 
 
 def test_the_cycle_comes_round() -> None:
     seen = ["dark"]
     while len(seen) <= len(themes.NAMES):
-        seen.append(themes.after(seen[-1]))
+        seen.append(themes.next_theme(seen[-1]))
     assert sorted(seen[:-1]) == sorted(themes.NAMES)
     assert seen[-1] == "dark"
-    assert themes.after("gone") == "dark"
+    assert themes.next_theme("gone") == "dark"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colourless", [False, True])
 async def test_every_theme_shows_the_same_text(colourless: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if colourless:

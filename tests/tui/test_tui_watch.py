@@ -13,7 +13,7 @@ from helpers import SMALL, Session, running, settle
 from ctxctl.session import Inspector
 from ctxctl.session.live import LiveSession
 from ctxctl.tui.app import CtxApp
-from ctxctl.tui.watching import Watching, phrase
+from ctxctl.tui.watching import Watching, watching_phrase
 
 TRACE = Path(__file__).parents[2] / "traces" / "notes-assistant.jsonl"
 LINES = TRACE.read_bytes().splitlines(keepends=True)
@@ -53,6 +53,7 @@ def append(path: Path, lines: list[bytes]) -> None:
         file.write(b"".join(lines))
 
 
+@pytest.mark.slow
 async def test_turns_appear_as_they_are_written(tmp_path: Path) -> None:
     path = tmp_path / "live.jsonl"
     third = len(LINES) // 3
@@ -73,6 +74,7 @@ async def test_turns_appear_as_they_are_written(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.slow
 async def test_it_stays_with_the_newest_turn_until_the_user_moves_away(tmp_path: Path) -> None:
     path = tmp_path / "live.jsonl"
     third = len(LINES) // 3
@@ -121,6 +123,7 @@ async def test_a_file_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> Non
         assert "live" in session.text
 
 
+@pytest.mark.slow
 async def test_a_step_that_is_still_being_written_is_marked_and_goes_on_under_the_eyes(
     tmp_path: Path,
 ) -> None:
@@ -153,6 +156,7 @@ async def test_a_step_that_is_still_being_written_is_marked_and_goes_on_under_th
         assert session.app.turns.state.entry.last < session.app.turns.state.list.turns.settled
 
 
+@pytest.mark.slow
 async def test_sub_agents_that_come_line_by_line(tmp_path: Path) -> None:
     """Steps of several threads are open at once: ordinals, and the places of turns, are others each time."""
     lines = (TRACE.parent / "coding-agent.jsonl").read_bytes().splitlines(keepends=True)[:75]
@@ -202,6 +206,7 @@ async def test_a_file_that_goes_away_is_told_of_and_waited_for(tmp_path: Path) -
         assert "gone" not in session.lines[0]
 
 
+@pytest.mark.slow
 async def test_a_newer_session_of_a_directory_is_announced_and_shown(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     folder.mkdir()
@@ -219,5 +224,5 @@ async def test_a_newer_session_of_a_directory_is_announced_and_shown(tmp_path: P
 
 @pytest.mark.parametrize("state", ["waiting", "reading", "following", "gone", "refused", "over"])
 def test_every_state_of_a_watch_has_words(state: str) -> None:
-    assert state not in phrase(Watching(state)).split(" · ")
-    assert "12 events/s" in phrase(Watching(state, rate=12.0))
+    assert state not in watching_phrase(Watching(state)).split(" · ")
+    assert "12 events/s" in watching_phrase(Watching(state, rate=12.0))

@@ -14,11 +14,11 @@ from test_tui_watch import until, watching
 from textual.message import Message
 
 from ctxctl.session import Inspector
+from ctxctl.tui.loader import Activity, Worker
 from ctxctl.tui.requests import Answered, Asked
 from ctxctl.tui.screens.search.screen import SearchScreen
 from ctxctl.tui.screens.turns.requests import Reading, ReadingRequest
 from ctxctl.tui.screens.turns.screen import TurnsScreen
-from ctxctl.tui.workers import Activity, Worker
 
 TRACES = Path(__file__).parents[2] / "traces"
 OLD = (TRACES / "notes-assistant.jsonl").read_bytes()
@@ -78,6 +78,7 @@ def shows(session: Session, items: list[str]) -> None:
     assert not state.visits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", OPEN.values(), ids=OPEN)
 async def test_what_spoke_of_the_old_session_is_closed(tmp_path: Path, keys: tuple[str, ...]) -> None:
     path = tmp_path / "run.jsonl"
@@ -97,6 +98,7 @@ async def test_what_spoke_of_the_old_session_is_closed(tmp_path: Path, keys: tup
     assert not session.app.fault
 
 
+@pytest.mark.slow
 async def test_the_help_stays(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(OLD)
@@ -110,6 +112,7 @@ async def test_the_help_stays(tmp_path: Path) -> None:
         shows(session, items)
 
 
+@pytest.mark.slow
 async def test_hits_of_the_old_session_are_forgotten(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(OLD)
@@ -130,6 +133,7 @@ async def test_hits_of_the_old_session_are_forgotten(tmp_path: Path) -> None:
         assert all(hit.ordinal < count for hit in screen.state.finds.hits)
 
 
+@pytest.mark.slow
 async def test_it_is_replaced_again_and_again(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(OLD)

@@ -231,6 +231,7 @@ def memory(session: Session) -> state.Memory:
     return screen._memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE, (40, 10)], ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_the_form_and_the_table_look_as_they_did(size: tuple[int, int]) -> None:
     name = f"{size[0]}x{size[1]}"
@@ -243,6 +244,7 @@ async def test_the_form_and_the_table_look_as_they_did(size: tuple[int, int]) ->
         check_golden(f"whatif-{name}", session.text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_threads_and_compactions_look_as_they_did(size: tuple[int, int]) -> None:
     async with running(opened("coding-agent"), size) as session:
@@ -250,6 +252,7 @@ async def test_threads_and_compactions_look_as_they_did(size: tuple[int, int]) -
         check_golden(f"whatif-threads-{size[0]}x{size[1]}", session.text)
 
 
+@pytest.mark.slow
 async def test_enter_on_a_turn_goes_there_and_the_what_if_stays() -> None:
     async with running(opened()) as session:
         await suppose(session, window="2k")
@@ -325,6 +328,7 @@ async def test_what_is_pasted_cannot_steer_the_terminal() -> None:
         assert "no model called" in session.text
 
 
+@pytest.mark.slow
 async def test_hostile_traces_are_shown_inertly() -> None:
     events_ = [
         add("a", HOSTILE, turn="1", thread=HOSTILE, kind="user_message"),
@@ -344,6 +348,7 @@ async def test_hostile_traces_are_shown_inertly() -> None:
                     assert segment.style is None or not segment.style.meta.get("@click")
 
 
+@pytest.mark.slow
 async def test_a_trace_without_a_limit_or_a_step() -> None:
     note = add("a", "one two three", turn="1")
     async with running(made([note])) as session:
@@ -368,6 +373,7 @@ def many(turns: int) -> list[Json]:
     return found
 
 
+@pytest.mark.slow
 async def test_leaving_stops_it_and_a_new_one_replaces_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from ctxctl.analysis import whatif
 

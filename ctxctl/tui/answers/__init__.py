@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.tui.answers import assembled, diff, item, main, pointers, whatif
+from ctxctl.tui.answers import assembled, diff, item, pointers, turns, whatif
 
 if TYPE_CHECKING:
     from ctxctl.tui.answers.context import Answer
     from ctxctl.tui.requests import Request
 
 ANSWERS: Final[dict[type[Request], Answer[Any]]] = {
-    **main.ANSWERS,
+    **turns.ANSWERS,
     **item.ANSWERS,
     **whatif.ANSWERS,
     **diff.ANSWERS,

@@ -24,7 +24,7 @@ class Answer(Protocol[Kind]):
         ...
 
 
-class Line(Protocol):
+class AnswerLine(Protocol):
     """The way back to the screen that asked."""
 
     def check(self, asked: Asked | None) -> None:
@@ -39,7 +39,7 @@ class Line(Protocol):
 class AnswerContext:
     """Holds the inspector, recent answers and the way back to the screen; belongs to one thread."""
 
-    def __init__(self, line: Line, inspector: Inspector) -> None:
+    def __init__(self, line: AnswerLine, inspector: Inspector) -> None:
         self.inspector = inspector
         self._line = line
         self._kept: dict[object, Any] = {}

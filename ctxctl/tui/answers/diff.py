@@ -1,25 +1,32 @@
-"""Answers for the diff screen: two frames item by item, and texts at both ends.  Runs in a thread."""
+"""Answers for the diff screen: two frames item by item, and texts at both ends.
+
+Asks one inspector or two, and runs in a thread: no widget, no view state.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from ctxctl.labels import SIGNS, number
+from ctxctl.labels import SIGNS, methods, number
 from ctxctl.model.content import Content
-from ctxctl.model.results import Frame, Placement
+from ctxctl.model.results import Change, Frame, Placement
+from ctxctl.model.vocab import STATUSES
 from ctxctl.text import preview
 from ctxctl.tui.answers.context import AnswerContext
-from ctxctl.tui.answers.frame_diff import Check, Ends, compared, ends, withheld
 from ctxctl.tui.screens.diff import requests
 from ctxctl.tui.screens.diff.sheet import Section, Sheet, make
-from ctxctl.tui.screens.diff.values import Entry, FrameDiff, ItemDiff, Pair, TextKey
+from ctxctl.tui.screens.diff.values import Entry, FrameDiff, FrameName, ItemDiff, Pair, SideHead, TextKey
+from ctxctl.tui.sizes import method_of
 
 if TYPE_CHECKING:
     from ctxctl.engine.textdiff.unified import TextDiff
     from ctxctl.session import Inspector
+    from ctxctl.session.results import FrameDiff as Found
     from ctxctl.tui.answers.context import Answer
     from ctxctl.tui.requests import Request
 
@@ -45,7 +52,7 @@ class Texts(NamedTuple):
     """Why a text is not there, or not shown."""
 
 
-def texts(sides: Ends, entry: Entry) -> Texts:
+def item_texts(sides: FramesOfPair, entry: Entry) -> Texts:
     """What an item says at both ends; of one that left, or came, nothing at the other."""
     item = entry.item
     if item in withheld(sides):
@@ -65,7 +72,7 @@ def _current(frame: Frame, item: str) -> Placement | None:
     return next((p for p in reversed(copies) if not p.stale), copies[-1] if copies else None)
 
 
-def shown(inspector: Inspector, content: Content | None) -> str:
+def text_of(inspector: Inspector, content: Content | None) -> str:
     """The text of a content; structured content is indented."""
     if content is None:
         return ""
@@ -78,18 +85,18 @@ def shown(inspector: Inspector, content: Content | None) -> str:
     return text
 
 
-def text_diff(sides: Ends, found: Texts, *, whole: bool) -> TextDiff:
+def text_diff(sides: FramesOfPair, found: Texts, *, whole: bool) -> TextDiff:
     """The diff of two texts, line by line; a text that is not there has no lines."""
     from ctxctl.engine.textdiff.unified import unified_diff
 
     if found.before is not None and found.after is not None:
-        old, new = shown(sides.one, found.before), shown(sides.two, found.after)
+        old, new = text_of(sides.one, found.before), text_of(sides.two, found.after)
         if old == new:
             return _plain(" ", new)
         return unified_diff(old, new, context=_WHOLE if whole else 3)
     if found.before is not None:
-        return _plain("-", shown(sides.one, found.before))
-    return _plain("+", shown(sides.two, found.after))
+        return _plain("-", text_of(sides.one, found.before))
+    return _plain("+", text_of(sides.two, found.after))
 
 
 def _plain(sign: Literal[" ", "-", "+"], text: str) -> TextDiff:
@@ -101,15 +108,18 @@ def _plain(sign: Literal[" ", "-", "+"], text: str) -> TextDiff:
 
 
 def item_diff(
-    sides: Ends, entry: Entry | None, key: TextKey, kept: Callable[[object, Callable[[], Sheet]], Sheet]
+    sides: FramesOfPair,
+    entry: Entry | None,
+    key: TextKey,
+    kept: Callable[[object, Callable[[], Sheet]], Sheet],
 ) -> ItemDiff:
     """The text level of one item.  `kept` gives back a sheet made before under the same name."""
     if key.item is None or entry is None:
         return ItemDiff(key, None, "It is in neither frame.")
-    found = texts(sides, entry)
+    found = item_texts(sides, entry)
     facts = tuple(_facts(entry))
     if found.before is None and found.after is None:
-        return _absent(sides, entry, key, found, facts)
+        return _unheld_item(sides, entry, key, found, facts)
     if found.note and entry.status == "updated":
         return ItemDiff(key, None, found.note + " There is nothing to compare with.", facts=facts)
     diff: list[TextDiff] = []
@@ -118,7 +128,7 @@ def item_diff(
         diff.append(text_diff(sides, found, whole=key.whole))
         remarks = [_LATE] if diff[0].degraded else []
         remarks += [found.note] if found.note else []
-        remarks += _sameness(found, diff[0])
+        remarks += _same_text_remark(found, diff[0])
         return make([Section(None, diff[0], remarks)], split=key.split, whole=key.whole)
 
     digests = (found.before and found.before.digest, found.after and found.after.digest)
@@ -129,7 +139,9 @@ def item_diff(
     )  # fmt: skip
 
 
-def _absent(sides: Ends, entry: Entry, key: TextKey, found: Texts, facts: tuple[str, ...]) -> ItemDiff:
+def _unheld_item(
+    sides: FramesOfPair, entry: Entry, key: TextKey, found: Texts, facts: tuple[str, ...]
+) -> ItemDiff:
     """What there is of an item without a text at either end: the record of one that was left out."""
     if entry.status == "omitted" and entry.line and entry.item not in withheld(sides):
         data = sides.two.native(entry.line).get("data")
@@ -142,7 +154,7 @@ def _absent(sides: Ends, entry: Entry, key: TextKey, found: Texts, facts: tuple[
     return ItemDiff(key, None, found.note or "The trace holds no text of it.", facts=facts)
 
 
-def _sameness(found: Texts, diff: TextDiff) -> list[str]:
+def _same_text_remark(found: Texts, diff: TextDiff) -> list[str]:
     both = found.before is not None and found.after is not None
     return ["the same text at both ends"] if both and not diff.added and not diff.removed else []
 
@@ -164,7 +176,7 @@ def _facts(entry: Entry) -> Iterator[str]:
         yield f"score {low:.4g} → {high:.4g}"
 
 
-def all_texts(sides: Ends, diff: FrameDiff, key: TextKey, check: Check) -> ItemDiff:
+def all_texts(sides: FramesOfPair, diff: FrameDiff, key: TextKey, check: Check) -> ItemDiff:
     """The diffs of all changed items one after the other, each under its name."""
     left = _TOGETHER
 
@@ -177,7 +189,7 @@ def all_texts(sides: Ends, diff: FrameDiff, key: TextKey, check: Check) -> ItemD
                 rest = len(diff.changed) - done
                 yield Section(None, None, [f"and {number(rest)} more changed items: open them one by one"])
                 return
-            found = texts(sides, entry)
+            found = item_texts(sides, entry)
             left -= sum(content.size for content in (found.before, found.after) if content is not None)
             yield _section(sides, entry, found, whole=key.whole)
 
@@ -187,7 +199,7 @@ def all_texts(sides: Ends, diff: FrameDiff, key: TextKey, check: Check) -> ItemD
     return ItemDiff(key, sheet, "", _lines_of(sheet, 1), _lines_of(sheet, 0))
 
 
-def _section(sides: Ends, entry: Entry, found: Texts, *, whole: bool) -> Section:
+def _section(sides: FramesOfPair, entry: Entry, found: Texts, *, whole: bool) -> Section:
     name = entry.title or (f"“{preview(entry.label, 60)}”" if entry.label else entry.item)
     heading = f"{SIGNS[entry.status]} {entry.kind}  {preview(name, 200)}"
     if found.before is None and found.after is None:
@@ -196,7 +208,7 @@ def _section(sides: Ends, entry: Entry, found: Texts, *, whole: bool) -> Section
         return Section(heading, None, [found.note])
     if entry.status == "skipped" and found.before is not None and found.after is not None:
         facts = ", ".join((*entry.flags, *_facts(entry)))
-        if shown(sides.one, found.before) == shown(sides.two, found.after):
+        if text_of(sides.one, found.before) == text_of(sides.two, found.after):
             return Section(heading, None, [f"the same text: {facts}"])
     diff = text_diff(sides, found, whole=whole)
     return Section(heading, diff, [_LATE] if diff.degraded else [])
@@ -208,7 +220,7 @@ _HELD: Final = 1 << 23
 _RECENT: Final = 6
 
 
-class Shelf:
+class SheetCache:
     """Sheets by what they are made of, the least lately used ones dropped."""
 
     def __init__(self) -> None:
@@ -228,7 +240,7 @@ class Shelf:
         return found
 
 
-class Recent:
+class RecentFrames:
     """The last few frames and their comparison: of large windows, more would cost more than reading them."""
 
     def __init__(self) -> None:
@@ -259,23 +271,246 @@ def _comparison(context: AnswerContext, request: requests.ComparisonRequest) -> 
 
 def _frames(context: AnswerContext, pair: Pair, *, causes: bool) -> FrameDiff:
     def made() -> FrameDiff:
-        return compared(context.inspector, pair, context.check, causes=causes)
+        return compare_frames(context.inspector, pair, context.check, causes=causes)
 
-    recent: Recent = context.kept("recent", Recent)
+    recent: RecentFrames = context.kept("recent", RecentFrames)
     found: FrameDiff = recent.kept(("frames", pair, causes), made)
     return found
 
 
 def _text(context: AnswerContext, request: requests.TextRequest) -> ItemDiff:
     key = request.key
-    recent: Recent = context.kept("recent", Recent)
-    sides: Ends = recent.kept(("ends", key.pair), lambda: ends(context.inspector, key.pair))
+    recent: RecentFrames = context.kept("recent", RecentFrames)
+    sides: FramesOfPair = recent.kept(("ends", key.pair), lambda: frames_of_pair(context.inspector, key.pair))
     diff = _frames(context, key.pair, causes=False)
-    shelf: Shelf = context.kept("shelf", Shelf)
+    shelf: SheetCache = context.kept("shelf", SheetCache)
     if key.item is None:
         return all_texts(sides, diff, key, context.check)
     entry = next((entry for entry in diff.entries if entry.item == key.item), None)
     return item_diff(sides, entry, key, shelf.kept)
+
+
+Check = Callable[[], None]
+"""To be called every few milliseconds of work; raises to give up."""
+
+_LABELS: Final = 300
+_WORDS: Final = 200
+"""Items whose first words are read for the list, and characters of each."""
+
+_STALE: Final = "stale copies only"
+"""Of an item that is current in neither frame."""
+
+
+class FramesOfPair(NamedTuple):
+    """Both frames and where their texts are read."""
+
+    one: Inspector
+    a: Frame
+    two: Inspector
+    b: Frame
+
+
+def frames_of_pair(inspector: Inspector, pair: Pair) -> FramesOfPair:
+    """The frames of a pair."""
+    one, two = _of(inspector, pair.a), _of(inspector, pair.b)
+    return FramesOfPair(one, one.frame(pair.a.ordinal), two, two.frame(pair.b.ordinal))
+
+
+def _of(inspector: Inspector, name: FrameName) -> Inspector:
+    return inspector if name.other is None else name.other
+
+
+# The items --------------------------------------------------------------------------------------------------
+
+
+def compare_frames(inspector: Inspector, pair: Pair, check: Check, *, causes: bool) -> FrameDiff:
+    """Both frames item by item; with `causes`, the steps in between are replayed for why items left."""
+    from ctxctl.analysis.frame_pair import explained_changes, frame_changes
+
+    sides = frames_of_pair(inspector, pair)
+    found = explained_changes(sides.two.compare(sides.a, sides.b), {})
+    late = sides.one is sides.two and any(change.status == "removed" for change in found.changes)
+    if causes and late:
+        found = frame_changes(sides.one, pair.a.ordinal, sides.two, pair.b.ordinal, check)
+    entries = list(_entries(sides, found, check))
+    counts = dict.fromkeys(STATUSES, 0)
+    for entry in entries:
+        counts[entry.status] += _STALE not in entry.flags
+    return FrameDiff.of(
+        side_head(sides.one, sides.a),
+        side_head(sides.two, sides.b),
+        entries,
+        (found.new, found.freed),
+        counts,
+        complete=causes or not late,
+    )
+
+
+def side_head(inspector: Inspector, frame: Frame) -> SideHead:
+    """The head of one side: which frame it is, and what it holds."""
+    from ctxctl.analysis.frame_pair import address, several_sessions
+
+    step = frame.step
+    return SideHead(
+        trace=os.path.basename(inspector.name) or inspector.name,
+        address=address(frame, several_sessions(inspector)),
+        layer=step.layer,
+        basis=step.basis,
+        target=step.target,
+        model=step.model,
+        limit=step.window.limit,
+        cap=step.window.cap,
+        used=step.window.used,
+        uncounted=step.window.uncounted,
+        counting=methods(step.window.by_method),
+        segments=step.segments,
+        policy=inspector.params.policy,
+        items=len(frame.placements),
+        recorded=step.window.recorded,
+        method=method_of(step.window),
+        error=step.window.used_error,
+    )
+
+
+class _Held(NamedTuple):
+    """One item in one frame."""
+
+    placement: Placement
+    """Its last current copy, else its last one."""
+    place: int
+    """1-based position of that copy."""
+
+
+def _held(frame: Frame, check: Check) -> tuple[dict[str, _Held], dict[str, int]]:
+    """Every item of a frame in its order, and the tokens of all its copies."""
+    found: dict[str, _Held] = {}
+    tokens: dict[str, int] = {}
+    for n, placement in enumerate(frame.placements):
+        if not n & 1023:
+            check()
+        item = placement.item
+        tokens[item] = tokens.get(item, 0) + placement.tokens
+        if item not in found or not placement.stale or found[item].placement.stale:
+            found[item] = _Held(placement, n + 1)
+    return dict(sorted(found.items(), key=lambda entry: entry[1].place)), tokens
+
+
+def _entries(sides: FramesOfPair, found: Found, check: Check) -> Iterator[Entry]:
+    """The items in the order of the second frame; what left stands after what it came after in the first."""
+    was, before = _held(sides.a, check)
+    now, after = _held(sides.b, check)
+    changes = {change.item: change for change in found.changes}
+    gone: dict[str | None, list[str]] = {}
+    anchor: str | None = None
+    for item in was:
+        if item in now:
+            anchor = item
+        else:
+            gone.setdefault(anchor, []).append(item)
+    labels = _Labels(sides)
+    twins = _same_texts(found.changes, was, now)
+    order: list[str] = list(gone.get(None, ()))
+    for item in now:
+        order.append(item)
+        order += gone.get(item, ())
+    order += [
+        change.item for change in found.changes if change.status == "omitted" and change.item not in was
+    ]
+    for n, item in enumerate(order):
+        if not n & 255:
+            check()
+        entry = _entry(item, changes.get(item), was.get(item), now.get(item), before, after, sides, labels)
+        yield replace(entry, flags=(*entry.flags, twins[item])) if item in twins else entry
+
+
+def _same_texts(changes: Iterable[Change], was: dict[str, _Held], now: dict[str, _Held]) -> dict[str, str]:
+    """Items that came with the very text of one that left, and the other way round.
+
+    Runtimes name items anew with each session: without this, two runs would seem to share nothing.
+    """
+    left: dict[str, list[str]] = {}
+    came: dict[str, list[str]] = {}
+    for change in changes:
+        side, held = (left, was) if change.status == "removed" else (came, now)
+        if change.status in ("removed", "added") and change.item in held:
+            content = held[change.item].placement.content
+            if content is not None:
+                side.setdefault(content.digest, []).append(change.item)
+    found: dict[str, str] = {}
+    for digest in left.keys() & came.keys():
+        found.update(dict.fromkeys(left[digest], "same text comes"))
+        found.update(dict.fromkeys(came[digest], "same text left"))
+    return found
+
+
+def _entry(
+    item: str,
+    change: Change | None,
+    was: _Held | None,
+    now: _Held | None,
+    before: dict[str, int],
+    after: dict[str, int],
+    sides: FramesOfPair,
+    labels: _Labels,
+) -> Entry:
+    here = now or was
+    held = (before.get(item, 0), after.get(item, 0))
+    if change is None:
+        assert here is not None
+        p = here.placement
+        # Copies that are not current any more have no status; what they hold is in the sums all the same.
+        flags: tuple[str, ...] = (_STALE,) if p.stale else ()
+        return Entry(
+            "skipped", item, p.kind, p.title, *held,
+            new=max(held[1] - held[0], 0), freed=max(held[0] - held[1], 0), flags=flags,
+            provenance="simulated" if p.simulated else "derived" if p.derived else "native",
+            label=labels.of(item, p, changed=held[0] != held[1]), places=_places(was, now),
+            scores=_scores(sides, item), versions=_versions(was, now), line=p.line,
+        )  # fmt: skip
+    flags = tuple(flag for flag in change.flags if flag not in ("derived-identity", change.cause))
+    if change.status == "removed" and held[1]:
+        flags = (*(flag for flag in flags if flag != "stale"), "stale copies stay")
+    return Entry(
+        change.status, item, change.kind, change.title, *held,
+        new=change.new, freed=change.freed, cause=change.cause, reason=change.reason, into=change.into,
+        flags=flags, provenance=change.provenance,
+        label="" if here is None else labels.of(item, here.placement, changed=True),
+        places=_places(was, now), scores=_scores(sides, item), versions=_versions(was, now), line=change.line,
+    )  # fmt: skip
+
+
+def _places(was: _Held | None, now: _Held | None) -> tuple[int | None, int | None]:
+    return None if was is None else was.place, None if now is None else now.place
+
+
+def _versions(was: _Held | None, now: _Held | None) -> tuple[str | None, str | None]:
+    return None if was is None else was.placement.version, None if now is None else now.placement.version
+
+
+def _scores(sides: FramesOfPair, item: str) -> tuple[float | None, float | None]:
+    return sides.a.step.scores.get(item), sides.b.step.scores.get(item)
+
+
+class _Labels:
+    """The first words of items without a title: of the first few hundred, those that changed first of all."""
+
+    def __init__(self, sides: FramesOfPair) -> None:
+        self._sides = sides
+        self._left = {True: _LABELS, False: _LABELS}
+        self._hidden = withheld(sides)
+        self._ours = {id(p) for p in sides.b.placements}
+
+    def of(self, item: str, placement: Placement, *, changed: bool) -> str:
+        if placement.title or placement.content is None or item in self._hidden or not self._left[changed]:
+            return ""
+        self._left[changed] -= 1
+        inspector = self._sides.two if id(placement) in self._ours else self._sides.one
+        return preview(inspector.text(placement.content)[: _WORDS * 2], _WORDS)
+
+
+def withheld(sides: FramesOfPair) -> frozenset[str]:
+    """Items that were redacted at either end: what they said before is not shown any more."""
+    return frozenset(sides.a.step.told.withheld) | frozenset(sides.b.step.told.withheld)
 
 
 ANSWERS: Final[dict[type[Request], Answer[Any]]] = {

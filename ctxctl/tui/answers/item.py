@@ -40,7 +40,7 @@ class Event(NamedTuple):
     """Tokens more than before, of an update."""
 
 
-def events(moments: Sequence[Life]) -> list[Event]:
+def life_events(moments: Sequence[Life]) -> list[Event]:
     """The changes, and between them the steps without one as one event each."""
     found: list[Event] = []
     tokens: int | None = None
@@ -63,8 +63,8 @@ def life_document(moments: Sequence[Life], here: int, *, part: float | None = No
     """The timeline, each line leading to its step; `here`: the ordinal of the frame in view; `part`: how much
     of the trace has been looked through, 0 to 1, while it goes on.
     """
-    found = events(moments)
-    made = _Lines()
+    found = life_events(moments)
+    made = _TimelineLines()
     changes = [event.moment for event in found if event.moment.status != "skipped"]
     if changes:
         brief = "  ".join(f"{m.turn}.{m.step}{_sign(m.status)}" for m in changes[:_MOST])
@@ -81,7 +81,7 @@ def life_document(moments: Sequence[Life], here: int, *, part: float | None = No
     return made.document()
 
 
-def _kept(found: list[Event], made: _Lines) -> list[Event]:
+def _kept(found: list[Event], made: _TimelineLines) -> list[Event]:
     if len(found) <= _LINES:
         return found
     made.line([(f"{number(len(found) - _LINES)} events in the middle are left out", "remark")])
@@ -95,7 +95,7 @@ def _place(event: Event) -> str:
     return f"{first.turn}.{first.step}…{last.turn}.{last.step}"
 
 
-def _add(made: _Lines, event: Event, digits: int, here: int) -> None:
+def _add(made: _TimelineLines, event: Event, digits: int, here: int) -> None:
     moment = event.moment
     place = _place(event)
     last = event.until or moment
@@ -126,7 +126,7 @@ def _why(moment: Life) -> str:
     return visible(said + (f" into {moment.into}" if moment.into else ""))
 
 
-class _Lines:
+class _TimelineLines:
     """Lines being made, with their styles and where they lead."""
 
     def __init__(self) -> None:
@@ -170,7 +170,7 @@ def _life(context: AnswerContext, request: requests.LifeRequest) -> requests.Ite
 
 def _version(context: AnswerContext, request: requests.VersionRequest) -> requests.VersionDiff:
     moments = _moments(context, request.key, telling=False)
-    found = item_text.compared(context.inspector, request.key, request.back, moments, context.check)
+    found = item_text.compare_versions(context.inspector, request.key, request.back, moments, context.check)
     return requests.VersionDiff(request.key, found)
 
 

@@ -48,7 +48,7 @@ def emphasised(lines: Sequence[tuple[str, str]], check: Callable[[], None] | Non
             break
         if check is not None and n % _CHECK == 0:
             check()
-        gone, come = changed(lines[old][1], lines[new][1])
+        gone, come = changed_words(lines[old][1], lines[new][1])
         spans += [(starts[old] + a, starts[old] + b, "del-word") for a, b in gone]
         spans += [(starts[new] + a, starts[new] + b, "add-word") for a, b in come]
     return Spans(sorted(spans))
@@ -71,7 +71,7 @@ def _pairs(lines: Sequence[tuple[str, str]]) -> Iterator[tuple[int, int]]:
             yield from zip(range(first, middle), range(middle, n), strict=False)
 
 
-def changed(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def changed_words(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """What only the old line has, and what only the new one has, as stretches; nothing where too much is."""
     from rapidfuzz.distance import LCSseq
 
@@ -163,7 +163,7 @@ def record_document(
     )
 
 
-def brief(version: str | None) -> str:
+def brief_version(version: str | None) -> str:
     """A version as a short text: of a long one, the beginning."""
     shown = visible(version or "unknown")
     return shown if len(shown) <= 12 else f"{shown[:8]}…"
@@ -278,7 +278,7 @@ def _text(
         return _document(text, json, change.kind, mime, change.title, change.source, check), ""
     note = _why_none(placement, change)
     method = "" if placement is None else placement.method
-    lines = binary.lines(data, change.kind, change.tokens, method, note)
+    lines = binary.binary_lines(data, change.kind, change.tokens, method, note)
     return (Document.of_lines(lines) if len(lines) > 1 else None), note
 
 
@@ -306,7 +306,7 @@ def _content(inspector: Inspector, placement: Placement, check: Check) -> Docume
     found = _document(text, json, placement.kind, None, placement.title, placement.source, check)
     image = binary.image_in(text)
     if image is not None:
-        found.remark = "; ".join(part for part in (binary.said(image), found.remark) if part)
+        found.remark = "; ".join(part for part in (binary.image_phrase(image), found.remark) if part)
     return found
 
 
@@ -371,7 +371,7 @@ class Held(NamedTuple):
     at: Life
 
 
-def earlier(moments: Iterable[Life], ordinal: int) -> list[Held]:
+def earlier_versions(moments: Iterable[Life], ordinal: int) -> list[Held]:
     """The versions that were in the window before the one at a step, each once, the latest first."""
     runs: list[Held] = []
     for moment in moments:
@@ -394,13 +394,13 @@ def earlier(moments: Iterable[Life], ordinal: int) -> list[Held]:
     return list(reversed(latest.values()))
 
 
-def compared(
+def compare_versions(
     inspector: Inspector, key: ItemKey, back: int, moments: Sequence[Life], check: Check
 ) -> Compared:
     """The diff to the `back`-th (from 1) version before the one that the text is compared with by itself."""
     pair = _pair(inspector, key)
     after = pair.shown
-    choices = earlier(moments, key.target.ordinal)
+    choices = earlier_versions(moments, key.target.ordinal)
     if pair.before is not None and pair.after is not None and choices:
         usual = pair.before.version
         if usual != pair.after.version:
@@ -409,7 +409,7 @@ def compared(
         return Compared(0, "", None, "There is no older version of it in the trace.", oldest=True)
     at = min(back, len(choices))
     held = choices[at - 1]
-    label = f"{brief(held.version)} of {held.at.turn}.{held.at.step}"
+    label = f"{brief_version(held.version)} of {held.at.turn}.{held.at.step}"
     label += f" ({number(at)} of {number(len(choices))})"
     oldest = at == len(choices)
     if pair.withheld:

@@ -1,12 +1,22 @@
-"""Answers for the screen of why, blame and findings."""
+"""Answers for the screen of why, blame and findings, as lines.
+
+Texts are raw: the view makes them visible.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from ctxctl.labels import dollars, given_share, number, plural, signed
+from ctxctl.model.addresses import prefix
+from ctxctl.model.blame import Blame, Block, Total
+from ctxctl.model.findings import Finding, Place, Tally
+from ctxctl.model.why import Link, Moment, WhatIf, Why
 from ctxctl.tui.answers.context import AnswerContext
-from ctxctl.tui.screens.pointers import lines, requests
-from ctxctl.tui.screens.pointers.values import Page, page
+from ctxctl.tui.screens.pointers import requests
+from ctxctl.tui.screens.pointers.requests import Goal, Line, Page, page_of
 
 if TYPE_CHECKING:
     from ctxctl.lint.run import LintResult
@@ -23,9 +33,9 @@ def _why(context: AnswerContext, request: requests.WhyRequest) -> Page:
         context.check()
 
     found = explain_item(context.inspector, request.ordinal, request.item, progress=check)
-    context.tell(page(request.title, lines.why(found, None), whole=False))
+    context.tell(page_of(request.title, why_lines(found, None), whole=False))
     supposed = supposed_outcomes(context.inspector, found, config.load().models, progress=check)
-    return page(request.title, lines.why(found, supposed))
+    return page_of(request.title, why_lines(found, supposed))
 
 
 def _blame(context: AnswerContext, request: requests.BlameRequest) -> Page:
@@ -36,12 +46,12 @@ def _blame(context: AnswerContext, request: requests.BlameRequest) -> Page:
 
     found = blame_frame(context.inspector, request.ordinal, context.check, check)
     remark = f"{request.only} only" if request.only else ""
-    return page(request.title, lines.blame(found, request.only), remark=remark)
+    return page_of(request.title, blame_lines(found, request.only), remark=remark)
 
 
 def _findings(context: AnswerContext, request: requests.FindingsRequest) -> Page:
     found: LintResult = context.kept("findings", lambda: _linted(context))
-    return page(request.title, lines.findings(found.findings, found.tally))
+    return page_of(request.title, finding_lines(found.findings, found.tally))
 
 
 def _linted(context: AnswerContext) -> LintResult:
@@ -54,6 +64,170 @@ def _linted(context: AnswerContext) -> LintResult:
 
     settings = config.load()
     return lint_with_tally(context.inspector, configured_rules(settings.lint), settings.models, check)
+
+
+_SAYS: Final = {
+    "current": "in the window",
+    "stale": "there only as a stale copy",
+    "out": "not in the window: it was, and has left",
+    "omitted": "not in the window, and never was up to here",
+    "untold": "in the window or not: what a compaction left of it is not recorded",
+    "available": "not in the window: it was available, and nothing named it",
+    "later": "not there yet",
+    "unread": "not known to be there: the capture holds it, and its importer did not take it",
+    "unknown": "in nothing that was recorded",
+}
+_LONG: Final = 2000
+_NAME: Final = 60
+
+
+def why_lines(found: Why, supposed: WhatIf | None) -> Iterator[Line]:
+    """The answer, the chain that led there, and what it would take; None: that is still being found out."""
+    here = Goal(found.ordinal, found.item)
+    name = found.title or found.item
+    size = "" if found.tokens is None else f", {plural(found.tokens, 'token')}"
+    kind = "" if found.kind is None else f" ({found.kind}{size})"
+    yield Line(f"{name[:_LONG]}{kind}", "@", here)
+    if found.title is not None and found.title != found.item:
+        yield Line(f"id {found.item[:_LONG]}")
+    yield Line(
+        f"at {found.turn}.{found.step} it is {_SAYS[found.state]}", " " if found.present else "!", here
+    )
+    yield Line("")
+    yield from _chain(found.links, found.item)
+    if found.left_out:
+        yield Line(f"{plural(found.left_out, 'change')} between the first and these left out")
+    yield Line("")
+    if supposed is None:
+        yield Line("what it would take is being found out…", "!")
+    elif supposed.links:
+        yield Line("what it costs, and what it would take", "@")
+        yield from _chain(supposed.links, found.item)
+
+
+def _chain(links: Iterable[Link], item: str) -> Iterator[Line]:
+    for link in links:
+        sign = "!" if link.provenance == "simulated" else " "
+        goal = None if link.at is None else Goal(link.at.ordinal, item)
+        yield Line(f"{_place(link.at):7}{' '.join(link.text.split())[:_LONG]}", sign, goal)
+        yield Line(f"{'':7}{_rests(link)}", " ", goal)
+
+
+def _rests(link: Link) -> str:
+    """The event that a sentence rests on."""
+    if link.event is None:
+        return f"({link.provenance})"
+    name = "" if link.event.event_id is None else f", id {link.event.event_id[:_NAME]}"
+    how = "" if link.provenance == "native" else f"{link.provenance} from "
+    return f"({how}line {link.event.line:,}{name})"
+
+
+def _place(moment: Moment | None) -> str:
+    return "" if moment is None else f"{moment.turn}.{moment.step}"
+
+
+def blame_lines(found: Blame, only: str = "") -> Iterator[Line]:
+    """The blocks of the window in order, then the sums; `only`: `stale` or `duplicate` ones."""
+    listed = [block for block in found.blocks if not only or _is(block, only)]
+    yield Line(f"{'since':>8} {'tokens':>8}  {'kind':18} item", "@")
+    for block in listed:
+        yield _block(block, found.ordinal)
+    if not listed:
+        yield Line(f"no {only} block" if only else "the window is empty", "!")
+    if only:
+        return
+    totals = found.totals
+    for name, group in (
+        ("by kind", totals.kinds), ("by source", totals.sources), ("by tool server", totals.servers),
+        ("by age", totals.ages),
+    ):  # fmt: skip
+        yield from _sums(name, group)
+    yield from _sums("besides", (totals.stale, totals.duplicate))
+    yield Line("")
+    window = found.step.window
+    yield Line(f"{plural(len(found.blocks), 'block')}, {plural(window.recorded, 'token')} recorded")
+    if found.evidence is not None:
+        yield Line(
+            f"{signed(found.evidence)} tokens were billed that no block holds: overhead, separators, the rest"
+        )
+
+
+def _is(block: Block, only: str) -> bool:
+    return block.placement.stale if only == "stale" else block.twin is not None
+
+
+def _block(block: Block, here: int) -> Line:
+    placement = block.placement
+    since = "before" if block.since is None else f"{block.since.turn}.{block.since.step}"
+    marks = ["stale"] * placement.stale
+    if block.twin is not None:
+        marks.append(f"{given_share(block.twin.share / 100)} of block {block.twin.position + 1}")
+    if block.changed is not None and block.entered is not None:
+        marks.append(f"in the window since {block.entered.turn}.{block.entered.step}")
+    tokens = f"{placement.tokens:,}" if placement.method != "uncounted" else "?"
+    name = (placement.title or placement.item)[:_LONG]
+    tail = f"  · {', '.join(marks)}" if marks else ""
+    source = f"  [{placement.source[:_NAME]}]" if placement.source else ""
+    goal = Goal(here if block.since is None else block.since.ordinal, placement.item)
+    text = f"{since:>8} {tokens:>8}  {placement.kind[:18]:18} {name}{source}{tail}"
+    return Line(text, "!" if placement.stale or block.twin is not None else " ", goal)
+
+
+def _sums(title: str, group: Sequence[Total]) -> Iterator[Line]:
+    shown = [total for total in group if total.blocks]
+    if not shown:
+        return
+    yield Line("")
+    yield Line(title, "@")
+    for total in shown:
+        name = "(none given)" if total.name is None else total.name[:_LONG]
+        yield Line(f"{'':8} {number(total.tokens):>8}  {name}, {plural(total.blocks, 'block')}")
+
+
+def finding_lines(found: Sequence[Finding], tally: Tally) -> Iterator[Line]:
+    """What the rules found, by rule, the worst first; a line leads to where it was found."""
+    if not found:
+        yield Line(
+            f"no findings: {plural(len(tally.rules), 'rule')} held at {plural(tally.steps, 'step')}", "!"
+        )
+    for code, group in groupby(found, key=lambda finding: finding.code):
+        rule = list(group)
+        more = tally.more.get(code, 0)
+        total = plural(len(rule) + more, "finding")
+        yield Line(f"{code} {rule[0].name} · {rule[0].severity} · {total}", "@")
+        for finding in rule:
+            yield from _finding(finding)
+        if more:
+            yield Line(f"  and {more:,} more that are not listed")
+        yield Line(f"  fix: {rule[0].fix}")
+        yield Line("")
+    for code, why_not in sorted(tally.idle.items()):
+        yield Line(f"{code} had nothing to look at: {why_not}")
+
+
+def _finding(finding: Finding) -> Iterator[Line]:
+    costs = [] if finding.tokens is None else [plural(finding.tokens, "token")]
+    if finding.money is not None:
+        costs.append(dollars(finding.money))
+    costs += [finding.note] if finding.note else []
+    tail = f" ({', '.join(costs)})" if costs else ""
+    sign = " " if finding.severity == "info" else "!"
+    yield Line(f"{_address(finding.place):>8}  {finding.message}{tail}", sign, _goal(finding, finding.place))
+    for place in finding.more:
+        yield Line(f"{_address(place):>8}  again", " ", _goal(finding, place))
+    rest = finding.count - 1 - len(finding.more)
+    if rest > 0:
+        yield Line(f"{'':8}  and at {plural(rest, 'more place')}")
+
+
+def _goal(finding: Finding, place: Place) -> Goal | None:
+    return None if place.ordinal is None else Goal(place.ordinal, finding.item)
+
+
+def _address(place: Place) -> str:
+    if place.turn is None:
+        return f"line {place.line:,}" if place.line else ""
+    return f"{prefix(place.thread)}{place.turn}.{place.step}"
 
 
 ANSWERS: Final[dict[type[Request], Answer[Any]]] = {

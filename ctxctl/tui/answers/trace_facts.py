@@ -16,7 +16,6 @@ from ctxctl.tui.document import Document
 from ctxctl.tui.screens.turns.state import Trace
 
 if TYPE_CHECKING:
-    from ctxctl.ingest.about import About
     from ctxctl.session import Inspector
     from ctxctl.session.params import Params
 
@@ -56,18 +55,12 @@ def _learned(inspector: Inspector) -> str:
 
 def _unrecorded(inspector: Inspector) -> str:
     """What is sent and not in the trace: as its import measured, until then as its format declares."""
-    from ctxctl.importers.capture import NATIVE
+    from ctxctl.importers.capture import about_format
 
     summary = inspector.summary
     measured = () if summary is None else summary.fidelity
-    about = None if measured or inspector.format == NATIVE else _declared(inspector.format)
+    about = None if measured else about_format(inspector.format)
     return unrecorded_label(measured, about)
-
-
-def _declared(format_name: str) -> About | None:
-    from ctxctl.importers.registry import available
-
-    return next((one.about for one in available() if one.name == format_name), None)
 
 
 def _edited(edited: Edited) -> str:
@@ -104,13 +97,14 @@ def problems(found: Iterable[Problem], total: int) -> Document:
 
 def about(format_name: str, summary: Summary | None) -> Document:
     """What the format can tell of each fact, and what the capture held of it once it was read whole."""
+    from ctxctl.importers.capture import about_format
     from ctxctl.report.fidelity import declared_lines, measured_lines
 
     measured = summary.fidelity if summary is not None else ()
     if measured and measured[0].format is not None:
         format_name = measured[0].format
     lines = [("@", f"format {format_name}")]
-    declared = _declared(format_name)
+    declared = about_format(format_name)
     if declared is None and not measured:
         lines.append((" ", "A trace as it was recorded: each step's stages say what was not recorded of it."))
     if measured:

@@ -58,7 +58,7 @@ def _compared(context: AnswerContext, request: requests.SimulationRequest) -> ob
     comparison = whatifs.compare(supposed, book=_prices(context))
     context.tell(_noted(context, request.run, comparison))
     try:
-        with scheduling.short():
+        with scheduling.short_waits():
             return _run(context, request.run, comparison)
     finally:
         whatifs.close()

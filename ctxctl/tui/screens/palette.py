@@ -90,7 +90,7 @@ class Palette(Board[Command | None], ModalScreen[Command | None]):
         self._ids = ids
         self._themes = themes
         self.history = history
-        self.choice = commands.understood("", ids, themes)
+        self.choice = commands.choices_for("", ids, themes)
 
     def compose(self) -> ComposeResult:
         """Lay out the list above the line."""
@@ -111,13 +111,13 @@ class Palette(Board[Command | None], ModalScreen[Command | None]):
     @on(Prompt.Changed)
     def typed(self, message: Prompt.Changed) -> None:
         """List what the typed line can mean."""
-        self.choice = commands.understood(message.value, self._ids, self._themes)
+        self.choice = commands.choices_for(message.value, self._ids, self._themes)
         self._show()
 
     @on(Rows.Moved)
     def pointed(self, message: Rows.Moved) -> None:
         """Choose the line that was clicked."""
-        self.choice = commands.Choice(self.choice.commands, message.line)
+        self.choice = commands.Choices(self.choice.commands, message.line)
         self.set_focus(self.query_one("#command"), scroll_visible=False)
 
     @on(Rows.Chosen)

@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from ctxctl.labels import BREAK, COMPACTION, SIGNS, WRITTEN
 from ctxctl.tui import keys
 from ctxctl.tui.document import Document
+from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.literal import content
 from ctxctl.tui.requests import Handlers
+from ctxctl.tui.screens.turns.header import VERDICTS
 from ctxctl.tui.screens.turns.requests import Reading
-from ctxctl.tui.strip import VERDICTS
-from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.textview import TextView
@@ -31,7 +31,7 @@ class Reader(Board[None]):
         self._document = document
 
     def compose(self) -> ComposeResult:
-        """The text, and the keys."""
+        """Lay out the text and the keys."""
         yield TextView(ident="text")
         yield Banner(self._keys, ident="keys")
 
@@ -40,7 +40,7 @@ class Reader(Board[None]):
         self.show(self._heading, self._document or Document.of_lines([("!", "one moment…")]))
 
     def handlers(self) -> Handlers:
-        """The document, where it is asked for."""
+        """What takes the document, where one was asked for."""
         return {Reading: lambda reading: self.show(reading.title, reading.document)}
 
     def show(self, title: str, document: Document) -> None:

@@ -111,7 +111,7 @@ class Board(Screen[Result]):
         message.handle(self.handlers())
 
     def _look(self) -> object:
-        """All that the styles on the screen hang on and that may change while another one lies over it."""
+        """All that the styles on the screen depend on and that may change while another one lies over it."""
         app = self.app
         return (
             app.theme,

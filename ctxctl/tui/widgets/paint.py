@@ -35,13 +35,13 @@ class Bar(ScrollBar):
         self._made: LRUCache[object, list[Strip]] = LRUCache(_KEPT)
 
     def notify_style_update(self) -> None:
-        """Other colours."""
+        """Forget what was painted in the old colours."""
         super().notify_style_update()
         self._cells.clear()
         self._made.clear()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Its cells in a region of it."""
+        """The cells of the bar that lie in a region of it."""
         width, height = self.size
         if crop.column_span != (0, width):
             return super().render_lines(crop)
@@ -199,7 +199,7 @@ class Swatches(Widget):
         return style
 
     def notify_style_update(self) -> None:
-        """Another theme: other styles."""
+        """Forget the styles of the old theme."""
         super().notify_style_update()
         self._known.clear()
 

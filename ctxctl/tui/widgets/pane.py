@@ -25,7 +25,7 @@ class Backdrop(Painted, Horizontal):
     """A container that its children cover: nothing of it is ever seen, so nothing is painted with care."""
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Blanks."""
+        """Blank lines."""
         line = self.strips.get(crop.width)
         if line is None:
             line = self.strips[crop.width] = self.painted([], crop.width)
@@ -44,7 +44,7 @@ class Pane(Painted, Vertical):
         """A phrase in the lower edge."""
 
     def put_front(self, front: bool) -> None:
-        """Be the pane in front, or not; rules about ``.-front`` are the caller's to apply."""
+        """Look like the pane in front, or not; rules about ``.-front`` are the caller's to apply."""
         if front != self.has_class("-front"):
             self.set_class(front, "-front", update=False)
             width, height = self.outer_size
@@ -55,7 +55,7 @@ class Pane(Painted, Vertical):
                 self.refresh(edge)
 
     def entitle(self, title: str, foot: str = "") -> None:
-        """Say other things in the edges."""
+        """Put other texts into the upper and the lower edge."""
         # The frame stands around what Textual calls the content, whose first line is line 0.
         if title != self.title:
             self.title = title

@@ -49,10 +49,10 @@ class Prompt(Painted, can_focus=True):
         """The text is another one."""
 
     class Accepted(_Said):
-        """The user wants this."""
+        """The text was accepted."""
 
     class Cancelled(_Said):
-        """The user wants nothing."""
+        """The prompt was left without an answer."""
 
     def __init__(
         self,
@@ -111,11 +111,11 @@ class Prompt(Painted, can_focus=True):
         self.refresh()
 
     def close(self) -> None:
-        """Go away."""
+        """Take the prompt off the screen."""
         self.remove()
 
     def render_line(self, y: int) -> Strip:
-        """Label, text, note."""
+        """Paint the label, the text and the note."""
         width = self.size.width
         if y or width <= 0:
             return self.painted([], width)
@@ -164,7 +164,7 @@ class Prompt(Painted, can_focus=True):
         return True
 
     def on_paste(self, event: events.Paste) -> None:
-        """Paste."""
+        """Insert what was pasted."""
         event.stop()
         self._replace_chosen(typing=True)
         self._become(self.typed.insert(event.text))
@@ -182,24 +182,24 @@ class Prompt(Painted, can_focus=True):
         self.refresh()
 
     def action_accept(self) -> None:
-        """Take the line."""
+        """Say that the text is accepted, and remember it."""
         self.history.add(self.value)
         self._give_back()
         self._say(self.Accepted(self, self.value))
 
     def action_cancel(self) -> None:
-        """Leave it."""
+        """Say that the prompt was left."""
         self._give_back()
         self._say(self.Cancelled(self, self.value))
 
     def _give_back(self) -> None:
-        """At once, and not by whoever hears of it: the next key may be there before."""
+        """Give the keys back at once, and not when the message is heard: the next key may be there before."""
         self.over = self._before is not None
         if self._before is not None:
             self.screen.set_focus(self._before, scroll_visible=False)
 
     def action_history(self, by: int) -> None:
-        """What was typed before."""
+        """Show an older or a newer one of the texts that were accepted."""
         found = self.history.older(self.value) if by < 0 else self.history.newer()
         if found is not None:
             self._become(Line.of(found))

@@ -26,9 +26,7 @@ class Rows(Painted, Scroller, can_focus=True):
 
     BINDINGS = keys.bindings("list")
 
-    class Moved(Message):
-        """The cursor is on another row."""
-
+    class _OfRow(Message):
         def __init__(self, rows: Rows, line: int) -> None:
             super().__init__()
             self.rows = rows
@@ -38,23 +36,16 @@ class Rows(Painted, Scroller, can_focus=True):
         def control(self) -> Rows:
             """The list it comes from."""
             return self.rows
+
+    class Moved(_OfRow):
+        """The cursor is on another row."""
 
         def can_replace(self, message: Message) -> bool:
             """A newer position replaces an older one of the same list."""
             return isinstance(message, Rows.Moved) and message.rows is self.rows
 
-    class Chosen(Message):
+    class Chosen(_OfRow):
         """A row was clicked twice."""
-
-        def __init__(self, rows: Rows, line: int) -> None:
-            super().__init__()
-            self.rows = rows
-            self.line = line
-
-        @property
-        def control(self) -> Rows:
-            """The list it comes from."""
-            return self.rows
 
     def __init__(self, line_of: Callable[[int, int], Sequence[Part]], ident: str) -> None:
         super().__init__(ident=ident)
@@ -149,9 +140,7 @@ class Rows(Painted, Scroller, can_focus=True):
         """The cursor's row looks different in a focused list."""
         self.refresh_line(self.cursor)
 
-    def on_blur(self) -> None:
-        """The cursor's row looks different in a focused list."""
-        self.refresh_line(self.cursor)
+    on_blur = on_focus
 
     def on_click(self, event: events.Click) -> None:
         """A click moves the cursor, a second one opens."""

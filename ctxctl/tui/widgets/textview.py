@@ -20,7 +20,7 @@ from ctxctl.tui.document import Document, Wrap, WrappedRow
 from ctxctl.tui.find import Find
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.literal import Part
-from ctxctl.tui.spans import over, pieces
+from ctxctl.tui.spans import overlaid, styled_pieces
 from ctxctl.tui.widgets.paint import Painted, Scroller
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import CURSOR
@@ -215,8 +215,8 @@ class TextView(Painted, Scroller, can_focus=True):
         end = row.start + len(row.text)
         spans = [] if self.document.spans is None else self.document.spans.within(row.start, end)
         if self.finder is not None:
-            spans = over(spans, self.finder.within(row.start, end, self.match))
-        parts: list[Part] = list(pieces(row.text, row.start, spans, style))
+            spans = overlaid(spans, self.finder.within(row.start, end, self.match))
+        parts: list[Part] = list(styled_pieces(row.text, row.start, spans, style))
         fold = None if self.document.fold_regions is None else self.document.fold_regions.at(row.line)
         if fold is not None and row.last and row.line in self._wrap.folded:
             parts.append((fold.hint, "muted"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.cli.selection import only, split
+from ctxctl.cli.selection import selected_turns, split_frame
 from ctxctl.errors import UsageError
 from ctxctl.session.naming import NamedPlace
 
@@ -39,19 +39,19 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_split(argument: str, place: NamedPlace) -> None:
-    assert split(argument) == place
+    assert split_frame(argument) == place
 
 
 def test_a_bare_address_is_in_the_same_trace() -> None:
-    assert split("@7", same="run.jsonl") == NamedPlace("run.jsonl", "7")
-    assert split("@weird", same="run.jsonl") == NamedPlace("@weird", None)
-    assert split("me@host.jsonl@1", same="run.jsonl") == NamedPlace("me@host.jsonl", "1")
+    assert split_frame("@7", same="run.jsonl") == NamedPlace("run.jsonl", "7")
+    assert split_frame("@weird", same="run.jsonl") == NamedPlace("@weird", None)
+    assert split_frame("me@host.jsonl@1", same="run.jsonl") == NamedPlace("me@host.jsonl", "1")
 
 
 @pytest.mark.parametrize(("argument", "slug"), [("@3", "no-trace"), ("run.jsonl@", "bad-address")])
 def test_wrong_addresses(argument: str, slug: str) -> None:
     with pytest.raises(UsageError) as caught:
-        split(argument)
+        split_frame(argument)
     assert caught.value.slug == slug
     assert caught.value.hint
 
@@ -82,7 +82,7 @@ ROWS = [Fake(turn) for turn in range(1, 6)] + [Fake(turn, "sub") for turn in ran
     ],
 )
 def test_only(turn: str | None, thread: str | None, shown: list[str]) -> None:
-    chosen = only(turn, thread, lambda: ROWS)  # type: ignore[arg-type,return-value]
+    chosen = selected_turns(turn, thread, lambda: ROWS)  # type: ignore[arg-type,return-value]
     assert [f"{r.thread}{r.turn}" for r in ROWS if chosen(r)] == shown  # type: ignore[arg-type]
 
 
@@ -90,7 +90,7 @@ def test_only_looks_at_the_trace_for_negative_turns_alone() -> None:
     def rows() -> list[Fake]:
         raise AssertionError
 
-    only("3..5", None, rows)  # type: ignore[arg-type]
+    selected_turns("3..5", None, rows)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_only_looks_at_the_trace_for_negative_turns_alone() -> None:
 )
 def test_wrong_turns(turn: str) -> None:
     with pytest.raises(UsageError, match="is not a turn"):
-        only(turn, None, list)
+        selected_turns(turn, None, list)

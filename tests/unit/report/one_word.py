@@ -15,7 +15,7 @@ from ctxctl.cli.main import run
 from ctxctl.model.results import Step
 from ctxctl.report.step import facts
 from ctxctl.session import Inspector
-from ctxctl.tui.screens.turns.header import sent
+from ctxctl.tui.screens.turns.header import sent_pieces
 
 VIEWS: dict[str, tuple[str, ...]] = {
     "replay": ("replay", "{}"),
@@ -70,7 +70,7 @@ def views_of(step: Step) -> dict[str, str]:
     """Return the lines in which the text report and the UI say a step's size."""
     return {
         "text": dict(facts(step))["sent"],
-        "ui": " | ".join(piece.text for piece in sent(step.window)),
+        "ui": " | ".join(piece.text for piece in sent_pieces(step.window)),
     }
 
 

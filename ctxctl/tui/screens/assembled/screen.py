@@ -9,12 +9,12 @@ from textual import events, on
 from textual.app import ComposeResult
 
 from ctxctl.tui import keys
+from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.requests import Handlers, ask
 from ctxctl.tui.screens.assembled import lines, requests
 from ctxctl.tui.screens.assembled.values import Assembled, BlockDocument
 from ctxctl.tui.screens.assembled.view import BlockView
-from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop

@@ -9,8 +9,7 @@ from textual.message import Message
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.literal import Part
 from ctxctl.tui.screens.assembled import lines
-from ctxctl.tui.screens.assembled.values import BlockDocument
-from ctxctl.tui.screens.assembled.wrap import BREAK, HEADING, TEXT, BlockWrap
+from ctxctl.tui.screens.assembled.values import BREAK, HEADING, TEXT, BlockDocument, BlockWrap
 from ctxctl.tui.spans import Spans
 from ctxctl.tui.widgets.textview import TextView
 

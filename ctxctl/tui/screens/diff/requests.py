@@ -21,23 +21,12 @@ class FramesCompared:
 
 
 @dataclass(frozen=True, slots=True)
-class Incomparable:
-    """Why the two frames cannot be compared."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class ComparisonRequest(Request):
     """Two frames, item by item.  `pair` is called where it is answered: after the traces have been opened."""
 
     worker: ClassVar[str] = "diff"
 
     pair: Pairing
-
-    def failed(self, why: str) -> Incomparable:
-        """The answer that says why there is none."""
-        return Incomparable(why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,5 +39,5 @@ class TextRequest(Request):
     key: TextKey
 
     def failed(self, why: str) -> ItemDiff:
-        """The answer that says why there is none."""
+        """In the place of the texts, the reason."""
         return ItemDiff(self.key, None, why)

@@ -8,14 +8,14 @@ from textual import events, on
 from textual.app import ComposeResult
 
 from ctxctl.tui import keys
+from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
-from ctxctl.tui.requests import Handlers, ask
+from ctxctl.tui.requests import Handlers, Unanswered, ask
 from ctxctl.tui.screens.diff import lines, requests
 from ctxctl.tui.screens.diff import state as moves
 from ctxctl.tui.screens.diff.state import BESIDE, DiffState
 from ctxctl.tui.screens.diff.values import ItemDiff, Pairing, TextKey
 from ctxctl.tui.screens.diff.view import SheetView
-from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop, Pane
@@ -72,7 +72,7 @@ class DiffScreen(Board[None]):
             requests.FramesCompared: lambda found: self.apply(
                 moves.compared(self.state, found.pair, found.diff)
             ),
-            requests.Incomparable: lambda found: self.apply(moves.failed(self.state, found.why)),
+            Unanswered: lambda found: self.apply(moves.failed(self.state, found.why)),
             ItemDiff: lambda text: self.apply(moves.texted(self.state, text)),
         }
 
@@ -144,7 +144,7 @@ class DiffScreen(Board[None]):
         return [spread(pieces, [], width)]
 
     def _front(self) -> None:
-        """Which pane is in front, and has the keys."""
+        """Mark the pane in front, and give it the keys."""
         level = self.state.level
         self.query_one("#diff-items", Pane).put_front(level == "items")
         self.query_one("#diff-text", Pane).put_front(level == "text")
@@ -206,7 +206,7 @@ class DiffScreen(Board[None]):
             self.dismiss()
 
     def action_change(self, by: int) -> None:
-        """The next change: in a text to its last one, then on to the next item's text."""
+        """Go to the next change: in a text to its last one, then on to the next item's text."""
         inside = self.state.level == "text"
         if inside and self.query_one("#sheet", SheetView).step(by):
             return

@@ -16,7 +16,7 @@ from ctxctl.labels import MINUS
 from ctxctl.text import cells, pad, visible
 from ctxctl.tui.document import SLICE, Document, Wrap
 from ctxctl.tui.layout import Parts
-from ctxctl.tui.spans import pieces
+from ctxctl.tui.spans import styled_pieces
 
 if TYPE_CHECKING:
     from ctxctl.engine.textdiff.unified import DiffLine, TextDiff
@@ -451,7 +451,7 @@ def _cell(cell: tuple[str, int] | None, spans: list[Words] | None, width: int, s
         return [(" " * width, style)]
     text, start = cell
     marks = [(first, last, f"{style}-word" if style else "strong") for first, last in spans or ()]
-    parts = [(visible(part, newline=True), name) for part, name in pieces(text, start, marks, style)]
+    parts = [(visible(part, newline=True), name) for part, name in styled_pieces(text, start, marks, style)]
     used = sum(cells(part) for part, _ in parts)
     if used > width:
         return [(pad(visible(text, newline=True), width), style)]

@@ -9,12 +9,12 @@ from textual import on
 from textual.app import ComposeResult
 
 from ctxctl.tui import keys
+from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
-from ctxctl.tui.screens.overview import chart
+from ctxctl.tui.screens.overview import lines
 from ctxctl.tui.screens.overview import lines as overview
 from ctxctl.tui.screens.overview.lines import View
 from ctxctl.tui.screens.turns.view import State
-from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.rows import Rows
@@ -36,7 +36,7 @@ class Overview(Board[int]):
 
     def compose(self) -> ComposeResult:
         """Lay out the totals, the chart, the turn in front and the threads."""
-        yield Banner(lambda width: overview.totals(self._state(), self.view, width), ident="totals")
+        yield Banner(lambda width: overview.total_lines(self._state(), self.view, width), ident="totals")
         yield Banner(self._chart, ident="chart")
         yield Banner(self._here, ident="here")
         yield Banner(lambda width: [[(" ", ""), *overview.table_heading(width - 1)]], classes="columns")
@@ -58,7 +58,7 @@ class Overview(Board[int]):
         """The whole screen as text."""
         width = self.size.width
         shown = [
-            *overview.totals(self._state(), self.view, width),
+            *overview.total_lines(self._state(), self.view, width),
             *self._chart(width),
             *self._here(width),
             overview.table_heading(width),
@@ -99,7 +99,7 @@ class Overview(Board[int]):
         thread = self.view.thread
         if thread is None:
             return []
-        return chart.chart(thread.series, self.view.at, width, height)
+        return lines.chart(thread.series, self.view.at, width, height)
 
     def _columns(self) -> int:
         """Columns of the chart as it is now."""
@@ -107,10 +107,10 @@ class Overview(Board[int]):
         banner = self.query_one("#chart", Banner)
         if thread is None:
             return 1
-        return max(chart.layout(len(thread.turns), banner.size.width, banner.size.height).columns, 1)
+        return max(lines.layout(len(thread.turns), banner.size.width, banner.size.height).columns, 1)
 
     def _here(self, width: int) -> Sequence[Parts]:
-        return [overview.here(self._state(), self.view, width, self._columns())]
+        return [overview.turn_in_front(self._state(), self.view, width, self._columns())]
 
     def _keys(self, width: int) -> Sequence[Parts]:
         shown = [Piece(word, "hint", rank, key) for key, word, rank in keys.hints(("overview", "list"))]

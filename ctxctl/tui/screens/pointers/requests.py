@@ -1,12 +1,16 @@
-"""Requests of the screen of why, blame and findings; a `Page` answers them, or as much of it as is known."""
+"""The requests of the screen of why, blame and findings.
+
+Each is answered by a `Page`, a text whose lines lead somewhere; as much as is known of it comes first.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, NamedTuple
 
+from ctxctl.tui.document import Document
 from ctxctl.tui.requests import Request
-from ctxctl.tui.screens.pointers.values import Line, Page, page
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,7 @@ class PageRequest(Request):
 
     def failed(self, why: str) -> Page:
         """The answer that gives the reason."""
-        return page(self.title, [Line(why, "!")])
+        return page_of(self.title, [Line(why, "!")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +46,45 @@ class BlameRequest(PageRequest):
 @dataclass(frozen=True, slots=True)
 class FindingsRequest(PageRequest):
     """What the rules find in the trace."""
+
+
+Kind = Literal["why", "blame", "findings"]
+
+
+class Goal(NamedTuple):
+    """Where a line leads."""
+
+    ordinal: int
+    """The step's."""
+    item: str | None = None
+
+
+class Line(NamedTuple):
+    """One line: its kind (`@` heads, `!` warns), its text (raw), and where it leads."""
+
+    text: str
+    kind: str = " "
+    goal: Goal | None = None
+
+
+class Page(NamedTuple):
+    """A text and where its lines lead."""
+
+    title: str
+    document: Document
+    goals: tuple[Goal, ...] = ()
+    """What the document's links are numbers of."""
+    whole: bool = True
+    """False while more of it is on its way."""
+
+
+def page_of(title: str, lines: Iterable[Line], *, whole: bool = True, remark: str = "") -> Page:
+    """A page of these lines; those without a goal lead nowhere."""
+    texts, kinds = list[str](), bytearray()
+    goals, links = dict[Goal, int](), list[int]()
+    for line in lines:
+        texts.append(line.text.replace("\n", "␊"))
+        kinds.append(ord(line.kind))
+        links.append(-1 if line.goal is None else goals.setdefault(line.goal, len(goals)))
+    document = Document("\n".join(texts), kinds=bytes(kinds), links=links, remark=remark)
+    return Page(title, document, tuple(goals), whole)

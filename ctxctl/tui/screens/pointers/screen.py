@@ -10,12 +10,12 @@ from textual.app import ComposeResult
 
 from ctxctl.tui import keys
 from ctxctl.tui.document import Document
+from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.literal import content
 from ctxctl.tui.requests import Handlers, ask
 from ctxctl.tui.screens.pointers import requests
-from ctxctl.tui.screens.pointers.values import Goal, Page
-from ctxctl.tui.visible_text import VisibleText
+from ctxctl.tui.screens.pointers.requests import Goal, Page
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.textview import TextView

@@ -19,14 +19,6 @@ class Hits:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsearched:
-    """Why a search has failed."""
-
-    serial: int
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class SearchRequest(Request):
     """Everything in the trace that a query holds of."""
 
@@ -34,7 +26,3 @@ class SearchRequest(Request):
 
     query: Query
     serial: int
-
-    def failed(self, why: str) -> Unsearched:
-        """Tell the reason."""
-        return Unsearched(self.serial, why)

@@ -10,15 +10,15 @@ from textual.app import App, ComposeResult
 from textual.timer import Timer
 
 from ctxctl.tui import keys
+from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.lineedit import History
-from ctxctl.tui.requests import Handlers, ask
+from ctxctl.tui.requests import Handlers, Unanswered, ask
 from ctxctl.tui.screens.search import lines as said
 from ctxctl.tui.screens.search import state as moves
-from ctxctl.tui.screens.search.requests import Hits, SearchRequest, Unsearched
+from ctxctl.tui.screens.search.requests import Hits, SearchRequest
 from ctxctl.tui.screens.search.state import Search
 from ctxctl.tui.screens.turns.view import State
-from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.prompt import Prompt
@@ -85,7 +85,7 @@ class SearchScreen(Board[None]):
         """What stood in the line when it was taken up again."""
 
     def compose(self) -> ComposeResult:
-        """The line, what is wrong with it, the hits, how far the search is, and the keys."""
+        """Lay out the line, what is wrong with it, the hits, how far the search is, and the keys."""
         yield _Line(self)
         yield Banner(lambda width: [said.note_parts(self.state, width, len(_LABEL) + 2)], ident="query-note")
         yield Banner(lambda width: [said.heading(self.state, width)], ident="hits-head", classes="columns")
@@ -96,7 +96,7 @@ class SearchScreen(Board[None]):
 
     @property
     def prompt(self) -> Prompt:
-        """The line."""
+        """The line that the query is typed in."""
         return self.query_one("#query", Prompt)
 
     @property
@@ -173,8 +173,12 @@ class SearchScreen(Board[None]):
         """Hits as they are found, or why there are none."""
         return {
             Hits: lambda hits: self.apply(moves.found(self.state, hits.serial, hits.found)),
-            Unsearched: lambda failed: self.apply(moves.failed(self.state, failed.serial, failed.why)),
+            Unanswered: self._failed,
         }
+
+    def _failed(self, found: Unanswered) -> None:
+        if isinstance(found.request, SearchRequest):
+            self.apply(moves.failed(self.state, found.request.serial, found.why))
 
     # Painting
 

@@ -1,4 +1,7 @@
-"""The lines at the top: which trace and frame this is, what it holds, and how full it is.  Plain Python."""
+"""The lines at the top: which trace and frame this is, what it holds, and how full it is.  Plain Python.
+
+One of them is the strip: the stages of a step, each with its verdict.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,26 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from ctxctl.labels import AT_MOST, LIMIT_SOURCES, methods, number, plural, progress, share, short
-from ctxctl.model.results import Step, Window
-from ctxctl.model.vocab import SEGMENTS, UNRECORDED, UsedMethod
+from ctxctl.model.results import StageView, Step, Window
+from ctxctl.model.vocab import SEGMENTS, STAGES, UNRECORDED, UsedMethod, Verdict
+from ctxctl.report.bill_notes import doubt_text, miss_text
 from ctxctl.report.sent import NOT_RECORDED, unrecorded_text
 from ctxctl.text import cells, pad
 from ctxctl.tui import sizes
 from ctxctl.tui.layout import Parts, Piece, one_line, spread
 from ctxctl.tui.screens.turns.state import State
 from ctxctl.tui.series import COMPACTED, LEVELS, Figures, Series, column_of
-from ctxctl.tui.sizes import EXPECTED, full_of, method_of
-from ctxctl.tui.strip import strip
+from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
 from ctxctl.tui.thread_tree import TurnEntry
-from ctxctl.tui.watching import LOST, phrase
+from ctxctl.tui.watching import LOST, watching_phrase
 
 
-def sent(window: Window) -> list[Piece]:
-    """What was sent of what may be, what is free, and who says so; true as it stands."""
-    method, full = method_of(window), full_of(window)
+def sent_pieces(window: Window) -> list[Piece]:
+    """Phrases for what was sent, what is free and who says so; each is true without the others."""
+    method, full = method_of(window), capacity_of(window)
     style = "warning" if window.over else "strong"
     sign = EXPECTED if method == "expected" else ""
     of = "" if full is None else f" of {number(full)}"
@@ -50,15 +53,15 @@ def sent(window: Window) -> list[Piece]:
 
 
 def _uncounted(window: Window, method: UsedMethod) -> list[Piece]:
-    """Of a bill, what nobody counted is a part."""
+    """A phrase for what nobody counted; it is a warning where no bill includes it."""
     if not window.uncounted:
         return []
     text = f"{number(window.uncounted)} uncounted"
     return [Piece(text, "muted", 2) if method == "reported" else Piece(text, "warning", 7)]
 
 
-def kept(window: Window) -> list[Piece]:
-    """What of that is recorded, and what is not; none where nothing was billed to tell by."""
+def content_pieces(window: Window) -> list[Piece]:
+    """Phrases for what of the request is recorded and what is not; none where nothing was billed."""
     if window.unrecorded is None:
         return []
     pieces = [Piece(f"recorded {number(window.recorded)}", "muted", 3)]
@@ -157,7 +160,7 @@ def head(state: State, width: int, *, tall: bool = False) -> list[Parts]:
     Three lines, four where it is `tall`.
     """
     step = None if state.detail is None else state.detail.step
-    return [_where(state, width), *_use(state, width, 2 if tall else 1), strip(step, width)]
+    return [_where(state, width), *_use(state, width, 2 if tall else 1), stage_strip(step, width)]
 
 
 def _where(state: State, width: int) -> Parts:
@@ -175,7 +178,7 @@ def _where(state: State, width: int) -> Parts:
         watching = state.trace.watching
         if watching is not None:
             lost = watching.state in LOST
-            left.append(Piece(phrase(watching), "warning" if lost else "muted", 10 if lost else 8))
+            left.append(Piece(watching_phrase(watching), "warning" if lost else "muted", 10 if lost else 8))
     if entry is not None:
         left.append(Piece(entry.session or "", "muted", 1))
         left.append(Piece(entry.thread, "thread", 7))
@@ -211,8 +214,8 @@ def _step(state: State, entry: TurnEntry) -> int:
 def _use(state: State, width: int, rows: int) -> list[Parts]:
     """The window by turn, and beside it how full it is now."""
     step = None if state.detail is None else state.detail.step
-    said = _reading(state) + ([] if step is None else sent(step.window))
-    held = [] if step is None else kept(step.window)
+    said = _reading(state) + ([] if step is None else sent_pieces(step.window))
+    held = [] if step is None else content_pieces(step.window)
     if rows == 1 and _needed(said + held) <= width - _SIDE:
         said, held = said + held, []
     needed = max(_needed(said), _needed(held) if rows > 1 else 0)
@@ -338,7 +341,7 @@ def _besides(step: Step, show: Callable[[int], str], *, brief: bool) -> list[tup
         found.append((f"free {sign}{show(window.free)}", "muted", f"{FREE} "))
     if window.threshold is not None:
         said = f"compacts at {show(window.threshold)}"
-        said = said if brief else sizes.compacts(window.threshold, window.threshold_source)
+        said = said if brief else sizes.compaction_phrase(window.threshold, window.threshold_source)
         found.append((said, "threshold", f"{sizes.COMPACTS} "))
     if window.reserved:
         found.append((f"reserve {show(window.reserved)}", "muted", f"{RESERVE} "))
@@ -396,3 +399,139 @@ def _filled(label: str, size: int, fill: str) -> str:
     if size >= len(label) + 6:
         return f"{fill * 2} {label} ".ljust(size, fill)
     return fill * size
+
+
+VERDICTS: Final[dict[Verdict, str]] = {
+    "recorded": "✓",
+    "matches": "✓",
+    "differs": "≠",
+    "cannot_tell": "?",
+    "not_recorded": "·",
+}
+"""What a verdict looks like without colour."""
+
+_STYLES: Final[dict[Verdict, str]] = {
+    "recorded": "good",
+    "matches": "good",
+    "differs": "warning",
+    "cannot_tell": "muted",
+    "not_recorded": "muted",
+}
+
+
+class _Words(NamedTuple):
+    """A stage in words of three lengths."""
+
+    whole: str
+    brief: str
+    least: str
+
+
+_WORDS: Final[dict[str, _Words]] = {
+    "surface": _Words("surface", "surf", "s"),
+    "selection": _Words("selected", "sel", "l"),
+    "budget": _Words("budget", "bud", "b"),
+    "window": _Words("window", "win", "w"),
+    "assembly": _Words("assembly", "asm", "a"),
+    "injection": _Words("injected", "inj", "i"),
+    "evidence": _Words("billed", "bill", "$"),
+}
+
+
+class _Form(NamedTuple):
+    """How much is said."""
+
+    length: int
+    """Which of a stage's words."""
+    figures: int
+    """2: all figures; 1: the most telling ones, short; 0: none."""
+    arrow: str
+
+
+_FORMS: Final = (
+    _Form(0, 2, " ─▶ "),
+    _Form(0, 2, " ▶ "),
+    _Form(0, 1, " ▶ "),
+    _Form(1, 1, " ▶ "),
+    _Form(1, 0, " ▶ "),
+    _Form(1, 0, "▶"),
+    _Form(2, 0, " "),
+    _Form(2, 0, ""),
+)
+"""From the most that can be said to the least: words go before verdicts."""
+
+
+def stage_strip(step: Step | None, width: int) -> Parts:
+    """All stages from left to right; where there is little room, words are shortened, then figures go."""
+    if step is None:
+        return [(" " * width, "")]
+    room = max(width - 2, 0)
+    made = next((made for form in _FORMS if _size(made := _stages(step, form)) <= room), None)
+    if made is None:
+        return [(" " * width, "")]
+    return [(" " * min(width, 1), ""), *made, (" " * (width - min(width, 1) - _size(made)), "")]
+
+
+def _size(parts: Parts) -> int:
+    return sum(cells(text) for text, _ in parts)
+
+
+def _stages(step: Step, form: _Form) -> Parts:
+    parts: Parts = []
+    for name in STAGES:
+        view = step.stages.get(name, StageView("not_recorded"))
+        if parts:
+            parts.append((form.arrow, "muted"))
+        style, sign = _STYLES[view.verdict], VERDICTS[view.verdict]
+        if name == "budget" and step.window.over and view.verdict != "differs":
+            style, sign = "warning", "!"  # a tick beside a share above 100 % would be read as "all is well"
+        word = _WORDS[name][form.length]
+        said = _figure(name, view, step, form.figures) if form.figures else ""
+        parts.append((word, "muted" if view.verdict == "not_recorded" else ""))
+        parts.append(((" " if form.length < 2 else "") + sign, style))
+        if said:
+            parts.append((f" {said}" if form.figures == 2 else said, ""))
+    return parts
+
+
+def _figure(name: str, view: StageView, step: Step, figures: int) -> str:
+    """The number that tells most of a stage."""
+    facts = view.facts
+    if name == "surface":
+        return _count(facts.get("items") or facts.get("sources"))
+    if name == "selection":
+        return _count(facts.get("selected"))
+    if name == "budget":
+        return _share(step)
+    if name == "assembly":
+        return _count(facts.get("blocks")) if figures == 2 else ""
+    if name == "evidence":
+        return _bill(step, whole=figures == 2)
+    return ""
+
+
+def _count(value: Any) -> str:
+    return number(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+
+
+def _share(step: Step) -> str:
+    window = step.window
+    full = capacity_of(window)
+    sign = {"reported": "", "expected": EXPECTED, "recorded": "≥"}[method_of(window)]
+    return sign + share(window.used, full) if full else ""
+
+
+def _bill(step: Step, *, whole: bool) -> str:
+    """What the provider billed, and how much of it came from its cache."""
+    usage = step.usage
+    if usage is None or usage.reported_input is None:
+        return ""
+    how = "" if usage.provenance == "native" else f"({usage.provenance}) " if whole else "≈"
+    text = how + (number if whole else short)(usage.reported_input)
+    if whole and usage.reported_cached is not None:
+        text += f", {number(usage.reported_cached)} cached"
+    if whole and step.cache.miss is not None:
+        text += f", {miss_text(step.cache.miss)}"
+    if whole and usage.doubts:
+        text += "".join(f"; {doubt_text(doubt)}" for doubt in usage.doubts)
+    return text

@@ -12,25 +12,25 @@ from ctxctl.tui.document import Document
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.screens.turns.lines import why
 from ctxctl.tui.screens.turns.state import ItemKey, State, enter
-from ctxctl.tui.sizes import EXPECTED, full_of, method_of
+from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
 from ctxctl.tui.tabs import TABS, Tab, Tabs
 
-OUT = ("omitted", "removed")
+NOT_IN_FRAME = ("omitted", "removed")
 """Statuses of what is not in the frame."""
 
 
-def cost(change: Change, window: Window | None) -> list[Piece]:
+def keep_cost(change: Change, window: Window | None) -> list[Piece]:
     """Phrases for an item that is not in the frame; none for one that is.
 
     Its size, the limits and the tokens that were sent are the step's.  That it alone is kept, and all
     else is as it was, is supposed: the phrases begin with the sign of what is derived.
     """
-    if change.status not in OUT or window is None:
+    if change.status not in NOT_IN_FRAME or window is None:
         return []
     if not change.tokens:
         return [Piece("size not recorded: what keeping it would take is not known", "", 10)]
     size = Piece(f"≈ {number(change.tokens)} tokens to keep it", "", 10)
-    full, method = full_of(window), method_of(window)
+    full, method = capacity_of(window), method_of(window)
     if full is None:
         return [size, Piece("no limit known: not known whether it fits", "muted", 9)]
     # A bill holds what nobody could count, too; without one there is more in the window than is recorded.
@@ -71,7 +71,7 @@ def item_head(
     names = [_tab(name, name == tab, (keys or {}).get(name, "")) for name, _ in TABS]
     status = Piece(f"{SIGNS[change.status]} {change.status}", f"heading-{change.status}", 10)
     first = spread([status, Piece(why(change), "warning", 8)], names, width)
-    kept_out = cost(change, window)
+    kept_out = keep_cost(change, window)
     tokens = [
         *kept_out,
         Piece(f"{number(change.in_window)} in window" if change.in_window or not kept_out else "", "", 8),

@@ -13,7 +13,7 @@ from ctxctl.tui.changes import NONE, ChangeTable, Group, Holding, Note
 from ctxctl.tui.layout import Column, Parts, laid_out, one_line
 from ctxctl.tui.outline import warned
 from ctxctl.tui.screens.turns.state import State, row_of
-from ctxctl.tui.series import level
+from ctxctl.tui.series import level_sign
 from ctxctl.tui.sizes import amount
 from ctxctl.tui.thread_tree import HEADING, Place, TurnEntry
 
@@ -49,7 +49,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
     columns = [
         Column(" " * indent + _fold(state, place.turn), "mark", 1 + indent),
         Column(str(entry.turn), "number", digits + 1, right=True),
-        Column(" " + level(entry.used, full), _heat(entry, entry.cap), 2),
+        Column(" " + level_sign(entry.used, full), _heat(entry, entry.cap), 2),
         *_signs(signs, width),
         *_written(state, entry.last, width),
         Column(_turn_title(state, place.turn, entry), "" if entry.thread == MAIN_THREAD else "thread"),
@@ -148,7 +148,7 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: 
     columns = [
         Column(" " * 2 * depth + ("  └" if last else "  ├"), "mark", 3 + 2 * depth),
         Column(f"{row.turn}.{row.step}", "step", 6),
-        Column(level(row.used, full), _heat(row, entry.cap), 1),
+        Column(level_sign(row.used, full), _heat(row, entry.cap), 1),
         *_signs(signs, width),
         *_written(state, row.ordinal, width),
         Column(_step_title(row), "muted"),
@@ -420,13 +420,13 @@ def _changes_title(state: State) -> str:
 
 def arrangement(state: State) -> str:
     """How the changes that are shown are sorted and grouped, where that is not the usual way."""
-    how = state.table.arrangement
-    said = [] if how.only is None else [f"only {how.only}"]
-    if how.by != "status":
-        said.append("not grouped" if how.by == "none" else f"by {how.by}")
-    down = how.order in ("window", "new", "freed")
-    if how.order != "frame":
-        said.append(f"{'↓' if down != how.reverse else '↑'} {how.order}")
-    elif how.reverse:
+    arrangement = state.table.arrangement
+    said = [] if arrangement.only is None else [f"only {arrangement.only}"]
+    if arrangement.by != "status":
+        said.append("not grouped" if arrangement.by == "none" else f"by {arrangement.by}")
+    down = arrangement.order in ("window", "new", "freed")
+    if arrangement.order != "frame":
+        said.append(f"{'↓' if down != arrangement.reverse else '↑'} {arrangement.order}")
+    elif arrangement.reverse:
         said.append("reversed")
     return "".join(f" · {words}" for words in said)

@@ -1,14 +1,21 @@
-"""Going further than a line: to what is of note, to a step that something names, and back.  Plain Python."""
+"""Going further than a line: to what is of note, to a step that something names, and back.  Plain Python.
+
+Also what is kept of a trace when it is left, and how one comes back to that place.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import replace
-from typing import Final
+from dataclasses import fields, replace
+from typing import Any, Final
 
+from ctxctl.model.vocab import STATUSES
+from ctxctl.tui.changes import FACETS, ORDERS
 from ctxctl.tui.folding import Folding
+from ctxctl.tui.memory import Left
 from ctxctl.tui.outline import Turns
-from ctxctl.tui.screens.turns.state import State, detailed, to_line
+from ctxctl.tui.screens.turns import state as moves
+from ctxctl.tui.screens.turns.state import PANES, State, detailed, to_line
 from ctxctl.tui.screens.turns.view import Visit
 from ctxctl.tui.thread_tree import HEADING, Place
 
@@ -35,7 +42,7 @@ def place_of(turns: Turns, ordinal: int) -> Place | None:
     return Place(thread.turns[at], step)
 
 
-def shown(listing: Folding, place: Place) -> Folding:
+def unfolded_to(listing: Folding, place: Place) -> Folding:
     """The list with a place in it: unfolded as far as that needs."""
     tree, entries = listing.turns.tree, listing.turns.entries
     session = entries[tree.root(place.turn)].session
@@ -75,7 +82,7 @@ def here_of(state: State) -> Visit | None:
     return Visit(target.ordinal, place.step is not None and place.step >= 0, state.pane, state.item)
 
 
-def came_back(state: State) -> State:
+def jump_back(state: State) -> State:
     """Go back to where the last jump came from; a step that is gone since is passed over."""
     visits = state.visits
     while visits:
@@ -89,16 +96,16 @@ def came_back(state: State) -> State:
 
 
 def _found(state: State) -> State:
-    """With the cursor on the item, where its frame is shown already: nobody tells of it again."""
+    """Put the cursor on the item where its frame is shown already: its changes are not sent again."""
     return state if state.shown is None else detailed(state, state.shown)
 
 
 def _to(state: State, place: Place) -> State:
-    listing = shown(state.list, place)
+    listing = unfolded_to(state.list, place)
     return to_line(replace(state, list=listing), listing.line(place))
 
 
-def notable(state: State, by: int) -> State:
+def next_notable(state: State, by: int) -> State:
     """Go to the next turn with something of note (+1), or to the one before it (-1); stay where none is."""
     place = state.place
     if place is None:
@@ -108,7 +115,7 @@ def notable(state: State, by: int) -> State:
         root = _next_root(state, place.turn, by)
         if root is None:
             return state
-        listing = shown(state.list, Place(root, None))
+        listing = unfolded_to(state.list, Place(root, None))
         state = to_line(replace(state, list=listing), listing.line(Place(root, None)))
         found = _edge(state, root, by)
     return to_line(state, found)
@@ -164,3 +171,66 @@ def _next_root(state: State, turn: int, by: int) -> int | None:
     if at > 0:
         return own[at - 1]
     return next((session.notable[-1] for session in reversed(sessions[:here]) if session.notable), None)
+
+
+_CHOICES: Final[dict[str, dict[str, Any]]] = {
+    "skipped": {"listed": True},
+    "tab": {"content": "content", "diff": "diff"},
+    "order": {order: order for order in ORDERS[1:]},
+    "reverse": {"reversed": True},
+    "by": {facet: facet for facet in FACETS[1:]},
+}
+"""Fields of the state that are chosen, and by which word each value is kept; others are not kept."""
+
+
+def position_left(state: State) -> Left | None:
+    """How a trace is left; None where nothing of it is known yet."""
+    here = here_of(state)
+    if here is None or state.entry is None:
+        return None
+    choices = {}
+    for name in _known():
+        for word, value in _CHOICES[name].items():
+            if getattr(state, name) == value:
+                choices[name] = word
+    if statuses := state.folded & set(STATUSES):
+        choices["folded"] = " ".join(sorted(statuses))
+    return Left(here.ordinal if here.step else state.entry.ordinals[0], here.step, state.pane, choices)
+
+
+def with_choices(state: State, was: Left) -> State:
+    """The state with what had been chosen; what is not known to this version is passed over."""
+    values: dict[str, Any] = {
+        name: _CHOICES[name][word]
+        for name, word in was.choices.items()
+        if name in _known() and word in _CHOICES[name]
+    }
+    folded = {status for status in STATUSES if status in was.choices.get("folded", "").split()}
+    if folded:
+        values["folded"] = state.folded | folded
+    return replace(state, **values)
+
+
+def back_at(state: State, was: Left) -> State | None:
+    """The state at the turn that had been left; None while that turn is not known."""
+    found = at_step(state, was.ordinal, step=was.step)
+    if found is None:
+        return None
+    pane = next((pane for pane in PANES if pane == was.pane), state.pane)
+    return replace(found, pane="changes" if pane == "item" else pane)
+
+
+def at_step(state: State, ordinal: int, *, step: bool) -> State | None:
+    """The state at a step's own line, or at its turn's; None where the step is not known."""
+    place = place_of(state.list.turns, ordinal)
+    if place is None:
+        return None
+    if not step or state.list.turns.entries[place.turn].steps == 1:
+        place = Place(place.turn, None)
+    listing = unfolded_to(state.list, place)
+    return moves.to_line(replace(state, list=listing), listing.line(place))
+
+
+def _known() -> list[str]:
+    names = {field.name for field in fields(State)}
+    return [name for name in _CHOICES if name in names]

@@ -57,7 +57,7 @@ class DetailRequest(Request):
 
     target: Target
     with_skipped: bool
-    how: Arrangement = AS_IT_IS
+    arrangement: Arrangement = AS_IT_IS
 
     def failed(self, why: str) -> Detail:
         """Tell of a frame without changes."""

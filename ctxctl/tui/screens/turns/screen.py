@@ -22,11 +22,11 @@ from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.literal import shown
 from ctxctl.tui.outline import Growth
 from ctxctl.tui.requests import Handlers, ask
-from ctxctl.tui.screens.turns import header, leads, lines, navigation, requests
+from ctxctl.tui.screens.turns import actions, header, lines, navigation, requests
 from ctxctl.tui.screens.turns import state as moves
+from ctxctl.tui.screens.turns.actions import Remark, SearchPart
 from ctxctl.tui.screens.turns.header import bar, legend
 from ctxctl.tui.screens.turns.item_pane import ItemPane
-from ctxctl.tui.screens.turns.search_part import Remark, SearchPart
 from ctxctl.tui.screens.turns.state import PANES, Pane, State, Target, Trace
 from ctxctl.tui.screens.turns.view import Detail
 from ctxctl.tui.screens.whatif.screen import WhatIf
@@ -74,7 +74,7 @@ _SETTLING: Final = 0.008
 """Seconds until the screen has heard of all that is to be painted: each widget tells it by a message."""
 
 
-class Hold:
+class PaintHold:
     """Holds a screen's painting back, from a request until its answer, or until it has waited long enough."""
 
     def __init__(self, screen: Screen[None], late: Callable[[], None]) -> None:
@@ -101,7 +101,7 @@ class Hold:
             self._timer = get_running_loop().call_later(_SETTLING, self.release)
 
     def release(self) -> None:
-        """Paint."""
+        """Paint what was held back."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -135,13 +135,13 @@ class TurnsScreen(Board[None]):
         self._asked: tuple[Target, bool, Arrangement] | None = None
         """What was last asked for; the list of turns grows in place, so an older state cannot say."""
         self._styled_widths: object = None
-        self._hold = Hold(self, self._surround)
+        self._hold = PaintHold(self, self._surround)
         self._item = ItemPane(self)
         self._search = SearchPart(self)
         self._remark = Remark()
 
     def compose(self) -> ComposeResult:
-        """Four strips and three panes."""
+        """Lay out four strips and three panes."""
         self._size_up(*self.app.size, update=False)
         yield Banner(self._head, ident="head")
         yield BudgetBar(ident="budget")
@@ -187,7 +187,7 @@ class TurnsScreen(Board[None]):
             self.app.notify(shown("; ".join(word for word in said if word)), markup=False)
 
     def watched(self, watching: Watching, problems: int) -> None:
-        """How the watch stands."""
+        """Show how the watch stands."""
         self.apply(moves.watched(self.state, watching, problems))
 
     def outlined(self, growth: Growth, trace: Trace) -> None:
@@ -260,15 +260,15 @@ class TurnsScreen(Board[None]):
         `hold`: wait a moment with painting; a trace that grows all the time would never be painted.
         """
         new = self.state
-        how = new.arrangement
-        if new.target is None or self._asked == (new.target, new.skipped, how):
+        arrangement = new.arrangement
+        if new.target is None or self._asked == (new.target, new.skipped, arrangement):
             return
         moved = self._asked is None or self._asked[0] != new.target
-        self._asked = (new.target, new.skipped, how)
+        self._asked = (new.target, new.skipped, arrangement)
         listed = new.shown is not None and new.shown.with_skipped
-        has = new.shown is not None and (listed == new.skipped or (listed and how.by == "status"))
-        if moved or not has or new.table.arrangement != how:
-            ask(self, requests.DetailRequest(new.target, new.skipped, how))
+        has = new.shown is not None and (listed == new.skipped or (listed and arrangement.by == "status"))
+        if moved or not has or new.table.arrangement != arrangement:
+            ask(self, requests.DetailRequest(new.target, new.skipped, arrangement))
             if moved and hold:
                 self._hold.begin()
 
@@ -385,7 +385,7 @@ class TurnsScreen(Board[None]):
 
     def action_enter(self) -> None:
         """Go one level in; from a note above the changes, to the whole of all notes."""
-        if not leads.read_notes(self):
+        if not actions.read_notes(self):
             self.apply(moves.enter(self.state))
 
     def action_go_back(self) -> None:
@@ -414,8 +414,8 @@ class TurnsScreen(Board[None]):
         self.apply(moves.sort(self.state))
 
     def action_reverse(self) -> None:
-        """Sort them the other way round."""
-        self.apply(moves.turned(self.state))
+        """Sort the changes the other way round."""
+        self.apply(moves.reverse(self.state))
 
     def action_group(self) -> None:
         """Group the changes by the next thing."""
@@ -430,18 +430,18 @@ class TurnsScreen(Board[None]):
 
     # Actions that lead elsewhere, and back
 
-    action_jump_back = leads.jump_back
-    action_notable = leads.next_notable
-    action_overview = leads.overview
-    action_mark = leads.mark
-    action_frames = leads.compare_frames
-    action_assembled = leads.read_assembled
-    action_stages = leads.read_stages
-    action_problems = leads.read_problems
-    action_about = leads.read_about
-    action_why = leads.why
-    action_blame = leads.blame
-    action_findings = leads.findings
+    action_jump_back = actions.jump_back
+    action_notable = actions.next_notable
+    action_overview = actions.overview
+    action_mark = actions.mark
+    action_frames = actions.compare_frames
+    action_assembled = actions.read_assembled
+    action_stages = actions.read_stages
+    action_problems = actions.read_problems
+    action_about = actions.read_about
+    action_why = actions.why
+    action_blame = actions.blame
+    action_findings = actions.findings
 
     # The item, the search and the filter
 
@@ -477,13 +477,13 @@ class TurnsScreen(Board[None]):
 
     @on(Prompt.Changed, "#filter")
     def filter_typed(self, message: Prompt.Changed) -> None:
-        """Say what is wrong."""
+        """Say what is wrong with the query."""
         message.stop()
         self._search.check_filter(message.prompt, message.value)
 
     @on(Prompt.Accepted, "#filter")
     def filter_accepted(self, message: Prompt.Accepted) -> None:
-        """List these."""
+        """List the changes that fit the query."""
         message.stop()
         self._search.take_filter(message.prompt, message.value)
 

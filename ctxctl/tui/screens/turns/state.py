@@ -331,8 +331,8 @@ def sort(state: State) -> State:
     return replace(state, order=ORDERS[(ORDERS.index(state.order) + 1) % len(ORDERS)], reverse=False)
 
 
-def turned(state: State) -> State:
-    """The other way round."""
+def reverse(state: State) -> State:
+    """Sort the changes the other way round."""
     return replace(state, reverse=not state.reverse)
 
 

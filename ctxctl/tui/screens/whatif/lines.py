@@ -15,7 +15,7 @@ from ctxctl.text import cells, clip, pad, visible
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.whatif.form import HELP, LABELS, Field, Form
 from ctxctl.tui.screens.whatif.state import Bucket, Table, View
-from ctxctl.tui.series import level
+from ctxctl.tui.series import level_sign
 
 TWO: Final = 60
 """Cells from which fields stand two beside each other."""
@@ -262,7 +262,7 @@ def _chart(view: View, width: int, *, simulated: bool) -> Parts:
 def _cell(some: Sequence[Bucket], top: int) -> tuple[str, str]:
     if any(bucket.over for bucket in some):
         return "!", "warning"
-    return level(max(bucket.used for bucket in some), top), "gauge"
+    return level_sign(max(bucket.used for bucket in some), top), "gauge"
 
 
 # The table --------------------------------------------------------------------------------------------------

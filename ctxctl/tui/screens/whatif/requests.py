@@ -48,14 +48,6 @@ class FieldRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class NotCompared:
-    """Why there is no comparison."""
-
-    run: int
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class RecordedRequest(Request):
     """What the trace records at a step; None where no step is known yet."""
 
@@ -70,7 +62,3 @@ class SimulationRequest(Request):
 
     run: int
     supposition: Supposition | None
-
-    def failed(self, why: str) -> NotCompared:
-        """Tell the reason."""
-        return NotCompared(self.run, why)

@@ -1,4 +1,7 @@
-"""What another window, model, encoding or policy would have meant, turn by turn beside what was recorded."""
+"""What another window, model, encoding or policy would have meant, turn by turn beside what was recorded.
+
+What is supposed is typed into a form of one-line fields, painted by lines: it never steers the terminal.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,136 @@ from typing import Any
 
 from textual import events, on
 from textual.app import ComposeResult
+from textual.message import Message
+from textual.strip import Strip
 
 from ctxctl.tui import keys
+from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
-from ctxctl.tui.requests import Handlers, ask
+from ctxctl.tui.lineedit import Line
+from ctxctl.tui.requests import Handlers, Unanswered, ask
 from ctxctl.tui.screens.whatif import form as fields
 from ctxctl.tui.screens.whatif import lines, requests, state
-from ctxctl.tui.screens.whatif.form_view import FormView
+from ctxctl.tui.screens.whatif.form import Form
+from ctxctl.tui.screens.whatif.lines import field_at, form_line
 from ctxctl.tui.screens.whatif.state import Memory, Table, View
-from ctxctl.tui.visible_text import VisibleText
 from ctxctl.tui.widgets.canvas import Board
-from ctxctl.tui.widgets.paint import Banner
+from ctxctl.tui.widgets.paint import Banner, Painted
 from ctxctl.tui.widgets.rows import Rows
+
+
+class FormView(Painted, can_focus=True):
+    """Shows a `Form` and turns keys into the next one; has the keys of a line of input, up and down go to
+    another field.
+    """
+
+    BINDINGS = keys.bindings("line")
+
+    class Changed(Message):
+        """The form is another one."""
+
+        def __init__(self, form: Form) -> None:
+            super().__init__()
+            self.form = form
+
+    class Accepted(Message):
+        """The form was accepted."""
+
+    class Cancelled(Message):
+        """The form was left."""
+
+    class Passed(Message):
+        """The user went down from the last field."""
+
+    def __init__(self, *, ident: str) -> None:
+        super().__init__(ident=ident)
+        self.form = Form()
+
+    def show(self, form: Form) -> None:
+        """Show another form."""
+        if form is not self.form:
+            self.form = form
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Paint a line of one or two fields."""
+        width = self.size.width
+        return self.painted(form_line(self.form, y, width, focused=self.has_focus), width)
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Printable keys are typed, whatever else they do."""
+        return character is not None and character.isprintable()
+
+    def on_key(self, event: events.Key) -> None:
+        """Type."""
+        if event.is_printable and event.character is not None:
+            event.stop()
+            event.prevent_default()
+            self._become(fields.typed(self.form, event.character))
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Insert what was pasted."""
+        event.stop()
+        self._become(fields.typed(self.form, event.text))
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the field."""
+        self._become(fields.to_field(self.form, field_at(event.x, event.y, self.size.width)))
+
+    def on_focus(self) -> None:
+        """The cursor is seen while the form has the keys."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """The cursor is seen while the form has the keys."""
+        self.refresh()
+
+    def action_accept(self) -> None:
+        """Take the form as it is."""
+        self.post_message(self.Accepted())
+
+    def action_cancel(self) -> None:
+        """Leave it."""
+        self.post_message(self.Cancelled())
+
+    def action_history(self, by: int) -> None:
+        """Go to the field before or after."""
+        if by > 0 and self.form.at == len(self.form.fields) - 1:
+            self.post_message(self.Passed())
+        self._become(fields.to_field(self.form, self.form.at + by))
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor by characters, or take the next choice."""
+        self._become(fields.sideways(self.form, by))
+
+    def action_word(self, by: int) -> None:
+        """Move the cursor over a word."""
+        self._edit(lambda line: line.word(by))
+
+    def action_edge(self, end: bool) -> None:
+        """Move the cursor to an end."""
+        self._edit(lambda line: line.edge(end))
+
+    def action_delete(self, by: int) -> None:
+        """Delete the character before or under the cursor."""
+        self._edit(lambda line: line.delete(line.move(by)))
+
+    def action_delete_word(self) -> None:
+        """Delete the word before the cursor."""
+        self._edit(lambda line: line.delete(line.word(-1)))
+
+    def action_delete_to(self, end: bool) -> None:
+        """Delete everything before or behind the cursor."""
+        self._edit(lambda line: line.delete(line.edge(end)))
+
+    def _edit(self, change: Callable[[Line], Line]) -> None:
+        self._become(fields.edited(self.form, change))
+
+    def _become(self, form: Form) -> None:
+        if form != self.form:
+            self.form = form
+            self.refresh()
+            self.post_message(self.Changed(form))
 
 
 class WhatIf(Board[int | None]):
@@ -47,7 +168,7 @@ class WhatIf(Board[int | None]):
         return self._memory.table
 
     def compose(self) -> ComposeResult:
-        """Form, totals, table."""
+        """Lay out the form, the totals and the table."""
         yield Banner(lambda width: [lines.head(self.view, self._trace, width)], ident="whatif-head")
         yield FormView(ident="form")
         yield Banner(self._advice, ident="advice")
@@ -127,7 +248,7 @@ class WhatIf(Board[int | None]):
         self._fit()
 
     def on_descendant_focus(self) -> None:
-        """Other keys are in force."""
+        """Show the keys that are in force now."""
         self._arrange(self.size.width, self.size.height)
         self._show(self.view)
 
@@ -140,11 +261,11 @@ class WhatIf(Board[int | None]):
             requests.Notes: self._of_this_run(self._noted),
             requests.TurnsCompared: self._of_this_run(self._compared),
             requests.FieldRefused: self._of_this_run(self._refused),
-            requests.NotCompared: self._of_this_run(self._failed),
+            Unanswered: self._failed,
         }
 
     def _of_this_run(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Pass over what is of another comparison than the one that runs."""
+        """Pass over an answer about another comparison than the one that runs."""
         return lambda answer: handler(answer) if answer.run == self.view.run else None
 
     def _recorded(self, found: requests.RecordedFields) -> None:
@@ -164,8 +285,10 @@ class WhatIf(Board[int | None]):
         self.set_focus(self.query_one("#form", FormView), scroll_visible=False)
         self._show(replace(self.view, form=form, phase="empty"))
 
-    def _failed(self, found: requests.NotCompared) -> None:
-        self._show(replace(self.view, phase="failed", error=found.why))
+    def _failed(self, found: Unanswered) -> None:
+        request = found.request
+        if isinstance(request, requests.SimulationRequest) and request.run == self.view.run:
+            self._show(replace(self.view, phase="failed", error=found.why))
 
     # The form and the table
 
@@ -190,17 +313,17 @@ class WhatIf(Board[int | None]):
 
     @on(FormView.Cancelled)
     def cancelled(self) -> None:
-        """Leave."""
+        """Leave the screen."""
         self._close(None)
 
     @on(FormView.Passed)
     def passed(self) -> None:
-        """Down from the last field to the turns."""
+        """Go down from the last field to the turns."""
         self._to_table()
 
     @on(Rows.Moved)
     def moved(self, event: Rows.Moved) -> None:
-        """Another turn."""
+        """Remember which turn the cursor is on."""
         self._memory.cursor = event.line
 
     @on(Rows.Chosen)
@@ -227,7 +350,7 @@ class WhatIf(Board[int | None]):
             self._close(self.table.turns[rows.cursor].ordinal)
 
     def action_field(self, by: int) -> None:
-        """The next field, after the last the turns, after these the first."""
+        """Go to the next field; after the last come the turns, after these the first field."""
         form = self.query_one("#form", FormView)
         if not self._editing:
             self.set_focus(form, scroll_visible=False)
@@ -247,14 +370,14 @@ class WhatIf(Board[int | None]):
         self.set_focus(self.query_one("#form", FormView), scroll_visible=False)
 
     def action_over(self, by: int) -> None:
-        """The next turn that does not fit."""
+        """Go to the next turn that does not fit, or to the one before."""
         rows = self.query_one("#compared", Rows)
         found = self.table.next_over(rows.cursor, by)
         if found is not None:
             rows.move_to(found)
 
     def action_back(self) -> None:
-        """Leave."""
+        """Leave the screen."""
         self._close(None)
 
     def seen(self) -> VisibleText | None:

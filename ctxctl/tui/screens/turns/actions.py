@@ -1,29 +1,35 @@
-"""Where the main screen leads to: other turns, frames, texts and screens, and back from them.
+"""Actions that lead from the main screen to other turns, frames, texts and screens, and back from them.
 
 Each function is an action of the screen that hosts it; how the screen calls it is in `ctxctl.tui.keymap`.
+`SearchPart` leads to the search and from hit to hit, and lists only the changes that fit a query.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from ctxctl.engine.query import QueryError, parse_query
 from ctxctl.model.addresses import prefix
 from ctxctl.tui import keys
 from ctxctl.tui.document import Document
+from ctxctl.tui.layout import Piece
+from ctxctl.tui.lineedit import History
 from ctxctl.tui.literal import shown
 from ctxctl.tui.requests import ask
 from ctxctl.tui.screens.assembled.screen import AssembledScreen
 from ctxctl.tui.screens.diff.screen import DiffScreen
 from ctxctl.tui.screens.diff.values import against
 from ctxctl.tui.screens.overview.screen import Overview
-from ctxctl.tui.screens.pointers.requests import FindingsRequest, PageRequest
+from ctxctl.tui.screens.pointers.requests import FindingsRequest, Goal, PageRequest
 from ctxctl.tui.screens.pointers.screen import PointerScreen, blame_of, why_at
-from ctxctl.tui.screens.pointers.values import Goal
 from ctxctl.tui.screens.reader import Reader
+from ctxctl.tui.screens.search.screen import search_screen
 from ctxctl.tui.screens.turns import navigation
 from ctxctl.tui.screens.turns import state as moves
 from ctxctl.tui.screens.turns.host import Host
 from ctxctl.tui.screens.turns.requests import ReadingKind, ReadingRequest
+from ctxctl.tui.screens.turns.state import Pane, State, Target
+from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import Rows
 
 # Other turns
@@ -33,12 +39,12 @@ def jump_back(host: Host) -> None:
     """Go back to where a jump came from."""
     if not host.state.visits:
         host.say("no jump to go back from")
-    host.apply(navigation.came_back(host.state))
+    host.apply(navigation.jump_back(host.state))
 
 
 def next_notable(host: Host, by: int) -> None:
     """Go to another turn with something of note."""
-    new = navigation.notable(host.state, by)
+    new = navigation.next_notable(host.state, by)
     if new is host.state or new.cursor == host.state.cursor:
         host.say(f"no turn of note {'after' if by > 0 else 'before'} this one")
     host.apply(new)
@@ -180,3 +186,101 @@ def _go(host: Host, ordinal: int | None, item: str | None = None) -> None:
     """Go to what was chosen on a screen, if anything was."""
     if ordinal is not None:
         host.jump(ordinal, item)
+
+
+class Remark:
+    """What the last line says, such as which hit of the search one is at, until one has moved on."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._said_at: tuple[Target | None, int, Pane] | None = None
+        """Where one was when it was said."""
+
+    def say(self, text: str, state: State) -> None:
+        """Say something where one is; nothing takes back what was said."""
+        self._text = text
+        self._said_at = (state.target, state.change, state.pane)
+
+    def is_of_the_past(self, new: State) -> bool:
+        """Whether one has moved on; the state before cannot be asked: lists grow, and shrink, in place."""
+        if not self._text or self._said_at is None:
+            return False
+        target, change, pane = self._said_at
+        stays = self._text.startswith("hit ") or (change, pane) == (new.change, new.pane)
+        return target != new.target or not stays
+
+    def piece(self) -> Piece:
+        """The words for the last line."""
+        return Piece(self._text, "warning", 102)
+
+
+class SearchPart:
+    """Leads from a screen to the search; the hits lead to the screen."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._filters = History()
+
+    # The search
+
+    @property
+    def state(self) -> State:
+        """The main screen's."""
+        return self._host.state
+
+    def open_search(self) -> None:
+        """Search the whole trace."""
+        if self.state.phase != "opening":
+            app = self._host.screen.app
+            app.push_screen(search_screen(app, self))
+
+    def next_hit(self, by: int) -> None:
+        """Go to another hit of the search."""
+        self.tell_hit(search_screen(self._host.screen.app, self).step(by))
+
+    def lead(self, ordinal: int, item: str | None) -> None:
+        """Go to a hit, which is listed whatever was listed before."""
+        self._host.apply(replace(self.state, only=None))
+        self._host.jump(ordinal, item)
+
+    def tell_hit(self, text: str) -> None:
+        """Say in the last line which hit one is at, and which keys lead on and back, until one moves on."""
+        ways = [keys.key_of(action) for action in ("hit.next", "hit.previous", "jump.back")]
+        on = text.startswith("hit ") and all(ways)
+        self._host.say(f"{text} · {ways[0]} {ways[1]} · {ways[2]} back" if on else text)
+
+    # The filter
+
+    def open_filter(self) -> None:
+        """Ask which changes are to be listed."""
+        if self.state.detail is None:
+            return
+        only = "" if self.state.only is None else str(self.state.only)
+        prompt = Prompt("only", value=only, history=self._filters, ident="filter")
+        prompt.open_over(self._host.screen)
+        prompt.choose()
+
+    def check_filter(self, prompt: Prompt, text: str) -> None:
+        """Say what is wrong with what is typed."""
+        try:
+            parse_query(text or "x")
+        except QueryError as error:
+            prompt.note = error.what
+        else:
+            prompt.note = ""
+
+    def take_filter(self, prompt: Prompt, text: str) -> None:
+        """List these changes; all, where nothing is typed."""
+        try:
+            only = parse_query(text) if text.strip() else None
+        except QueryError as error:
+            prompt.note = error.what
+            return
+        self.close_filter(prompt)
+        self._host.apply(replace(self.state, only=only))
+
+    def close_filter(self, prompt: Prompt) -> None:
+        """List what was listed before."""
+        prompt.close()
+        screen = self._host.screen
+        screen.set_focus(screen.query_one(f"#{self.state.pane}"), scroll_visible=False)

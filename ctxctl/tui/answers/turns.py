@@ -1,6 +1,7 @@
-"""A frame's changes with all that the list of them shows, or only those that a query holds of.
+"""Answers for the main screen, the reader, the line of commands and the search.
 
-Runs in a thread; no widget, no view state.
+Most of it is a frame's changes, with all that the list of them shows, or only those that a query holds of.
+Runs in a thread: no widget, no view state.
 """
 
 from __future__ import annotations
@@ -8,23 +9,105 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from ctxctl.analysis.query_context import QueryContexts
 from ctxctl.engine.query import Query, Word, contained_text
 from ctxctl.engine.query import facts as facts_of_queries
+from ctxctl.errors import UsageError
 from ctxctl.labels import number, plural, signed
+from ctxctl.model.addresses import escaped
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
 from ctxctl.model.vocab import WARNINGS
 from ctxctl.report.bill_notes import miss_text
 from ctxctl.report.step import annotation_facts, derived_basis
-from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged
+from ctxctl.tui import scheduling
+from ctxctl.tui.answers import trace_facts
+from ctxctl.tui.answers.context import AnswerContext
+from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged_groups
+from ctxctl.tui.requests import Placed, PlaceRequest
+from ctxctl.tui.screens.search.requests import Hits, SearchRequest
+from ctxctl.tui.screens.turns.requests import DetailRequest, Reading, ReadingRequest
 from ctxctl.tui.screens.turns.state import Detail, Target
 from ctxctl.tui.sizes import amount, method_of
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
+    from ctxctl.trace.index import Span
+    from ctxctl.tui.answers.context import Answer
+    from ctxctl.tui.requests import Request
+
+
+def _detail(context: AnswerContext, request: DetailRequest) -> Detail | None:
+    try:
+        return _detailed(context, request)
+    except UsageError as error:
+        if error.slug == "no-such-frame" and not getattr(context.inspector, "over", True):
+            return None  # a step that was being written is another one now: the next growth asks again
+        raise
+
+
+def _detailed(context: AnswerContext, request: DetailRequest) -> Detail:
+    key, arrangement = (request.target, request.with_skipped), request.arrangement
+    gathered = context.kept(key, lambda: gather_facts(context.inspector, *key))
+    if arrangement.only is not None:
+        return filtered_detail(context.inspector, gathered, arrangement)
+    detail: Detail = context.kept((*key, arrangement), lambda: arranged_detail(gathered, arrangement))
+    return detail
+
+
+def _reading(context: AnswerContext, request: ReadingRequest) -> Reading:
+    inspector = context.inspector
+    if request.kind == "stages":
+        document = trace_facts.stages(inspector, request.ordinal)
+    elif request.kind == "problems":
+        document = trace_facts.problems(inspector.problems, inspector.problem_count)
+    else:
+        document = trace_facts.about(inspector.format, inspector.summary)
+    return Reading(request.title, document)
+
+
+def _place(context: AnswerContext, request: PlaceRequest) -> Placed:
+    context.check()
+    try:
+        ordinal = _ordinal(context.inspector, request.address)
+    except UsageError as error:
+        if error.slug != "ambiguous-session" or request.session is None:
+            raise UsageError(error.slug, f"{error}{f'; {error.hint}' if error.hint else ''}") from None
+        ordinal = _ordinal(context.inspector, f"{escaped(request.session)}/{request.address}")
+    return Placed(request.address, ordinal)
+
+
+def _ordinal(inspector: Inspector, address: str) -> int:
+    """The step, looked for among those that are known before the whole trace is asked.
+
+    Only from the whole is it known what stands at its end.
+    """
+    from ctxctl.session.addresses import address_id, step_ordinal
+
+    known = cast("Sequence[Span]", list(inspector.known))
+    whole = inspector.summary is not None
+    if known and address_id(address, known) is None and (whole or "-" not in address):
+        try:
+            return step_ordinal(address, known)
+        except UsageError as error:
+            if whole or error.slug == "ambiguous-session":
+                raise
+    return inspector.resolve(address)
+
+
+def _search(context: AnswerContext, request: SearchRequest) -> Hits | None:
+    from ctxctl.analysis.search import search_trace
+
+    with scheduling.short_waits():
+        for found in search_trace(context.inspector, request.query, context.check):
+            hits = Hits(request.serial, found)
+            if found.done:
+                return hits
+            context.tell(hits)
+    return None
+
 
 _LABELS: Final = 300
 _WORDS: Final = 200
@@ -44,9 +127,9 @@ _NOTES: Final = {
 }
 _WARNED: Final = frozenset({"lacking"})
 _PASSING: Final = 10
-"""What came and went within a turn is told from a tenth of what entered in it."""
+"""What came and went within a turn is noted where it is at least a tenth of what entered in it."""
 _BESIDE: Final = 20
-"""What is not recorded is told of where it changed by a twentieth of the request."""
+"""What is not recorded is noted where it changed by at least a twentieth of the request."""
 _BASIS: Final = {
     "repeat": "nothing was recorded for this step: it repeats the frame before",
     "policy": "simulated: this is what the policy would have sent",
@@ -68,7 +151,7 @@ class Gathered(NamedTuple):
     """The step before in its thread, or before the turn."""
 
 
-def facts(inspector: Inspector, target: Target, with_skipped: bool) -> Gathered:
+def gather_facts(inspector: Inspector, target: Target, with_skipped: bool) -> Gathered:
     """What is known of a frame; a whole turn's changes are from the previous turn's last frame to its own."""
     step = inspector.step(target.ordinal)
     turn = inspector.turn(target.ordinal) if target.whole_turn else None
@@ -98,18 +181,23 @@ def detail(
     inspector: Inspector,
     target: Target,
     with_skipped: bool,
-    how: Arrangement = AS_IT_IS,
+    arrangement: Arrangement = AS_IT_IS,
 ) -> Detail:
     """A frame's facts and changes."""
-    return arranged_detail(facts(inspector, target, with_skipped), how)
+    return arranged_detail(gather_facts(inspector, target, with_skipped), arrangement)
 
 
-def arranged_detail(found: Gathered, how: Arrangement) -> Detail:
-    """The same facts, with the changes listed as `how` says."""
-    groups = arranged(found.facts, how)
+def arranged_detail(found: Gathered, arrangement: Arrangement) -> Detail:
+    """The same facts, with the changes listed as `arrangement` says."""
+    groups = arranged_groups(found.facts, arrangement)
     written = [Note("still being written: shown as if nothing more came")] if found.written else []
-    said = [*written, *passing(found.turn), *beside(found.before, found.step), *notes(found.step)]
-    table = ChangeTable.of(groups, said, found.labels, found.facts.holdings, how)
+    said = [
+        *written,
+        *passing_notes(found.turn),
+        *unrecorded_notes(found.before, found.step),
+        *frame_notes(found.step),
+    ]
+    table = ChangeTable.of(groups, said, found.labels, found.facts.holdings, arrangement)
     stale: dict[str, int] = {}
     for held in found.facts.holdings.values():
         if held.stale:
@@ -164,7 +252,7 @@ def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict
     return labels
 
 
-def passing(turn: Turn | None) -> list[Note]:
+def passing_notes(turn: Turn | None) -> list[Note]:
     """A turn's changes are from its beginning to its end: what many tokens did in between."""
     if turn is None or turn.steps < 2:
         return []
@@ -174,7 +262,7 @@ def passing(turn: Turn | None) -> list[Note]:
     return [Note(f"{number(passed)} tokens more came and went within the turn: see its steps")]
 
 
-def beside(before: Row | None, step: Step) -> list[Note]:
+def unrecorded_notes(before: Row | None, step: Step) -> list[Note]:
     """What the changes do not say: how much of the request that is not recorded came or left."""
     window = step.window
     if before is None or before.unrecorded is None or window.unrecorded is None:
@@ -186,7 +274,7 @@ def beside(before: Row | None, step: Step) -> list[Note]:
     return [Note(f"{signed(moved)} tokens that are not recorded: {was} → {now} sent")]
 
 
-def notes(step: Step) -> list[Note]:
+def frame_notes(step: Step) -> list[Note]:
     """What a reader of the frame should know before its changes."""
     basis = _BASIS.get(step.basis) or derived_basis(step)
     found = [Note(basis)] if basis is not None else []
@@ -244,11 +332,11 @@ def _unchanged(placement: Placement, in_window: int) -> Change:
     )
 
 
-def filtered(inspector: Inspector, found: Gathered, how: Arrangement) -> Detail:
-    """The changes of a frame that fit `how.only`, listed as `how` says."""
+def filtered_detail(inspector: Inspector, found: Gathered, arrangement: Arrangement) -> Detail:
+    """The changes of a frame that fit `arrangement.only`, listed as `arrangement` says."""
 
-    assert how.only is not None
-    detail = arranged_detail(fitting(inspector, found, how.only), how)
+    assert arrangement.only is not None
+    detail = arranged_detail(facts_that_fit(inspector, found, arrangement.only), arrangement)
     table = detail.table
     if not table.groups:
         changed = [change for change in found.facts.changes if change.status != "skipped"]
@@ -258,7 +346,7 @@ def filtered(inspector: Inspector, found: Gathered, how: Arrangement) -> Detail:
     return replace(detail, table=table, with_skipped=found.facts.skipped is not None)
 
 
-def fitting(inspector: Inspector, found: Gathered, query: Query) -> Gathered:
+def facts_that_fit(inspector: Inspector, found: Gathered, query: Query) -> Gathered:
     """The same facts without the changes of which the query does not hold.
 
     Of skipped items that are not listed only those are looked at to which something happened.
@@ -281,7 +369,7 @@ def fitting(inspector: Inspector, found: Gathered, query: Query) -> Gathered:
     def fits(change: Change) -> bool:
         holding = found.facts.holdings.get(change.item)
         segment = holding.segment if holding is not None else None
-        contains = _asked(lambda: text_of(change))
+        contains = _text_search(lambda: text_of(change))
         return query.matches_change(found.step, change, contains, segment or None, around)
 
     facts = found.facts
@@ -294,7 +382,7 @@ def fitting(inspector: Inspector, found: Gathered, query: Query) -> Gathered:
     return found._replace(facts=made)
 
 
-def _asked(text: Callable[[], str | None]) -> Callable[[Word], bool | None]:
+def _text_search(text: Callable[[], str | None]) -> Callable[[Word], bool | None]:
     """Looks for words in a text that is fetched when the first is looked for."""
     known: list[Callable[[Word], bool | None]] = []
 
@@ -315,3 +403,12 @@ def _recorded(inspector: Inspector, line: int) -> str | None:
     data = inspector.native(line).get("data") if line else None
     content = data.get("content") if isinstance(data, dict) else None
     return content if content is None or isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+
+
+ANSWERS: Final[dict[type[Request], Answer[Any]]] = {
+    DetailRequest: _detail,
+    ReadingRequest: _reading,
+    PlaceRequest: _place,
+    SearchRequest: _search,
+}
+"""By kind of request, what computes the answer."""
