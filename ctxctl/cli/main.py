@@ -32,10 +32,13 @@ from ctxctl.cli import (
     watch,
     why,
 )
-from ctxctl.errors import CtxctlError, Exit
+from ctxctl.errors import CtxctlError, Exit, PluginError
 
 BUG = 70
 """Exit code of a bug in ctxctl (EX_SOFTWARE), never of bad input."""
+
+_UNRECOGNISED = frozenset({"no-events", "nothing-known-in-directory", "unknown-capture"})
+"""Slugs of what no format claims: a plug-in that did not load may be the one that would have."""
 
 _EPILOG = (
     "Exit codes: 0 fine, 1 findings (--strict, --exit-code, validate) or output that cannot be written, "
@@ -110,8 +113,7 @@ def run(arguments: Sequence[str]) -> int:
             return _interrupted()
         return code if isinstance(code, int) else Exit.OK
     except CtxctlError as error:
-        complain(error.message, error.hint)
-        return int(error.exit_code)
+        return _told(error)
     except KeyboardInterrupt:
         return _interrupted()
     except SystemExit as error:
@@ -127,6 +129,23 @@ def run(arguments: Sequence[str]) -> int:
         if hasattr(error, "format_message"):
             return _misused(error, arguments)
         return _bug(error)
+
+
+def _told(error: CtxctlError) -> int:
+    """An error's message and hint; of a plug-in's failure, on request, the whole story."""
+    from ctxctl.cli.output import complain, note
+
+    if error.__cause__ is not None and isinstance(error, PluginError) and os.environ.get("CTXCTL_TRACEBACK"):
+        import traceback
+
+        note("".join(traceback.format_exception(error.__cause__)).rstrip("\n"))
+    hints = [error.hint]
+    if error.slug in _UNRECOGNISED:
+        from ctxctl.importers.registry import broken_plugins_hint
+
+        hints.append(broken_plugins_hint())
+    complain(error.message, "; ".join(filter(None, hints)))
+    return int(error.exit_code)
 
 
 def _interrupted() -> int:

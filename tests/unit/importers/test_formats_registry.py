@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from ctxctl.importers import registry
 from ctxctl.model.problem import Problem
 from ctxctl.policies import registry as policies
 from ctxctl.trace.source import Source
+from tests.unit.importers.plugin_help import Install
 
 ROOT = Path(__file__).resolve().parents[3]
 CAPTURE = b"""\
@@ -22,7 +22,6 @@ CAPTURE = b"""\
 {"type":"call","id":"c1","model":"m","input":12}
 {"type":"answer","text":"Starboard."}
 """
-Install = Callable[[dict[str, str], str], None]
 
 
 def printed() -> dict[str, str]:
@@ -42,32 +41,6 @@ def printed_points() -> str:
         f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
         for group, points in groups.items()
     )
-
-
-@pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Put packages where an installer puts them, with metadata of their own."""
-
-    def put(files: dict[str, str], points: str) -> None:
-        about = tmp_path / "my_runtime-1.0.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-runtime\nVersion: 1.0\n")
-        (about / "entry_points.txt").write_text(points)
-        for name, code in files.items():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(code)
-        forget()
-
-    def forget() -> None:
-        for cached in (registry.available, registry.built_in, registry._plugins, registry._loaded):
-            cached.cache_clear()
-        for name in [name for name in sys.modules if name.partition(".")[0] == "my_runtime"]:
-            del sys.modules[name]
-
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield put
-    monkeypatch.undo()
-    forget()
 
 
 def test_the_printed_importer_runs_as_printed(install: Install) -> None:
