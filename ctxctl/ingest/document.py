@@ -65,7 +65,7 @@ _MAX_PLACES: Final = 200_000
 
 
 class Places:
-    """Where the values of a document stand, for problems: found in one pass over it, at the first question."""
+    """Where the values of a document stand, for problems: found in one pass, at the first question."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import json
 import re
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ctxctl import entry_points
 from ctxctl.errors import UsageError
 from ctxctl.importers import registry
+from ctxctl.ingest.about import FACT_NAMES
 from ctxctl.model.problem import Problem
 from ctxctl.policies import registry as policies
 from ctxctl.trace.source import Source
@@ -24,19 +27,34 @@ CAPTURE = b"""\
 """
 
 
-def printed() -> dict[str, str]:
-    """The files of docs/importers.md, as printed, by their paths."""
-    page = (ROOT / "docs" / "importers.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n# (\S+)\n(.*?)```", page, re.DOTALL)
-    return dict(blocks)
+PAGE = (ROOT / "docs" / "importers.md").read_text(encoding="utf-8")
+DECLARED = """\
+from ctxctl.ingest.about import About
+from ctxctl.ingest.declaration import Format
+
+FORMAT = Format(
+    name="my-calls", title="Calls", detect=lambda head: 0, reader="my_calls.reader:read",
+    about=About(reads="Calls.", places=(), turns="None.", claims={}),
+)
+"""
+
+
+def printed(folder: str = "my_runtime") -> dict[str, str]:
+    """The files of docs/importers.md in that folder, as printed, by their paths."""
+    blocks = re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
+    return {path: code for path, code in blocks if path.startswith(f"{folder}/")}
+
+
+def printed_project() -> dict[str, Any]:
+    """The pyproject.toml of docs/importers.md."""
+    found = re.search(r"```toml\n# pyproject.toml\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    return tomllib.loads(found[1])
 
 
 def printed_points() -> str:
     """Return the entry points of docs/importers.md, as an installer writes them down."""
-    page = (ROOT / "docs" / "importers.md").read_text(encoding="utf-8")
-    found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
-    assert found is not None
-    groups = tomllib.loads(found[1])["project"]["entry-points"]
+    groups = printed_project()["project"]["entry-points"]
     return "".join(
         f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
         for group, points in groups.items()
@@ -59,6 +77,83 @@ def test_the_printed_importer_runs_as_printed(install: Install) -> None:
     facts = made[-1]["data"]["facts"]
     assert facts["input_tokens"] == {"native": 1}
     assert facts["messages"] == {"native": 2}
+
+
+def test_the_printed_project_names_what_is_printed() -> None:
+    project = printed_project()
+    assert {path.partition("/")[0] for path in printed()} == set(project["tool"]["setuptools"]["packages"])
+    assert project["build-system"]["build-backend"].startswith("setuptools")
+
+
+def test_the_printed_test_of_a_plug_in_passes(install: Install) -> None:
+    install(printed(), printed_points())
+    space: dict[str, Any] = {}
+    exec(printed("tests")["tests/test_my_runtime.py"], space)
+    checks = [value for name, value in space.items() if name.startswith("test_")]
+    assert len(checks) == 2
+    for check in checks:
+        check()
+
+
+def test_the_printed_importer_of_a_document_runs_as_printed(install: Install) -> None:
+    install(printed("my_document"), "[ctxctl.formats]\nmy-document = my_document:FORMAT\n")
+    system, asked = {"role": "system", "content": "Pilot."}, {"role": "user", "content": "Which buoy?"}
+    call = {"id": "c1", "function": {"name": "look", "arguments": "{}"}}
+    reply = {"role": "assistant", "content": "", "tool_calls": [call]}
+    given = {"role": "tool", "tool_call_id": "c1", "content": "green"}
+    whole = {
+        "my_schema": 3,
+        "runs": [
+            {
+                "id": "r1", "model": "m", "messages": [system, asked], "reply": reply,
+                "usage": {"input": 9, "cached": 4},
+            },
+            "torn",
+            {
+                "id": "r2", "model": "m", "messages": [system, asked, reply, given],
+                "reply": {"role": "assistant", "content": "The green one."}, "usage": {"input": 20},
+            },
+        ],
+    }  # fmt: skip
+    data = json.dumps(whole, indent=1).encode()
+    source = Source.from_bytes("x", data)
+    found = registry.detect(source)
+    assert found is not None
+    assert found.name == "my-document"
+    problems: list[Problem] = []
+    made = list(registry.capture_events(found, source, problems.append))
+    assert [problem.slug for problem in problems] == ["not-a-record", "newer-version"]
+    assert data[problems[0].byte :].startswith(b'"torn"')
+    assert data.split(b"\n")[problems[0].line - 1].strip() == b'"torn",'
+    items = [event["data"] for event in made if event["event_type"] == "context.item.added"]
+    assert [item["context_kind"] for item in items] == [
+        "system_prompt", "user_message", "tool_call", "tool_result", "assistant_message",
+    ]  # fmt: skip
+    facts = made[-1]["data"]["facts"]
+    assert facts["input_tokens"] == {"native": 2}
+    assert facts["model"] == {"native": 2}
+
+
+def test_the_printed_importer_of_calls_runs_as_printed(install: Install) -> None:
+    files = {**printed("my_calls"), "my_calls/__init__.py": DECLARED}
+    install(files, "[ctxctl.formats]\nmy-calls = my_calls:FORMAT\n")
+    body = {"model": "gpt-5", "messages": [{"role": "user", "content": "Which buoy?"}]}
+    answer = {
+        "choices": [{"message": {"role": "assistant", "content": "Green."}}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 2},
+    }
+    url = "https://api.openai.com/v1/chat/completions"
+    record = {"url": url, "body": body, "response": {"status": 200, "body": answer}}
+    source = Source.from_bytes("x", json.dumps(record).encode())
+    problems: list[Problem] = []
+    made = list(registry.capture_events(registry.by_name("my-calls"), source, problems.append))
+    assert problems == []
+    assert made[-1]["data"]["requests"] == 1
+
+
+def test_the_page_names_every_fact() -> None:
+    assert all(f"`{name}`" in PAGE for name in FACT_NAMES)
+    assert f"of {len(FACT_NAMES)} facts" in PAGE
 
 
 @pytest.mark.parametrize(
