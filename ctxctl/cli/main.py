@@ -32,13 +32,10 @@ from ctxctl.cli import (
     watch,
     why,
 )
-from ctxctl.errors import CtxctlError, Exit, PluginError
+from ctxctl.errors import CtxctlError, Exit, PluginError, UnreadableError
 
 BUG = 70
 """Exit code of a bug in ctxctl (EX_SOFTWARE), never of bad input."""
-
-_UNRECOGNISED = frozenset({"no-events", "nothing-known-in-directory", "unknown-capture"})
-"""Slugs of what no format claims: a plug-in that did not load may be the one that would have."""
 
 _EPILOG = (
     "Exit codes: 0 fine, 1 findings (--strict, --exit-code, validate) or output that cannot be written, "
@@ -139,12 +136,12 @@ def _told(error: CtxctlError) -> int:
         import traceback
 
         note("".join(traceback.format_exception(error.__cause__)).rstrip("\n"))
-    hints = [error.hint]
-    if error.slug in _UNRECOGNISED:
-        from ctxctl.importers.registry import broken_plugins_hint
+    hint = error.hint
+    if isinstance(error, UnreadableError):
+        from ctxctl.importers.registry import hint_with_plugins
 
-        hints.append(broken_plugins_hint())
-    complain(error.message, "; ".join(filter(None, hints)))
+        hint = hint_with_plugins(error)
+    complain(error.message, hint)
     return int(error.exit_code)
 
 

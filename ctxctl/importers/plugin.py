@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ctxctl.ingest.lines import Report
     from ctxctl.trace.source import Source
 
-_HINT: Final = "CTXCTL_TRACEBACK=1 prints where; tell whoever wrote the plug-in"
+_HINT: Final = "CTXCTL_TRACEBACK=1 prints its traceback, for whoever wrote the plug-in"
 _PROBES: Final = (b"", b"{}\n")
 """Heads that `detect` is asked about to see whether it works at all."""
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ctxctl.entry_points import FORMATS as GROUP
 from ctxctl.entry_points import Plugin, bundled, installed, loaded
-from ctxctl.errors import PluginError, UsageError
+from ctxctl.errors import CtxctlError, PluginError, UsageError
 from ctxctl.importers.plugin import PluginFormat, guarded
 from ctxctl.importers.table import TABLE, Entry, HeadWords
 from ctxctl.ingest.build import Maker, Place
@@ -36,6 +36,8 @@ from ctxctl.trace.unknown_file import is_native
 HEAD: Final = 64 * 1024
 """Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""
 _THRESHOLD = 50
+_UNRECOGNISED: Final = frozenset({"no-events", "nothing-known-in-directory", "unknown-capture"})
+"""Slugs of errors about what no format claims."""
 _SURE: Final = 90
 """Where a format of our own is that sure, no plug-in is asked: reading all packages' metadata takes time."""
 _BEGINNINGS: Final = frozenset({"mcp-tools"})
@@ -109,9 +111,11 @@ def broken_plugin_of(made: Any) -> Plugin | None:
     return made.broken if isinstance(made, PluginFormat) else None
 
 
-def broken_plugins_hint() -> str | None:
-    """Names the plug-ins that did not load, for whoever has a file that nothing recognised; None: all did."""
-    parts = []
+def hint_with_plugins(error: CtxctlError) -> str | None:
+    """An error's hint; of a file that nothing recognised, with the broken plug-ins."""
+    if error.slug not in _UNRECOGNISED:
+        return error.hint
+    parts = [error.hint] if error.hint else []
     broken = broken_plugins()
     for several, what in (
         ([one.name for one in broken if one.made is None], "did not load"),

@@ -81,8 +81,9 @@ def test_the_printed_importer_runs_as_printed(install: Install) -> None:
 
 def test_the_printed_project_names_what_is_printed() -> None:
     project = printed_project()
-    assert {path.partition("/")[0] for path in printed()} == set(project["tool"]["setuptools"]["packages"])
-    assert project["build-system"]["build-backend"].startswith("setuptools")
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert {path.partition("/")[0] for path in printed()} == set(packages)
+    assert project["build-system"] == {"requires": ["hatchling"], "build-backend": "hatchling.build"}
 
 
 def test_the_printed_test_of_a_plug_in_passes(install: Install) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.cli.main import BUG, run
-from ctxctl.errors import PluginError, UsageError
+from ctxctl.errors import PluginError, UnreadableError, UsageError
 from ctxctl.importers import registry
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
@@ -214,6 +214,13 @@ def test_an_unrecognised_file_names_the_plug_ins_that_did_not_load(
     assert run(["formats", "--json"]) == 0
     record = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert record == {"type": "plugin", "name": "kiln", "value": "kiln:FORMAT", "error": error}
+
+
+def test_the_hint_for_the_ui_is_the_same(install: Install) -> None:
+    install({"kiln/__init__.py": "raise ImportError('lacks a part')"}, POINTS)
+    told = registry.hint_with_plugins(UnreadableError("no-events", "nothing"))
+    assert told == "1 plug-in did not load: kiln (`ctxctl formats kiln`)"
+    assert registry.hint_with_plugins(UsageError("no-such-step", "nothing", hint="look")) == "look"
 
 
 def test_without_broken_plug_ins_nothing_is_said_of_them(install: Install, kiln: str, capsys: Out) -> None:
