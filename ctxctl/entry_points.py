@@ -31,6 +31,10 @@ BUNDLED: Final[dict[str, dict[str, str]]] = {
 """By group and name, `module:name` of the plug-ins that come with this package, in the order of lists."""
 
 
+_LONGEST_ERROR: Final = 400
+"""Characters of an error's text."""
+
+
 class Plugin(NamedTuple):
     """What one entry point brought."""
 
@@ -39,7 +43,12 @@ class Plugin(NamedTuple):
     """`module:name`, as its package declares it."""
     made: Any = None
     error: str | None = None
-    """Why it did not load, in one line; None where it did."""
+    """Why it did not load, or what failed in it since, in one line; None where all is well."""
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with it, as the end of a sentence that begins with its name."""
+        return f"did not load: {self.error}" if self.made is None else f"failed to detect: {self.error}"
 
 
 def loaded(value: str) -> Any:
@@ -78,6 +87,30 @@ def _plugin(name: str, value: str, accept: Callable[[Any], Any]) -> Plugin:
     """Load one; somebody else's package must not break ours, whatever it raises."""
     try:
         return Plugin(name, value, accept(loaded(value)))
-    except Exception as error:
-        told = " ".join(str(error).split())[:200]
-        return Plugin(name, value, error=f"{type(error).__name__}: {told}")
+    except (Exception, SystemExit) as error:
+        return Plugin(name, value, error=error_in(error, value))
+
+
+def error_in(error: BaseException, *values: str) -> str:
+    """An error in one line, with the innermost line of code that belongs to one of the plug-in's packages.
+
+    Args:
+        error: As it was caught.
+        values: The plug-in's own `module:name`.
+    """
+    roots = {value.partition(":")[0].partition(".")[0].strip() for value in values} - {"ctxctl"}
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        root = str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]
+        if root in roots:
+            place = f" ({_short_path(trace.tb_frame.f_code.co_filename, root)}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    text = " ".join(str(error).split())[:_LONGEST_ERROR]
+    return f"{type(error).__name__}{': ' * bool(text)}{text}{place}"
+
+
+def _short_path(path: str, root: str) -> str:
+    """A file's path from its package on, so that no directory of this machine is named."""
+    parts = path.replace("\\", "/").split("/")
+    within = len(parts) - 1 - parts[::-1].index(root) if root in parts else len(parts) - 1
+    return "/".join(parts[within:])

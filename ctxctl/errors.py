@@ -48,3 +48,9 @@ class UnavailableError(CtxctlError):
     """What was asked needs an optional package or data that is not here."""
 
     exit_code = Exit.UNAVAILABLE
+
+
+class PluginError(CtxctlError):
+    """Code of a plug-in raised where it should not; the error that it raised is the cause."""
+
+    exit_code = Exit.UNAVAILABLE

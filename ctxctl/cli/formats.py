@@ -11,6 +11,7 @@ from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
     from ctxctl.cli.output import Output
+    from ctxctl.entry_points import Plugin
     from ctxctl.ingest.declaration import Format
 
 Name = Annotated[
@@ -25,13 +26,17 @@ def formats(
 ) -> None:
     """List the formats that can be opened directly or imported, or tell all about one."""
     from ctxctl.cli.run import begin
-    from ctxctl.importers.registry import available, by_name
+    from ctxctl.importers.registry import available, broken_plugin_of, broken_plugins, by_name
 
     run = begin(options)
     if name is not None:
-        _one(by_name(name), run.out, json=options.json)
+        found = by_name(name)
+        _one(found, run.out, json=options.json)
+        broken = broken_plugin_of(found)
+        _broken((broken,) if broken is not None else (), run.out, json=options.json)
     else:
         _all(available(), run.out, json=options.json)
+        _broken(broken_plugins(), run.out, json=options.json)
     run.out.flush()
     raise typer.Exit(0)
 
@@ -50,6 +55,17 @@ def _all(known: tuple[Format, ...], out: Output, *, json: bool) -> None:
     rows = [tuple(visible(cell) for cell in row) for row in found]
     listed = table(columns, rows, out.width)
     out.lines([*listed.head, *(line for lines in listed.rows for line in lines)])
+
+
+def _broken(plugins: tuple[Plugin, ...], out: Output, *, json: bool) -> None:
+    """Name the plug-ins that do not work, each with its error."""
+    from ctxctl.text import visible
+
+    for plugin in plugins:
+        if json:
+            out.json({"type": "plugin", "name": plugin.name, "value": plugin.value, "error": plugin.error})
+        else:
+            out.lines([visible(f"the plug-in {plugin.name} ({plugin.value}) {plugin.trouble}")])
 
 
 def _one(found: Format, out: Output, *, json: bool) -> None:

@@ -32,7 +32,7 @@ from ctxctl.cli import (
     watch,
     why,
 )
-from ctxctl.errors import CtxctlError, Exit
+from ctxctl.errors import CtxctlError, Exit, PluginError, UnreadableError
 
 BUG = 70
 """Exit code of a bug in ctxctl (EX_SOFTWARE), never of bad input."""
@@ -110,8 +110,7 @@ def run(arguments: Sequence[str]) -> int:
             return _interrupted()
         return code if isinstance(code, int) else Exit.OK
     except CtxctlError as error:
-        complain(error.message, error.hint)
-        return int(error.exit_code)
+        return _told(error)
     except KeyboardInterrupt:
         return _interrupted()
     except SystemExit as error:
@@ -127,6 +126,23 @@ def run(arguments: Sequence[str]) -> int:
         if hasattr(error, "format_message"):
             return _misused(error, arguments)
         return _bug(error)
+
+
+def _told(error: CtxctlError) -> int:
+    """An error's message and hint; of a plug-in's failure, on request, the whole story."""
+    from ctxctl.cli.output import complain, note
+
+    if error.__cause__ is not None and isinstance(error, PluginError) and os.environ.get("CTXCTL_TRACEBACK"):
+        import traceback
+
+        note("".join(traceback.format_exception(error.__cause__)).rstrip("\n"))
+    hint = error.hint
+    if isinstance(error, UnreadableError):
+        from ctxctl.importers.registry import hint_with_plugins
+
+        hint = hint_with_plugins(error)
+    complain(error.message, hint)
+    return int(error.exit_code)
 
 
 def _interrupted() -> int:

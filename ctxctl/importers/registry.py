@@ -6,7 +6,8 @@ A directory holds one capture in several files, or several captures, which are t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Any, Final
 
 from ctxctl.entry_points import FORMATS as GROUP
 from ctxctl.entry_points import Plugin, bundled, installed, loaded
-from ctxctl.errors import CtxctlError, UnreadableError, UsageError
+from ctxctl.errors import CtxctlError, PluginError, UnreadableError, UsageError
+from ctxctl.importers.plugin import PluginFormat, guarded
 from ctxctl.importers.table import TABLE, Entry, HeadWords
 from ctxctl.ingest.about import About
 from ctxctl.ingest.build import Maker, Place
@@ -24,13 +26,19 @@ from ctxctl.ingest.folder import Folder, Importer, read_several
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.outline import OUTLINED, outline
 from ctxctl.ingest.understood import Understood
+from ctxctl.labels import plural
 from ctxctl.model import vocab
+from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 from ctxctl.trace.unknown_file import is_native
 
 HEAD: Final = 64 * 1024
 """Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""
 _THRESHOLD = 50
+_UNRECOGNISED: Final = frozenset({"no-events", "nothing-known-in-directory", "unknown-capture"})
+"""Slugs of errors about what no format claims."""
+_SURE: Final = 90
+"""Where a format of our own is that sure, no plug-in is asked: reading all packages' metadata takes time."""
 _BEGINNINGS: Final = frozenset({"mcp-tools"})
 """Formats as which other documents begin: a request may have its tools first, and more than `HEAD` bytes of
 them."""
@@ -61,7 +69,18 @@ def built_in() -> tuple[Format, ...]:
 
 @cache
 def _plugins() -> tuple[Plugin, ...]:
-    return tuple(installed(GROUP, _as_format))
+    """The plug-ins of other packages; one whose format has a name that is taken counts as not loaded."""
+    taken = {entry.name: "ctxctl" for entry in TABLE}
+    found: list[Plugin] = []
+    for plugin in map(guarded, installed(GROUP, _as_format)):
+        if plugin.error is None:
+            name, by = plugin.made.name, taken.get(plugin.made.name)
+            if by is not None:
+                plugin = plugin._replace(made=None, error=f"its format's name {name!r} is taken by {by}")
+            else:
+                taken[name] = plugin.value
+        found.append(plugin)
+    return tuple(found)
 
 
 @cache
@@ -78,15 +97,41 @@ def available() -> tuple[Format, ...]:
 
 
 def broken_plugins() -> tuple[Plugin, ...]:
-    """The plug-ins that did not load, each with its error, those that come with this package included."""
+    """The plug-ins that did not load, or cannot detect, each with its error; ours among anybody's."""
     ours = (_loaded(entry) for entry in TABLE if entry.bundled)
-    return tuple(plugin for plugin in (*ours, *_plugins()) if plugin.error is not None)
+    return tuple(one for one in map(_as_it_is, (*ours, *_plugins())) if one.error is not None)
+
+
+def _as_it_is(plugin: Plugin) -> Plugin:
+    """A plug-in with what has failed in it since it was loaded."""
+    return broken_plugin_of(plugin.made) or plugin
+
+
+def broken_plugin_of(made: Any) -> Plugin | None:
+    """The plug-in of a format that loaded and cannot detect, with its error; None for any other format."""
+    return made.broken if isinstance(made, PluginFormat) else None
+
+
+def hint_with_plugins(error: CtxctlError) -> str | None:
+    """An error's hint; of a file that nothing recognised, with the broken plug-ins."""
+    if error.slug not in _UNRECOGNISED:
+        return error.hint
+    parts = [error.hint] if error.hint else []
+    broken = broken_plugins()
+    for several, what in (
+        ([one.name for one in broken if one.made is None], "did not load"),
+        ([one.name for one in broken if one.made is not None], "failed to detect"),
+    ):
+        if several:
+            shown = f"{', '.join(several)} (`ctxctl formats {several[0]}`)"
+            parts.append(f"{plural(len(several), 'plug-in')} {what}: {shown}")
+    return "; ".join(parts) or None
 
 
 def detect(source: Source) -> Format | None:
     """The format of a file by its content; None for a native trace, and for what nobody knows.
 
-    Plug-ins are asked about what no built-in format claims.
+    Plug-ins are asked too, unless a built-in format is sure.
     """
     head = source.read(0, HEAD)
     if is_native(head):
@@ -135,13 +180,24 @@ def _first_bytes(path: Path | None, head: bytes, source: Source | None, size: in
 
 
 def of_head(head: bytes) -> Format | None:
-    """The format of a foreign file by its first bytes; None for what nobody knows."""
-    return _built_in_for(head) or _surest([one.made for one in _plugins() if one.error is None], head)
+    """The format of a foreign file by its first bytes; None for what nobody knows.
+
+    The surest of all, of equals a built-in one.
+    """
+    best, top = _built_in_for(head)
+    if top >= _SURE:
+        return best
+    for plugin in _plugins():
+        if plugin.error is None and (score := plugin.made.detect(head)) > top:
+            best, top = plugin.made, score
+    return best
 
 
-def _built_in_for(head: bytes) -> Format | None:
-    """The surest of our own formats, of equals the first in the table; loads only those that the head
-    admits."""
+def _built_in_for(head: bytes) -> tuple[Format | None, int]:
+    """The surest of our own formats and its score, of equals the first of the table.
+
+    Loads those that the head admits.
+    """
     words = HeadWords(head)
     best: Format | None = None
     top = _THRESHOLD - 1
@@ -152,12 +208,7 @@ def _built_in_for(head: bytes) -> Format | None:
         score = made.detect(head) if made is not None else 0
         if score > top:
             best, top = made, score
-    return best
-
-
-def _surest(formats: Sequence[Format], head: bytes) -> Format | None:
-    best = max(formats, key=lambda one: one.detect(head), default=None)
-    return best if best is not None and best.detect(head) >= _THRESHOLD else None
+    return best, top
 
 
 def capture_events(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
@@ -165,19 +216,27 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
 
     So an imported trace replays as the capture itself does.  The last one says what the capture held of each
     fact (`ctxctl.fidelity.measured`); a capture without any event gives one that says so.
+
+    What a plug-in yielded before it failed is kept, and the failure is a problem (`plugin-failed`); one that
+    yielded nothing raises it, as any does under CTXCTL_TRACEBACK.
     """
     account = Understood(importer.about.held_against)
     meter, unchanged = Meter(importer.about, account), UnchangedWindows()
     first = True
     limited_report = ProblemLimit(report, account)
-    for event in importer.read(source, limited_report):
-        if first:
-            first = False
-            _stamp(event, importer)
-        meter.see(event)
-        if not unchanged.changed:
-            unchanged.see(event)
-        yield event
+    try:
+        for event in importer.read(source, limited_report):
+            if first:
+                first = False
+                _stamp(event, importer)
+            meter.see(event)
+            if not unchanged.changed:
+                unchanged.see(event)
+            yield event
+    except PluginError as error:
+        if first or os.environ.get("CTXCTL_TRACEBACK"):
+            raise
+        limited_report(Problem(0, 0, error.slug, error.message))
     measured = measure(source, meter, account, [*unchanged.problems()], limited_report)
     limited_report.finish()
     make = Maker(importer.name, f"{importer.name}-end-")
@@ -198,26 +257,30 @@ def _stamp(event: dict[str, Any], importer: Format) -> None:
 def by_name(name: str) -> Format:
     """A format by its `--format` name; raises UsageError("unknown-format") naming what comes near.
 
-    A plug-in of that name that did not load is told with its error.
+    A plug-in is found by the name of its entry point too, and one that did not load is told with its error.
     """
     own = next((_loaded(entry) for entry in TABLE if entry.name == name), None)
     if own is not None and own.error is None:
         return _as_format(own.made)
-    for candidate in available():
-        if candidate.name == name:
-            return candidate
+    called = [candidate for candidate in available() if is_named(candidate, name)]
+    if called:
+        return min(called, key=lambda candidate: candidate.name != name)
     from difflib import get_close_matches
 
     hint = "ctxctl formats lists them"
     failed = next((plugin for plugin in broken_plugins() if plugin.name == name), None)
     if failed is not None:
-        hint = f"the plug-in {failed.value} did not load: {failed.error}"
+        hint = f"the plug-in {failed.value} {failed.trouble}"
     elif near := get_close_matches(name, [f.name for f in available()], n=3, cutoff=0.5):
         hint = f"did you mean {', '.join(near)}? {hint}"
     raise UsageError("unknown-format", f"no format named {name!r}", hint=hint)
 
 
-_SURE = 50
+def is_named(found: Format, name: str) -> bool:
+    """Whether a format goes by that name: its own, or that of the entry point which brings it."""
+    return found.name == name or (isinstance(found, PluginFormat) and found.plugin.name == name)
+
+
 _SHOWN = 5
 _MIXED = About(reads="captures of several formats in one directory", places=(), turns="", claims={})
 
@@ -258,7 +321,7 @@ def _format_of_file(folder: Folder, name: str, head: bytes) -> Format | None:
 
 def _format_of_folder(folder: Folder) -> Format | None:
     best: Format | None = None
-    top = _SURE - 1
+    top = _THRESHOLD - 1
     for candidate in available():
         score = candidate.detect_folder(folder) if candidate.detect_folder is not None else 0
         if score > top:

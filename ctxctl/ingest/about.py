@@ -7,7 +7,7 @@ A fact of context assembly is `native` (the capture holds it), `derived` (comput
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeVar
@@ -34,6 +34,16 @@ def explained(declared: _Declared) -> _Declared:
 
     declared.__init__ = checked  # type: ignore[misc]
     return declared
+
+
+def wrong_keyword(called: str, given: Iterable[str], known: Collection[str]) -> TypeError:
+    """The error for the first of `given` that is not `known`; it names the known one that comes nearest."""
+    from difflib import get_close_matches
+
+    name = next(name for name in given if name not in known)
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    meant = f"; did you mean {near[0]!r}?" if near else ";"
+    return TypeError(f"{called} has no keyword {name!r}{meant} it takes: {', '.join(known)}")
 
 
 class Level(StrEnum):

@@ -133,7 +133,9 @@ class Maker:
         """Events made so far."""
 
     def by(self, version: Any) -> None:
-        """Take over the client's version from a line if it has one."""
+        """Take over the client's version from a line if it has one: a text, or the number of a schema."""
+        if isinstance(version, int) and not isinstance(version, bool):
+            version = str(version)
         if version is not self.client and isinstance(version, str) and 0 < len(version) <= _LONGEST_VERSION:
             self.client = version
 

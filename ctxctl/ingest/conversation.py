@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import Any, Final
 
 from ctxctl.ingest import build
+from ctxctl.ingest.about import wrong_keyword
 from ctxctl.ingest.build import Block, Json, Maker, Place, Window
 from ctxctl.ingest.item_identity import PlacedItem, aligned_identities
 from ctxctl.ingest.parts import Part
 from ctxctl.listdiff import Splice, joined, trimmed
 from ctxctl.model import vocab
 
+_MARKS: Final = (
+    "derived", "error", "status", "outcome", "purpose", "label", "cache_points", "max_output_tokens",
+    "message_count",
+)  # fmt: skip
+"""What importers say of a request beside the arguments of `request`: fields of `metadata.ctxctl`."""
+_KNOWN_MARKS: Final = frozenset(_MARKS)
+_COMPACTION: Final = (
+    "compaction_id", "scope", "method", "trigger", "coverage", "loss_notes", "validation",
+    "replacement_policy", "metadata",
+)  # fmt: skip
+"""Fields of a `context_compaction` that the caller may say."""
+_KNOWN_COMPACTION: Final = frozenset(_COMPACTION)
 _Row = tuple[Block, str]
 """A placement and the item's kind."""
 
@@ -223,7 +236,7 @@ class Conversation:
             several: As in `identify`.
             line: Line of the foreign file.
             record: Further fields of the `context_compaction` (`method`, `trigger`, `coverage`, `loss_notes`,
-                `metadata` …).
+                `metadata` …).  Raises TypeError for any other name.
         """
         left = [row for row in self.rows if keep is None or not keep(row[0].item)]
         kept = [row for row in self.rows if keep is not None and keep(row[0].item)]
@@ -237,7 +250,12 @@ class Conversation:
         self.compacted(refs, into, line=line, **record)
 
     def compacted(self, sources: list[str], into: str | None, *, line: int = 0, **record: Any) -> None:
-        """Tell of a compaction with the next request, without changing the window."""
+        """Tell of a compaction with the next request, without changing the window.
+
+        `record`: as in `compact`.
+        """
+        if not record.keys() <= _KNOWN_COMPACTION:
+            raise wrong_keyword("compact", record, ("summary", "keep", "several", "line", *_COMPACTION))
         self._made += 1
         native_id = (
             record.pop("compaction_id", None) or f"compaction-{self.thread or 'main'}-{self._made}{self.mark}"
@@ -276,6 +294,7 @@ class Conversation:
         model: str | None = None,
         native_id: str | None = None,
         settings: Json | None = None,
+        marks: Json | None = None,
         **ctxctl: Any,
     ) -> Place:
         """Seal a step: the window as it is now went to the model.
@@ -287,19 +306,23 @@ class Conversation:
             native_id: The provider's id of the request.
             settings: Parameters of its body that a prompt cache hangs on (`Dialect.settings`); None where
                 the body is not known.
-            ctxctl: Further fields of the assembly's `metadata.ctxctl` (`derived=True` where the window was
-                put together rather than read, …).
+            marks: Further fields of the assembly's `metadata.ctxctl`, under names of the importer's own.
+            ctxctl: Those that ctxctl knows (`derived=True` where the window was put together rather than
+                read, `error`, `purpose` …).  Raises TypeError for any other name.
         """
+        if ctxctl and not ctxctl.keys() <= _KNOWN_MARKS:
+            known = ("step", "line", "model", "native_id", "settings", "marks", *_MARKS)
+            raise wrong_keyword("request", ctxctl, known)
         self._tell_answer()
         self.steps += 1
         name = self._unique(step or f"step-{self.steps}")
         place = self._place = Place(self.session, self.thread, self.turn, name)
         self._flush(place)
         scope = f"{self.session or ''}/{self.thread or vocab.MAIN_THREAD}/{name}".lstrip("/")
-        marks = {**self._origin, **ctxctl, "mode": self._mode}
+        told = {**self._origin, **ctxctl, **(marks or {}), "mode": self._mode}
         make, out = self._make, self._out
         assembly = self._window.assemble(
-            make, f"asm-{scope}", self._edits(), model=model, settings=settings, cause=self._cause, **marks
+            make, f"asm-{scope}", self._edits(), model=model, settings=settings, cause=self._cause, **told
         )
         self._origin = {}
         self._cause = None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from ctxctl.errors import CtxctlError
-from ctxctl.ingest.lines import Report
+from ctxctl.ingest.lines import Line, Report
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 
@@ -56,6 +56,67 @@ def document_of_file(run: Run, folder: Folder, name: str) -> Any:
     except CtxctlError as error:
         run.problem(error.slug, error.message)
         return None
+
+
+_PIECE: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
+_PLACED_DEPTH: Final = 4
+"""Keys and indexes of the longest path whose place is known."""
+_MAX_PLACES: Final = 200_000
+
+
+class Places:
+    """Where the values of a document stand, for problems: found in one pass, at the first question."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._found: dict[tuple[str | int, ...], Line] | None = None
+
+    def at(self, *path: str | int) -> Line:
+        """The line and byte at which a value begins, by its keys and indexes (`at("runs", 2, "name")`).
+
+        Where that is not known (deeper than four levels, or in a part that was repaired), those of the value
+        that it is in.
+        """
+        if self._found is None:
+            self._found = self._places()
+        while path not in self._found and path:
+            path = path[:-1]
+        return self._found.get(path, Line(1, 0, b""))
+
+    def _places(self) -> dict[tuple[str | int, ...], Line]:
+        data = self._source.read(0, MAX_DOCUMENT)
+        start = len(_BOM) if data.startswith(_BOM) else 0
+        found: dict[tuple[str | int, ...], Line] = {}
+        path: list[str | int] = []
+        key_next, line, counted = False, 1, 0
+        for piece in _PIECE.finditer(data, start):
+            first = data[piece.start() : piece.start() + 1]
+            if first in b"}]":
+                del path[-1:]
+                key_next = False
+            elif first == b",":
+                if path and isinstance(path[-1], int):
+                    path[-1] += 1
+                else:
+                    key_next = bool(path)
+            elif key_next and first == b'"':
+                path[-1], key_next = _key_of(piece.group()), False
+            elif first != b":":
+                if len(path) <= _PLACED_DEPTH and len(found) < _MAX_PLACES:
+                    line += data.count(b"\n", counted, piece.start())
+                    counted = piece.start()
+                    found.setdefault(tuple(path), Line(line, counted, b""))
+                if first in b"{[":
+                    key_next = first == b"{"
+                    path.append("" if key_next else 0)
+        return found
+
+
+def _key_of(quoted: bytes) -> str:
+    try:
+        return str(orjson.loads(quoted))
+    except orjson.JSONDecodeError:
+        return quoted.decode("utf-8", "replace").strip('"')
 
 
 def _repaired(data: bytes, error: orjson.JSONDecodeError, report: Report) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from ctxctl.errors import CtxctlError, UnreadableError
+from ctxctl.errors import CtxctlError, PluginError, UnreadableError
 from ctxctl.ingest.build import Maker, Place
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.understood import account_of
@@ -90,7 +90,10 @@ def _one(importer: Importer, folder: Folder, name: str, report: Report) -> Itera
         report(Problem(0, 0, error.slug, f"{name}: {error.message}"))
         return
     with source:
-        yield from importer.events(source, _Named(report, name))
+        try:
+            yield from importer.events(source, _Named(report, name))
+        except PluginError as error:
+            report(Problem(0, 0, error.slug, f"{name}: {error.message}"))
 
 
 class _Named:

@@ -9,12 +9,24 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.ingest import build
+from ctxctl.ingest.about import wrong_keyword
 from ctxctl.ingest.build import Json
 from ctxctl.model.numbers import count as count
 from ctxctl.trace.depth import deeper_than, nests_deeper
 
 _ARGUMENTS: Final = ("file_path", "path", "command", "cmd", "pattern", "url", "query", "skill", "description")
 _TITLE: Final = 80
+
+
+_OPTIONS: Final = (
+    "key", "source", "title", "native", "line", "version", "estimate", "truncated", "derived", "before",
+    "segment", "wire",
+)  # fmt: skip
+_ITEM_FIELDS: Final = (
+    "mime_type", "byte_size", "language", "priority", "source_refs", "content_ref", "freshness",
+    "trust_level", "sensitivity", "redaction_state", "visibility",
+)  # fmt: skip
+_KNOWN_FIELDS: Final = frozenset(_ITEM_FIELDS)
 
 
 class Part:
@@ -31,6 +43,8 @@ class Part:
         source: Where it comes from (a path, a server, a provider's id); the identity where there is no key.
         before: Text of the request in front of it, which is no part of it (a separator).
         segment: The window segment, where it is not that of the kind (a file in the system prompt).
+        data: Further fields of the `context_item` (`mime_type`, `byte_size`, `priority` …); what a runtime
+            knows beyond these goes to `native`.  Raises TypeError for any other name.
     """
 
     __slots__ = (
@@ -59,6 +73,8 @@ class Part:
         wire: str = "",
         **data: Any,
     ) -> None:
+        if data and not data.keys() <= _KNOWN_FIELDS:
+            raise wrong_keyword("Part", data, (*_OPTIONS, *_ITEM_FIELDS))
         self.before = before
         self.segment = segment
         self.kind = kind

@@ -142,7 +142,7 @@ class SessionChoice:
         from ctxctl.importers import registry
 
         found = registry.of_file(Path(name), head)
-        return found is not None and self._format in (None, found.name)
+        return found is not None and (self._format is None or registry.is_named(found, self._format))
 
     def _whole(self, path: Path) -> Path:
         """The directory that is one capture of which a file is a part, else the file."""

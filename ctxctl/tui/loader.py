@@ -223,7 +223,9 @@ class Loader:
     def _fail(self, error: BaseException) -> None:
         """Tell why the trace cannot be shown; only errors that are meant for the user say what they say."""
         if isinstance(error, CtxctlError):
-            self._tell(messages.Failed(str(error), error.hint, int(error.exit_code)))
+            from ctxctl.importers.registry import hint_with_plugins
+
+            self._tell(messages.Failed(str(error), hint_with_plugins(error), int(error.exit_code)))
         elif isinstance(error, Exception):
             self._tell(messages.Failed(f"internal error: {place_of(error)}", None, FAULT_EXIT))
         else:

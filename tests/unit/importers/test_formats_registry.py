@@ -1,19 +1,22 @@
 from __future__ import annotations
 
+import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ctxctl import entry_points
 from ctxctl.errors import UsageError
 from ctxctl.importers import registry
+from ctxctl.ingest.about import FACT_NAMES
 from ctxctl.model.problem import Problem
 from ctxctl.policies import registry as policies
 from ctxctl.trace.source import Source
+from tests.unit.importers.plugin_help import Install
 
 ROOT = Path(__file__).resolve().parents[3]
 CAPTURE = b"""\
@@ -22,52 +25,40 @@ CAPTURE = b"""\
 {"type":"call","id":"c1","model":"m","input":12}
 {"type":"answer","text":"Starboard."}
 """
-Install = Callable[[dict[str, str], str], None]
 
 
-def printed() -> dict[str, str]:
-    """The files of docs/importers.md, as printed, by their paths."""
-    page = (ROOT / "docs" / "importers.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n# (\S+)\n(.*?)```", page, re.DOTALL)
-    return dict(blocks)
+PAGE = (ROOT / "docs" / "importers.md").read_text(encoding="utf-8")
+DECLARED = """\
+from ctxctl.ingest.about import About
+from ctxctl.ingest.declaration import Format
+
+FORMAT = Format(
+    name="my-calls", title="Calls", detect=lambda head: 0, reader="my_calls.reader:read",
+    about=About(reads="Calls.", places=(), turns="None.", claims={}),
+)
+"""
+
+
+def printed(folder: str = "my_runtime") -> dict[str, str]:
+    """The files of docs/importers.md in that folder, as printed, by their paths."""
+    blocks = re.findall(r"```python\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
+    return {path: code for path, code in blocks if path.startswith(f"{folder}/")}
+
+
+def printed_project() -> dict[str, Any]:
+    """The pyproject.toml of docs/importers.md."""
+    found = re.search(r"```toml\n# pyproject.toml\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    return tomllib.loads(found[1])
 
 
 def printed_points() -> str:
     """Return the entry points of docs/importers.md, as an installer writes them down."""
-    page = (ROOT / "docs" / "importers.md").read_text(encoding="utf-8")
-    found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
-    assert found is not None
-    groups = tomllib.loads(found[1])["project"]["entry-points"]
+    groups = printed_project()["project"]["entry-points"]
     return "".join(
         f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
         for group, points in groups.items()
     )
-
-
-@pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Put packages where an installer puts them, with metadata of their own."""
-
-    def put(files: dict[str, str], points: str) -> None:
-        about = tmp_path / "my_runtime-1.0.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-runtime\nVersion: 1.0\n")
-        (about / "entry_points.txt").write_text(points)
-        for name, code in files.items():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(code)
-        forget()
-
-    def forget() -> None:
-        for cached in (registry.available, registry.built_in, registry._plugins, registry._loaded):
-            cached.cache_clear()
-        for name in [name for name in sys.modules if name.partition(".")[0] == "my_runtime"]:
-            del sys.modules[name]
-
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield put
-    monkeypatch.undo()
-    forget()
 
 
 def test_the_printed_importer_runs_as_printed(install: Install) -> None:
@@ -86,6 +77,84 @@ def test_the_printed_importer_runs_as_printed(install: Install) -> None:
     facts = made[-1]["data"]["facts"]
     assert facts["input_tokens"] == {"native": 1}
     assert facts["messages"] == {"native": 2}
+
+
+def test_the_printed_project_names_what_is_printed() -> None:
+    project = printed_project()
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert {path.partition("/")[0] for path in printed()} == set(packages)
+    assert project["build-system"] == {"requires": ["hatchling"], "build-backend": "hatchling.build"}
+
+
+def test_the_printed_test_of_a_plug_in_passes(install: Install) -> None:
+    install(printed(), printed_points())
+    space: dict[str, Any] = {}
+    exec(printed("tests")["tests/test_my_runtime.py"], space)
+    checks = [value for name, value in space.items() if name.startswith("test_")]
+    assert len(checks) == 2
+    for check in checks:
+        check()
+
+
+def test_the_printed_importer_of_a_document_runs_as_printed(install: Install) -> None:
+    install(printed("my_document"), "[ctxctl.formats]\nmy-document = my_document:FORMAT\n")
+    system, asked = {"role": "system", "content": "Pilot."}, {"role": "user", "content": "Which buoy?"}
+    call = {"id": "c1", "function": {"name": "look", "arguments": "{}"}}
+    reply = {"role": "assistant", "content": "", "tool_calls": [call]}
+    given = {"role": "tool", "tool_call_id": "c1", "content": "green"}
+    whole = {
+        "my_schema": 3,
+        "runs": [
+            {
+                "id": "r1", "model": "m", "messages": [system, asked], "reply": reply,
+                "usage": {"input": 9, "cached": 4},
+            },
+            "torn",
+            {
+                "id": "r2", "model": "m", "messages": [system, asked, reply, given],
+                "reply": {"role": "assistant", "content": "The green one."}, "usage": {"input": 20},
+            },
+        ],
+    }  # fmt: skip
+    data = json.dumps(whole, indent=1).encode()
+    source = Source.from_bytes("x", data)
+    found = registry.detect(source)
+    assert found is not None
+    assert found.name == "my-document"
+    problems: list[Problem] = []
+    made = list(registry.capture_events(found, source, problems.append))
+    assert [problem.slug for problem in problems] == ["not-a-record", "newer-version"]
+    assert data[problems[0].byte :].startswith(b'"torn"')
+    assert data.split(b"\n")[problems[0].line - 1].strip() == b'"torn",'
+    items = [event["data"] for event in made if event["event_type"] == "context.item.added"]
+    assert [item["context_kind"] for item in items] == [
+        "system_prompt", "user_message", "tool_call", "tool_result", "assistant_message",
+    ]  # fmt: skip
+    facts = made[-1]["data"]["facts"]
+    assert facts["input_tokens"] == {"native": 2}
+    assert facts["model"] == {"native": 2}
+
+
+def test_the_printed_importer_of_calls_runs_as_printed(install: Install) -> None:
+    files = {**printed("my_calls"), "my_calls/__init__.py": DECLARED}
+    install(files, "[ctxctl.formats]\nmy-calls = my_calls:FORMAT\n")
+    body = {"model": "gpt-5", "messages": [{"role": "user", "content": "Which buoy?"}]}
+    answer = {
+        "choices": [{"message": {"role": "assistant", "content": "Green."}}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 2},
+    }
+    url = "https://api.openai.com/v1/chat/completions"
+    record = {"url": url, "body": body, "response": {"status": 200, "body": answer}}
+    source = Source.from_bytes("x", json.dumps(record).encode())
+    problems: list[Problem] = []
+    made = list(registry.capture_events(registry.by_name("my-calls"), source, problems.append))
+    assert problems == []
+    assert made[-1]["data"]["requests"] == 1
+
+
+def test_the_page_names_every_fact() -> None:
+    assert all(f"`{name}`" in PAGE for name in FACT_NAMES)
+    assert f"of {len(FACT_NAMES)} facts" in PAGE
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,16 @@ def test_claude_code_that_was_updated_in_between_names_both_versions() -> None:
     assert told("claude-code", jsonl(*lines)) == ["2.1.20", None, "2.1.37"]
 
 
-@pytest.mark.parametrize("odd", [None, 3, "", "x" * 41, ["2"]])
+@pytest.mark.parametrize("odd", [None, True, 3.5, "", "x" * 41, ["2"]])
 def test_what_is_no_version_is_none(odd: Any) -> None:
     maker = Maker("test", "t-")
     maker.by(odd)
     assert maker.client is None
     made = Window().assemble(maker, "asm", [])
     assert "client_version" not in made["metadata"]["ctxctl"]
+
+
+def test_a_schema_s_number_is_a_version_as_it_is_to_the_account() -> None:
+    maker = Maker("test", "t-")
+    maker.by(3)
+    assert maker.client == "3"

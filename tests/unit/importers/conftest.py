@@ -1,0 +1,1 @@
+from tests.unit.importers.plugin_help import install as install
