@@ -168,7 +168,7 @@ class _ThreadConversation:
         self.place = Place(
             *conversation.request(
                 sent.step, model=sent.model, native_id=sent.native_id,
-                settings=_settings(dialect, sent, core), **(sent.marks or {}),
+                settings=_settings(dialect, sent, core), marks=sent.marks,
             )
         )  # fmt: skip
         return [
