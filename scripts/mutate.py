@@ -52,7 +52,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "tokens": ("tests/unit/tokens", "tests/unit/session/test_calibrating.py"),
     "policies": (
         "tests/unit/policies", "tests/property/test_keepers.py", "tests/unit/cli/test_cli_policies.py",
-        "tests/unit/importers/test_formats_registry.py",
+        "tests/unit/importers/test_registry.py",
     ),
     "importers": (
         "tests/unit/importers", "tests/formats/test_damage.py", "tests/formats/test_moved.py",
