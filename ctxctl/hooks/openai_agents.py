@@ -124,7 +124,7 @@ class _Part(NamedTuple):
     first: str
     """The name of the agent that it began with."""
     prefix: str | None
-    """That agent's thread; None: the root's."""
+    """The thread of the first agent; None: the root's."""
 
     def thread(self, agent: str) -> str | None:
         """Return an agent's thread: a hand-off goes to another thread."""

@@ -101,7 +101,7 @@ class AgentRun:
         slots = self._turns.get(name)
         if slots is None:
             slots = [self._opened(name, 1)]
-            if self._over:  # this outlives its run
+            if self._over:  # what asks for the scope outlives its run
                 slots[0].leave()
             else:
                 self._turns[name] = slots

@@ -123,7 +123,7 @@ class AppendTarget:
             block = rest + data
             cut = block.rfind(b"\n") + 1
             offset = at
-            for line in block[:cut].splitlines(keepends=True):  # ends at \r too, which no line of JSON holds
+            for line in block[:cut].splitlines(keepends=True):  # \r splits too, but no JSON line holds it
                 if not line.isspace():
                     yield offset, line
                 offset += len(line)

@@ -256,7 +256,7 @@ class RememberedThreads(Threads):
         self._all = [thread for thread in self._all if id(thread) in kept]
         for thread in self._all:
             thread.conversation.forget_gone()
-        # Of the threads that stay, what their windows no longer hold is forgotten.
+        # Of the threads that stay, only what their windows still hold is kept.
         windows = {id(thread): frozenset(thread.prints) for thread in self._all}
         carried = {}
         for (session, made), threads in self._carried.items():

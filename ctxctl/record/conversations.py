@@ -54,25 +54,25 @@ class RedactingDialect(Dialect):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The dialect's."""
+        """The name of the dialect."""
         return self._dialect.name
 
     @property
     def provider(self) -> str:  # type: ignore[override]
-        """The dialect's."""
+        """The provider of the dialect."""
         return self._dialect.provider
 
     @property
     def section(self) -> str:  # type: ignore[override]
-        """The dialect's."""
+        """The section of the dialect."""
         return self._dialect.section
 
     def detect(self, body: Json) -> int:
-        """The dialect's."""
+        """Ask the dialect, which sees only the form of a body here."""
         return self._dialect.detect(body)
 
     def answers(self, response: Json) -> int:
-        """The dialect's."""
+        """Ask the dialect, which sees only the form of an answer here."""
         return self._dialect.answers(response)
 
     def units(self, body: Json) -> list[Unit]:

@@ -441,7 +441,7 @@ def fitted(event_type: str, record: dict[str, Any], stamp: str) -> tuple[dict[st
         simple = False
         kind = _KINDS.get(name) if type(name) is str else None
         if name == "status" and event_type == vocab.STEP_FAILED:
-            kind = "count"  # of HTTP; elsewhere it is a word
+            kind = "count"  # the status of HTTP; elsewhere `status` is a word
         if kind == "list" and isinstance(value, list | tuple | set | frozenset):
             fit = _ELEMENTS.get(name, (str, dict))
             made[name] = [one for one in value if isinstance(one, fit)]

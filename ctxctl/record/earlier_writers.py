@@ -227,7 +227,7 @@ def _blocks(chain: list[Json]) -> list[Json]:
 
 def _rows(file: _File, thread: _Thread, blocks: list[Json]) -> list[Row]:
     refs = [(block, block["item_refs"][0]) for block in blocks if block.get("item_refs")]
-    # Where the block is not named for its item, nothing tells which part of the ref is the version.
+    # Where the block is not named after its item, it is unknown which part of the ref is the version.
     named = [(block, ref, str(block.get("block_id"))) for block, ref in refs]
     kinds = _kinds(file, thread, {item for _, _, item in named})
     return [

@@ -96,7 +96,7 @@ class PreparedContent(NamedTuple):
     """A content, ready to be written."""
 
     raw: bytes
-    """Its JSON."""
+    """The content as JSON."""
     digest: str
     """SHA-256 in hex, as a reader computes it."""
     size: int

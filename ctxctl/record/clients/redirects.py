@@ -114,7 +114,7 @@ def codex(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     home = setup.path("CODEX_HOME", ".codex")
     settings = toml_of(home / "config.toml")
     given = _given(arguments)
-    profile = _after(arguments, _PROFILE) or given.get("profile") or settings.get("profile")
+    profile = _option_value(arguments, _PROFILE) or given.get("profile") or settings.get("profile")
     chosen = _table(_table(settings, "profiles"), profile) | (
         toml_of(home / f"{profile}.config.toml") if isinstance(profile, str) and "/" not in profile else {}
     )
@@ -135,7 +135,7 @@ def codex(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         url = next((found for table in tables if (found := _table(table, provider).get("base_url"))), None)
     if isinstance(url, str) and url.startswith("$"):
         return None  # a shell puts a variable there, which may be redirected itself
-    route = setup.redirect(f"Codex's {key}", url) if isinstance(url, str) else None
+    route = setup.redirect(f"Codex's {key}", url)
     if route is None:
         return None
 
@@ -172,7 +172,8 @@ def _given(arguments: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _after(arguments: Sequence[str], names: Sequence[str]) -> str | None:
+def _option_value(arguments: Sequence[str], names: Sequence[str]) -> str | None:
+    """Return the argument behind the first of these options."""
     return next((arguments[n + 1] for n, word in enumerate(arguments[:-1]) if word in names), None)
 
 
@@ -223,7 +224,7 @@ def claude(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         own / "settings.json",
         *(setup.folder / ".claude" / f for f in ("settings.json", "settings.local.json")),
     ]
-    given = next((arguments[n + 1] for n, word in enumerate(arguments[:-1]) if word == "--settings"), None)
+    given = _option_value(arguments, ("--settings",))
     url = None
     for settings in (*map(json_of, files), _settings_given(setup, given)):
         env = settings.get("env")
@@ -261,7 +262,7 @@ def pi(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     own = json_of(setup.path("PI_CODING_AGENT_DIR", ".pi", "agent") / "models.json").get("providers")
     for name, provider in own.items() if isinstance(own, dict) else ():
         url = provider.get("baseUrl") if isinstance(provider, dict) else None
-        route = setup.redirect(f"pi's provider {name}", url) if isinstance(url, str) else None
+        route = setup.redirect(f"pi's provider {name}", url)
         if route is not None:
             routes[name] = route
     for name, family in _PI.items():
@@ -342,11 +343,7 @@ def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         spots += [("modelProviders", kind, n, "baseUrl") for n in range(count)]
     for spot in spots:
         url = value_at(merged, *spot)
-        route = (
-            setup.redirect(f"Qwen Code's {'.'.join(map(str, spot))}", url)
-            if isinstance(url, str) and url
-            else None
-        )
+        route = setup.redirect(f"Qwen Code's {'.'.join(map(str, spot))}", url or None)
         if route is not None:
             routes.append((spot, route))
     if not routes:
@@ -379,10 +376,7 @@ def cline(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         return None
     path = setup.path("CLINE_PROVIDER_SETTINGS_PATH", "-")
     if not setup.environment.get("CLINE_PROVIDER_SETTINGS_PATH"):
-        own = next(
-            (arguments[n + 1] for n, w in enumerate(arguments[:-1]) if w in ("--config", "--data-dir")), None
-        )
-        if own is not None:
+        if _option_value(arguments, ("--config", "--data-dir")) is not None:
             setup.notes.append("Cline with --config or --data-dir is not led to the recorder")
             return None
         data = setup.path("CLINE_DATA_DIR", ".cline", "data")
@@ -398,7 +392,7 @@ def cline(setup: Setup, arguments: Sequence[str]) -> Ready | None:
             continue
         family = _CLINE.get(name)
         url = settings.get("baseUrl") or (with_version(setup.address(family), family) if family else None)
-        route = setup.redirect(f"Cline's provider {name}", url) if isinstance(url, str) else None
+        route = setup.redirect(f"Cline's provider {name}", url)
         if route is not None:
             routes[name] = route
     return partial(_cline_ready, path, before, routes) if routes else None
@@ -444,7 +438,7 @@ def continue_cli(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 
     Only the lines `apiBase:` and `provider:` of the file are touched.
     """
-    given = next((arguments[n + 1] for n, word in enumerate(arguments[:-1]) if word == "--config"), None)
+    given = _option_value(arguments, ("--config",))
     usual = setup.path("CONTINUE_GLOBAL_DIR", ".continue") / "config.yaml"
     text = text_of(setup.folder / given if given is not None else usual)
     if not text:
@@ -460,7 +454,7 @@ def continue_cli(setup: Setup, arguments: Sequence[str]) -> Ready | None:
             if family
             else None
         )
-        route = setup.redirect(f"Continue's model {len(pieces) + 1}", url) if url else None
+        route = setup.redirect(f"Continue's model {len(pieces) + 1}", url)
         if route is None:
             pieces.append(block)
         elif base is not None:

@@ -101,8 +101,10 @@ class Setup:
         """Return where a provider's calls go: where the user sends them, else to the provider itself."""
         return self.chosen(family) or FAMILIES[family][0]
 
-    def redirect(self, setting: str, url: str) -> Route | None:
-        """Redirect the address in a program's setting to the relay; None: it cannot be redirected."""
+    def redirect(self, setting: str, url: object) -> Route | None:
+        """Redirect the address in a program's setting to the relay; None: it is none, or of another kind."""
+        if not isinstance(url, str):
+            return None
         upstream = parsed(url)
         if upstream is None:
             self.notes.append(

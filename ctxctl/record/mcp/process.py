@@ -83,7 +83,7 @@ class Server:
                 while rest:
                     rest = rest[_written(target, rest) :]
         except OSError:
-            pass  # the other end went away: what is closed then tells this end
+            pass  # one end is gone: closing the other one tells it
 
     def _is_there(self, source: int) -> bool:
         """Wait for bytes or the end; False where the server is gone and only others hold its pipe."""

@@ -191,6 +191,6 @@ class _Asking:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_GRACE)
                 break
-        # A runner may have gone before the server that it runs.
+        # A runner may end before the server that it runs.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)

@@ -101,7 +101,7 @@ class _End(asyncio.Protocol):
             self.transport.pause_reading()
 
     def read_on(self) -> None:
-        """Read again."""
+        """Read on, as the other end takes more."""
         if self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
 
