@@ -6,6 +6,9 @@ import json
 import threading
 from typing import Any
 
+import pytest
+
+from ctxctl.errors import UnreadableError
 from ctxctl.model import vocab
 from ctxctl.model.records import Assembly, Injection, Item
 from ctxctl.trace.reader import Trace
@@ -168,3 +171,10 @@ def test_repeated_items_are_one_object_within_and_across_passes() -> None:
     first = [one.record for one in reading.events()]
     assert len({id(record) for record in first}) == 7
     assert all(a is b.record for a, b in zip(first, reading.events(), strict=True))
+
+
+@pytest.mark.parametrize(("name", "told"), [("-", "stdin holds no "), ("run.jsonl", "run.jsonl holds no ")])
+def test_a_trace_without_events_is_called_by_its_name(name: str, told: str) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        list(Trace(Source.from_bytes(name, b"nothing of ours\n")).events())
+    assert caught.value.message.startswith(told)
