@@ -190,3 +190,18 @@ def test_a_budget_that_acted_and_is_exceeded_all_the_same_says_so(
         events = at("t1", "s1", item("A", build.ABC), item("B", build.WALK), acted, assembly("a1", ["B"]))
         (step,) = steps_of(tmp_path, events)
         assert ("still_over_budget" in step.flags) == (flagged and bool(records))
+
+
+def test_any_step_under_a_policy_can_be_reached_in_any_order(tmp_path: Path) -> None:
+    events: list[Event] = []
+    names: list[str] = []
+    for number in range(40):
+        names.append(f"N{number}")
+        events += at(f"t{number}", None, item(names[-1], build.ALPHA), assembly(f"a{number}", list(names)))
+    how: dict[str, Any] = {"policy": "fifo", "limits": Limits(window=10)}
+    found = steps_of(tmp_path, events, **how)
+    with real.opened(tmp_path / "trace.jsonl", events, **how) as inspector:
+        for number in (39, 3, 38, 20, 0, 36):
+            reached = inspector.at(number)
+            assert reached.step == found[number]
+            assert [p.item for p in reached.placements] == names[max(0, number - 9) : number + 1]
