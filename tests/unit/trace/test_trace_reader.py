@@ -6,10 +6,12 @@ import json
 import threading
 from typing import Any
 
+import msgspec
 import pytest
 
 from ctxctl.errors import UnreadableError
 from ctxctl.model import vocab
+from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Injection, Item
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
@@ -178,3 +180,21 @@ def test_a_trace_without_events_is_called_by_its_name(name: str, told: str) -> N
     with pytest.raises(UnreadableError) as caught:
         list(Trace(Source.from_bytes(name, b"nothing of ours\n")).events())
     assert caught.value.message.startswith(told)
+
+
+def test_every_field_of_a_line_can_be_asked_for_as_it_may_be_shown() -> None:
+    class Redactor:
+        def events(self, events: list[Event]) -> list[Event]:
+            return events
+
+        def value(self, value: Any) -> Any:
+            return {**value, "acme": "hidden"}
+
+    trace = Trace(Source.from_bytes("memory", lines(event(1, acme="secret"))))
+    (only,) = trace.events()
+    assert trace.fields(only) == event(1, acme="secret")
+    nowhere = msgspec.structs.replace(only, offset=5)
+    assert trace.fields(nowhere) is None
+    trace.redactor = Redactor()
+    assert trace.fields(only) == event(1, acme="hidden")
+    assert trace.fields(nowhere) is None
