@@ -83,8 +83,8 @@ class Truncator:
         if start < end:
             self._cut(self._units[start], front - (sums[start - 1] if start else 0), "head", cuts)
         if self._middle and back >= 0:
-            # The last units that go into the other half together.
-            end = max(start, bisect_left(sums, sums[-1] - back) + 1) if sums else 0
+            # The last units that go into the other half together; with none that may go there were no space.
+            end = max(start, bisect_left(sums, sums[-1] - back) + 1)
             if end - start > 1:
                 self._cut(self._units[end - 1], back - (sums[-1] - sums[end - 1]), "tail", cuts)
         return start, end, cuts

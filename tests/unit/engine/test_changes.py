@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import pairwise
+from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.engine.replay.changes import ChangeContext, compare_frames, longest_increasing, no_cause
 from ctxctl.engine.replay.frames import FrameState, delta_of, flow_of
-from ctxctl.engine.replay.renderings import json_in
+from ctxctl.engine.replay.renderings import _texts, json_in
 from tests.oracle.ref_changes import longest
 from tests.unit.engine.making import Json, add, assembly, event, inject, placement, steps, turns
 
@@ -155,3 +158,21 @@ def test_json_in_a_text_is_that_of_its_beginning_or_behind_its_first_word() -> N
     assert json_in('read {"a": 1}') == (5, {"a": 1})
     assert json_in('{torn {"a": 1}') == (6, {"a": 1})
     assert json_in("{torn") is None
+
+
+@pytest.mark.parametrize(("depth", "told"), [(0, "key order"), (3, "key order in a.a.a"), (70, "spacing")])
+def test_how_deep_keys_are_compared(depth: int, told: str) -> None:
+    texts: list[Any] = [{"x": 1, "y": 2}, {"y": 2, "x": 1}]
+    for _ in range(depth):
+        texts = [{"a": text} for text in texts]
+    assert _texts(*(json.dumps(text) for text in texts)) == told
+
+
+def test_key_order_is_looked_for_sixty_levels_down() -> None:
+    told = []
+    for depth in (60, 61):
+        texts: list[Any] = [{"x": 1, "y": 2}, {"y": 2, "x": 1}]
+        for _ in range(depth):
+            texts = [{"a": text} for text in texts]
+        told.append(_texts(*(json.dumps(text) for text in texts)))
+    assert told == ["key order in " + ".".join("a" * 60), "spacing"]

@@ -157,3 +157,16 @@ def test_a_notice_behind_the_system_prompt_stands_before_the_conversation(rank: 
     prompt, told = (msgspec.structs.replace(place(name), segment="system", rank=rank) for name in "SN")
     history = walked([prompt, A, B], [prompt, told, B], cause=Cause("compacted"))
     assert names(history) == "SNAB"
+
+
+def test_what_it_says_that_it_begins_with_is_there() -> None:
+    history = UnfittedWindow()
+    grown, cut = [S, A, B], [S, B]
+    before: list[Placement] = []
+    for frame in ([S], grown, grown, cut, [N, *cut]):
+        history.move_to(delta_of(before, frame), because(Cause("detached")))
+        earlier, same = history.grown
+        assert earlier == before
+        assert history.visible()[:same] == earlier[:same]
+        before = frame
+    assert history.grown == (cut, 0)

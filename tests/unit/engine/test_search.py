@@ -233,3 +233,18 @@ def test_hits_of_items_without_titles_have_their_first_words() -> None:
     assert by_item["b"].words == "a pear"
     assert by_item["a"].words == ""
     assert by_item["c"].words == ""
+
+
+def test_the_limit_of_a_step_is_its_window_or_else_that_on_its_input() -> None:
+    def limits(turn: str, **said: Any) -> list[Json]:
+        budget = {"budget_id": "b", "target": "model", **said}
+        return [event("budget.applied", budget, turn=turn), assembly(f"w{turn}", "a", turn=turn)]
+
+    story = [
+        add("a", "apple", turn="1"),
+        *limits("1", max_tokens=100),
+        *limits("2", metadata={"ctxctl": {"max_input": 50}}),
+    ]
+    story += [assembly("w3", "a", turn="3")]
+    assert [ordinal for ordinal, _, _ in hits(story, "limit>=100")] == [0]
+    assert [ordinal for ordinal, _, _ in hits(story, "limit<100")] == [1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctxctl.engine.replay.step_tracker import Cursor, ThreadKey
 from tests.unit.engine.making import add, assembly, event, inject, inspect, steps, usage
 
 
@@ -95,3 +96,15 @@ def test_threads_and_sessions_are_apart() -> None:
 
 def test_an_unknown_event_type_changes_nothing() -> None:
     assert len(steps([add("a", "x", turn="t1"), event("weather.changed", turn="t1")])) == 1
+
+
+def test_a_cursor_comes_back_as_it_was() -> None:
+    cursor = Cursor(ThreadKey("s", "main"), 4)
+    state = [
+        "s", "main", 3, "t3", 2, "s2", ["t1", "t3"], ["s1"], True, False, True,
+        ["a1", "a2"], ["i1"], ["e1"], "attempt", "task",
+    ]  # fmt: skip
+    again = Cursor.restored(state, 4)
+    assert again.state() == state
+    assert (again.asm_ids, again.inj_ids, again.seen) == ({"a1", "a2"}, {"i1"}, {"e1"})
+    assert Cursor.restored(cursor.state(), 4).state() == cursor.state()

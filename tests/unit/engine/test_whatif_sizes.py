@@ -129,3 +129,80 @@ def test_the_budget_stage_says_what_was_done_to_which_item(tmp_path: Path) -> No
         {"item": "A", "action": "dropped", "reason": "budget_limit"},
         {"item": "B", "action": "cut", "tokens_left": 3},
     ]
+
+
+def limited(tokens: int) -> Event:
+    return build.event(
+        "context.budget.applied",
+        {"schema_version": build.VERSION, "budget_id": "b", "target": "model", "max_tokens": tokens},
+    )
+
+
+def test_a_step_without_a_limit_has_all_back_and_what_was_left_out_before_is_forgotten(
+    tmp_path: Path,
+) -> None:
+    events = [
+        *at("t1", "s1", item("A", build.CAT), item("B", build.RED), limited(10), assembly("a1", ["A", "B"])),
+        *at("t2", "s2", assembly("a2", ["A", "B"])),
+        *at("t3", "s3", item("Z", build.ABC), limited(12), assembly("a3", ["Z", "A", "B"])),
+        *at("t4", "s4", limited(12), assembly("a4", ["Z", "A", "B"])),
+    ]
+    frames = []
+    with real.opened(tmp_path / "trace.jsonl", events, policy="fifo:protect_recent=0") as inspector:
+        for number in range(4):
+            frames.append("".join(p.item for p in inspector.at(number).placements))
+    # 8 and 4 tokens; then 5 more in front of them, which are the oldest.
+    assert frames == ["B", "AB", "AB", "AB"]
+
+
+def test_a_text_that_is_set_stands_wherever_its_item_alone_does(tmp_path: Path) -> None:
+    joint = {"block_id": "j", "item_refs": ["A", "B"], "content": "of both"}
+    wrapped = build.block("A", wrapper={"prefix": "<", "suffix": ">"})
+    events = at(
+        "t1", "s1", item("A", build.ABC), item("B", build.WALK), assembly("a1", [wrapped, "B", joint])
+    )
+    with real.opened(tmp_path / "trace.jsonl", events, set={"A": build.HELLO}) as inspector:
+        text = inspector.assembled(0)
+    assert build.HELLO in text
+    assert build.ABC not in text
+    assert build.WALK in text
+    assert "of both" in text
+
+
+@pytest.mark.parametrize(
+    ("budget", "flagged"),
+    [
+        ({"max_tokens": 50}, False),
+        ({"max_tokens": 7}, True),
+        ({"max_tokens": 7, "actual_tokens": 6}, False),
+        ({"max_tokens": 50, "actual_tokens": 51}, True),
+        ({"max_items": 5, "actual_items": 5}, False),
+        ({"max_items": 5, "actual_items": 6}, True),
+        ({"max_tokens": 50, "max_bytes": 10}, True),
+    ],
+)
+def test_a_budget_that_acted_and_is_exceeded_all_the_same_says_so(
+    tmp_path: Path, budget: dict[str, int], flagged: bool
+) -> None:
+    for records in ([{"item_ref": "A", "action": "dropped"}], []):
+        told = {"schema_version": build.VERSION, "budget_id": "b", "target": "model", **budget}
+        acted = build.event("context.budget.applied", {**told, "truncation_records": records})
+        events = at("t1", "s1", item("A", build.ABC), item("B", build.WALK), acted, assembly("a1", ["B"]))
+        (step,) = steps_of(tmp_path, events)
+        assert ("still_over_budget" in step.flags) == (flagged and bool(records))
+
+
+def test_any_step_under_a_policy_can_be_reached_in_any_order(tmp_path: Path) -> None:
+    events: list[Event] = []
+    names: list[str] = []
+    for number in range(40):
+        names.append(f"N{number}")
+        events += at(f"t{number}", None, item(names[-1], build.ALPHA), assembly(f"a{number}", list(names)))
+    how: dict[str, Any] = {"policy": "fifo", "limits": Limits(window=10)}
+    with real.opened(tmp_path / "trace.jsonl", events, **how) as inspector:
+        found = [result for result in inspector.replay() if isinstance(result, Step)]
+        inspector.outline()
+        for number in (39, 3, 38, 20, 0, 36):
+            reached = inspector.at(number)
+            assert reached.step == found[number]
+            assert [p.item for p in reached.placements] == names[max(0, number - 9) : number + 1]

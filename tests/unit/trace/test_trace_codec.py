@@ -499,6 +499,20 @@ def test_blocks_that_their_decoder_checks_are_not_looked_at_twice(
     assert looked[1:] == ([looked[0]] if blocks == 1 else [spaced])
 
 
+def test_a_redaction_names_its_policies_or_else_its_event_does() -> None:
+    beside = {
+        "event_type": vocab.REDACTION_APPLIED,
+        "policy_refs": ["of the event"],
+        "data": {"item_id": "a"},
+    }
+    own = {**beside, "data": {"item_id": "a", "policy_refs": ["its own"]}}
+    found = Reading(beside, own).records
+    assert [one.policy_refs for one in found if isinstance(one, Redaction)] == [
+        ("of the event",),
+        ("its own",),
+    ]
+
+
 def test_counts_of_what_an_import_measured_are_whole_numbers_from_zero() -> None:
     facts = {"texts": {"native": 3, "derived": 0, "odd": True, "less": -1, "said": "5"}, "wrong": [1]}
     found = record(vocab.FIDELITY_MEASURED, {"format": "f", "facts": facts})

@@ -6,7 +6,12 @@ import json
 import threading
 from typing import Any
 
+import msgspec
+import pytest
+
+from ctxctl.errors import UnreadableError
 from ctxctl.model import vocab
+from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Injection, Item
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
@@ -168,3 +173,28 @@ def test_repeated_items_are_one_object_within_and_across_passes() -> None:
     first = [one.record for one in reading.events()]
     assert len({id(record) for record in first}) == 7
     assert all(a is b.record for a, b in zip(first, reading.events(), strict=True))
+
+
+@pytest.mark.parametrize(("name", "told"), [("-", "stdin holds no "), ("run.jsonl", "run.jsonl holds no ")])
+def test_a_trace_without_events_is_called_by_its_name(name: str, told: str) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        list(Trace(Source.from_bytes(name, b"nothing of ours\n")).events())
+    assert caught.value.message.startswith(told)
+
+
+def test_every_field_of_a_line_can_be_asked_for_as_it_may_be_shown() -> None:
+    class Redactor:
+        def events(self, events: list[Event]) -> list[Event]:
+            return events
+
+        def value(self, value: Any) -> Any:
+            return {**value, "acme": "hidden"}
+
+    trace = Trace(Source.from_bytes("memory", lines(event(1, acme="secret"))))
+    (only,) = trace.events()
+    assert trace.fields(only) == event(1, acme="secret")
+    nowhere = msgspec.structs.replace(only, offset=5)
+    assert trace.fields(nowhere) is None
+    trace.redactor = Redactor()
+    assert trace.fields(only) == event(1, acme="hidden")
+    assert trace.fields(nowhere) is None
