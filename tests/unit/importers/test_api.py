@@ -173,6 +173,7 @@ def test_what_is_no_body_is_not_claimed() -> None:
     ):
         assert api.detect(json.dumps(value).encode()) == 0, value
     assert api.detect(b"data: hello\n\n") == 0
+    assert api.detect(b'data: {"hello": 1}\n\n') == 0
     assert api.detect(b"") == 0
 
 

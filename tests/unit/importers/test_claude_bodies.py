@@ -133,6 +133,16 @@ def test_a_body_that_is_gone_is_reported_and_costs_its_step_only(tmp_path: Path)
     assert [problem.line for problem in problems if problem.slug == "no-request"] == [1]
 
 
+def test_a_body_that_an_index_names_twice_is_one_request(tmp_path: Path) -> None:
+    made = copied(tmp_path)
+    lines = (made / "index.jsonl").read_bytes().splitlines(keepends=True)
+    (made / "index.jsonl").write_bytes(b"".join([*lines, lines[0]]))
+    steps, problems = seen(made)
+    assert len(steps) == len(seen(DUMP)[0])
+    assert slugs(problems) == ["duplicate-entry"]
+    assert index()[0]["request_file"] in problems[0].message
+
+
 def test_an_index_never_leads_out_of_its_directory(tmp_path: Path) -> None:
     made = copied(tmp_path)
     (tmp_path / "outside.request.json").write_bytes(b'{"messages":[{"role":"user","content":"OUTSIDE"}]}')

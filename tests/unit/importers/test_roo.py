@@ -174,6 +174,8 @@ def test_what_a_condensation_kept_is_the_item_that_the_chat_showed(tmp_path: Pat
     assert changes["message-3/0"] == changes["message-3/1"] == "added", "the answer of the request before"
     (compaction,) = of_type(told(tmp_path), COMPACTED)
     assert sorted(ref.partition("@")[0] for ref in compaction["source_item_refs"]) == ["chat-2", "chat-3"]
+    (time,) = [event["time"] for event in told(tmp_path) if event["event_type"] == COMPACTED]
+    assert time == "1970-01-01T00:00:03+00:00", "that of the summary"
 
 
 def test_the_editors_state_is_one_item_after_a_condensation_too(tmp_path: Path) -> None:

@@ -127,6 +127,25 @@ def test_streams_of_headless_runs() -> None:
     assert not over("codex-exec", {"type": "turn.completed"}, {"type": "turn.started"})
 
 
+@pytest.mark.parametrize("kind", ["turn.started", "item.started", "item.updated", "item.completed"])
+def test_codex_exec_works_until_it_says_that_the_turn_is_over(kind: str) -> None:
+    assert not over("codex-exec", {"type": "turn.completed"}, {"type": kind})
+    assert over("codex-exec", {"type": kind}, {"type": "turn.failed"})
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "user.message", "assistant.turn_start", "tool.execution_start", "tool.execution_complete",
+        "subagent.started", "subagent.completed",
+    ],
+)  # fmt: skip
+def test_copilot_works_until_it_says_that_it_is_idle(kind: str) -> None:
+    assert not over("copilot-cli", copilot("session.idle"), copilot(kind))
+    for end in ("session.idle", "session.shutdown", "abort"):
+        assert over("copilot-cli", copilot(kind), copilot(end))
+
+
 def test_what_has_no_mark_is_never_over() -> None:
     assert not over("gemini-cli", {"type": "gemini", "content": "Done."})
 
