@@ -38,7 +38,7 @@ def test_without_a_terminal_nothing_is_redirected() -> None:
         "import os, sys\n"
         "from ctxctl.tui import lifecycle\n"
         "before = sys.__stderr__\n"
-        "with lifecycle.stderr_aside() as aside:\n"
+        "with lifecycle.stderr_kept_aside() as aside:\n"
         "    assert sys.__stderr__ is before\n"
         "    os.write(2, b'told at once')\n"
         "assert aside.lines == []\n"

@@ -213,7 +213,7 @@ async def test_o_opens_the_pager_and_what_goes_wrong_is_told(monkeypatch: pytest
         lent.append((words, path.read_bytes().decode()))
         return "less ended with exit code 9"
 
-    monkeypatch.setattr(export, "run", run)
+    monkeypatch.setattr(export, "run_program", run)
     async with running(made(nasty())) as session:
         session.app.environment = {**os.environ, "PAGER": "cat -u", "VISUAL": "cat -v"}
         monkeypatch.setattr(type(session.app), "_away", lambda self, run: run())
