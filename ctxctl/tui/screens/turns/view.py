@@ -41,7 +41,7 @@ class Trace:
     watching: Watching | None = None
     """How the watch stands."""
     unrecorded: str = NOT_RECORDED
-    """What is sent and not in the trace, in words (`report.unrecorded`)."""
+    """What is sent and not in the trace, in words (`report.sent`)."""
 
 
 @dataclass(frozen=True, slots=True)
