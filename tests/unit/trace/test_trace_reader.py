@@ -198,3 +198,16 @@ def test_every_field_of_a_line_can_be_asked_for_as_it_may_be_shown() -> None:
     trace.redactor = Redactor()
     assert trace.fields(only) == event(1, acme="hidden")
     assert trace.fields(nowhere) is None
+
+
+def test_headers_of_repaired_lines_have_the_records_that_the_index_wants_and_no_other() -> None:
+    injection = {"injection_id": "j", "assembly_id": "a", "target": "model", "injection_point": "top"}
+    data = lines(
+        event(1, source="torn ?"),
+        event(2, event_type=vocab.INJECTION_APPLIED, data=injection, source="torn ?"),
+    )
+    trace = Trace(Source.from_bytes("memory", data.replace(b"?", b"\xff")))
+    item, injected = trace.headers()
+    assert item.record is None
+    assert isinstance(injected.record, Injection)
+    assert injected.record.assembly_id == "a"
