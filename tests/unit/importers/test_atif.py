@@ -36,6 +36,17 @@ def test_each_step_of_the_agent_is_a_request() -> None:
     assert found.kinds(0) == ["tool_definition", "system_prompt", "user_message", "image"]
 
 
+def test_only_the_first_words_of_the_system_are_its_prompt() -> None:
+    said = [
+        step(1, "system", ""),
+        step(2, "system", "Be brief."),
+        step(3, "system", "Be kind."),
+        step(4, "user"),
+    ]
+    found = read(trajectory(*said, step(5, "agent")))
+    assert found.kinds(0) == ["system_prompt", "policy_note", "user_message"]
+
+
 def test_later_steps_of_the_system_are_notes_and_steps_without_a_call_are_no_requests() -> None:
     found = read(Path("atif/trajectory.json"))
     items = found.items()
