@@ -281,7 +281,9 @@ def test_the_networks_proxy_tunnels(
 ) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", f"{certificate}.crt")
     monkeypatch.setattr(
-        server, "network_proxy_of", lambda _: server.NetworkProxy(Address("http", "127.0.0.1", upstream.port), None)
+        server,
+        "network_proxy_of",
+        lambda _: server.NetworkProxy(Address("http", "127.0.0.1", upstream.port), None),
     )
     proxy = make("https://localhost:8443")
     tunnel = [
