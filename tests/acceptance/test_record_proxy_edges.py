@@ -280,8 +280,11 @@ def test_the_networks_proxy_tunnels(
     make: Make, upstream: Upstream, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", f"{certificate}.crt")
-    proxied = server.NetworkProxy(Address("http", "127.0.0.1", upstream.port), None)
-    monkeypatch.setattr(server, "network_proxy_of", lambda _: proxied)
+    monkeypatch.setattr(
+        server,
+        "network_proxy_of",
+        lambda _: server.NetworkProxy(Address("http", "127.0.0.1", upstream.port), None),
+    )
     proxy = make("https://localhost:8443")
     tunnel = [
         until(b"\r\n\r\n"),
