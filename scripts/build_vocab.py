@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from ctxctl.tokens.encodings import DATA, PUBLISHED_SHA256, published_text, unpack_ranks
+from ctxctl.tokens.ranks import DATA, PUBLISHED_SHA256, published_text, unpack_ranks
 
 
 def read_published(text: bytes) -> list[bytes]:

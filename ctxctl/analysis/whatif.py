@@ -25,8 +25,8 @@ from ctxctl.session.params import Params, Recount, fitter_of, planner_of, recomp
 from ctxctl.session.scales import scales_of
 from ctxctl.tokens.catalogue.find import KnownModel, find_model
 from ctxctl.tokens.catalogue.rates import RateBook
-from ctxctl.tokens.encodings import NAMES
-from ctxctl.tokens.models import is_known, near_models, resolve_encoding
+from ctxctl.tokens.model_encodings import is_known, near_models, resolve_encoding
+from ctxctl.tokens.ranks import NAMES
 
 __all__ = ["Comparison", "FieldError", "Supposition", "WhatIfs", "recorded_limits", "whatif_side"]
 

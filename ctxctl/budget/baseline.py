@@ -11,8 +11,8 @@ from ctxctl.analysis.baseline_file import BaselineKind, replace_baseline
 from ctxctl.budget.check import Finding
 from ctxctl.budget.estimate import Estimate
 from ctxctl.errors import UnreadableError
-from ctxctl.labels import exact, signed_share
 from ctxctl.text import visible
+from ctxctl.wording import exact, signed_share
 
 _KIND: Final = BaselineKind(
     4 << 20,

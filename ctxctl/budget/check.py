@@ -10,8 +10,8 @@ from ctxctl.budget.distribution import Amount
 from ctxctl.budget.estimate import Estimate
 from ctxctl.budget.plan import Bounds
 from ctxctl.errors import UsageError
-from ctxctl.labels import dollars, price
 from ctxctl.text import visible
+from ctxctl.wording import dollars, price
 
 RULES: Final = {
     "does-not-fit": "The first request has to fit.",

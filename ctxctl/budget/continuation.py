@@ -10,9 +10,9 @@ from ctxctl.budget.beside import fewer_tokens, part_name, part_of
 from ctxctl.budget.derive import earlier_lines, free_name, model_lines, part_lines, quoted
 from ctxctl.budget.observe import Observed, PartGroup, SessionGrowth
 from ctxctl.budget.plan import DRIFT, MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
-from ctxctl.labels import plural
 from ctxctl.model.results import Placement, Step
 from ctxctl.text import visible
+from ctxctl.wording import plural
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector

@@ -12,7 +12,7 @@ from ctxctl.budget.observe import GroupSizes, Observed, PartGroup, TurnTalk, ans
 from ctxctl.budget.plan import DRIFT, MOST_DRAWN, MOST_DRAWS, MOST_SEEN, MOST_TURNS, Arrival
 from ctxctl.errors import UnreadableError
 from ctxctl.text import visible
-from ctxctl.tokens.models import resolve_encoding
+from ctxctl.tokens.model_encodings import resolve_encoding
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector

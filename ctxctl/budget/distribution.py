@@ -9,8 +9,8 @@ from math import ceil, isfinite
 from random import Random
 from typing import Any, Final, TypeVar
 
-from ctxctl.labels import given_share
 from ctxctl.model.whatif import MOST_TOKENS, parse_tokens
+from ctxctl.wording import given_share
 
 _QUANTILE: Final = re.compile(r"p([1-9]\d?)", re.ASCII)
 _WANTED: Final = "a number, {from, to}, or percentiles {min, p50, p95, p99, max}"

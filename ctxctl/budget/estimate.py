@@ -25,8 +25,8 @@ from ctxctl.text import visible
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 from ctxctl.tokens.counter import Counter
-from ctxctl.tokens.encodings import NAMES
-from ctxctl.tokens.models import resolve_encoding
+from ctxctl.tokens.model_encodings import resolve_encoding
+from ctxctl.tokens.ranks import NAMES
 
 MOST_WORK: Final = 2_500_000
 """Candidates looked at in sessions under the policy (`fitted_runs.Session.work`): a few seconds."""

@@ -76,7 +76,7 @@ def _gathered(traces: list[str], run: Run) -> tuple[list[list[Lane]], bool]:
     from ctxctl.session import Inspector
     from ctxctl.session.calibration import sessions_of
     from ctxctl.text import visible
-    from ctxctl.tokens.models import DEFAULT_ENCODING
+    from ctxctl.tokens.model_encodings import DEFAULT_ENCODING
 
     settings, out = run.settings, run.out
     found: list[list[Lane]] = []
@@ -114,7 +114,7 @@ def _session_paths(traces: list[str], format_name: str | None) -> Iterator[tuple
 
 def _fitted(lanes: list[list[Lane]], run: Run) -> Outcome:
     from ctxctl.tokens.calibrate.calibration import calibrate as fit
-    from ctxctl.tokens.models import DEFAULT_ENCODING
+    from ctxctl.tokens.model_encodings import DEFAULT_ENCODING
 
     with run.out.progress("fitting"):
         return fit(lanes, run.settings.encoding or DEFAULT_ENCODING)

@@ -120,9 +120,9 @@ def _tell(done: list[Imported], run: Run, output: str) -> None:
     """What was imported: narration on standard error, or lines of JSON on standard output."""
     from ctxctl.cli.output import note
     from ctxctl.cli.run import note_problems
-    from ctxctl.labels import plural
     from ctxctl.report import jsonout
     from ctxctl.report.heading import base_name
+    from ctxctl.wording import plural
 
     for one in done:
         if run.json:

@@ -176,8 +176,8 @@ def _list_sets(run: Run) -> None:
 
 
 def _set_line(found: LearnedSet) -> str:
-    from ctxctl.labels import plural
     from ctxctl.text import visible
+    from ctxctl.wording import plural
 
     kinds = ", ".join(f"{visible(kind)} {len(items)}" for kind, items in sorted(found.threads.items()))
     size = sum(len(text.encode("utf-8", "replace")) for text in found.contents.values())

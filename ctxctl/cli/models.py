@@ -65,13 +65,13 @@ def _unknown(name: str, provider: str | None) -> None:
 def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, *, json: bool) -> None:
     """Models of one provider, or of all makers; the user's own first."""
     from ctxctl.errors import UsageError
-    from ctxctl.labels import number
     from ctxctl.report.catalogue import catalogue_date
     from ctxctl.report.tables import Column, table
     from ctxctl.text import visible
     from ctxctl.tokens.catalogue.find import find_model
     from ctxctl.tokens.catalogue.names import MAKERS
     from ctxctl.tokens.catalogue.table import load_table
+    from ctxctl.wording import number
 
     known = load_table()
     if provider is not None and provider not in known.providers:
@@ -129,11 +129,11 @@ def _tell(known: KnownModel, out: Output, *, json: bool) -> None:
 
 
 def _model_lines(known: KnownModel, width: int) -> Iterator[str]:
-    from ctxctl.labels import number
     from ctxctl.report.catalogue import catalogue_date, catalogue_sources
     from ctxctl.report.tables import Column, labelled, table
     from ctxctl.text import visible
-    from ctxctl.tokens.models import resolve_encoding
+    from ctxctl.tokens.model_encodings import resolve_encoding
+    from ctxctl.wording import number
 
     encoding = resolve_encoding(known.model or known.asked)
     facts = [
@@ -172,7 +172,7 @@ def _model_lines(known: KnownModel, width: int) -> Iterator[str]:
 
 
 def _limits(*counts: int | None) -> tuple[str, ...]:
-    from ctxctl.labels import number
+    from ctxctl.wording import number
 
     return tuple(number(count) for count in counts)
 
@@ -184,7 +184,7 @@ def _price_ends(prices: Prices) -> tuple[str, str]:
 
 
 def _dollars(prices: Prices) -> tuple[str, ...]:
-    from ctxctl.labels import NOT_KNOWN, price
+    from ctxctl.wording import NOT_KNOWN, price
 
     shown = (prices.input, prices.cache_read, prices.cache_write, prices.output)
     return tuple(NOT_KNOWN if one is None else price(one, bare=True) for one in shown)
@@ -195,7 +195,7 @@ def _tokens(count: int | None, unknown: str = "not known") -> str:
 
 
 def _priced(prices: Prices) -> str:
-    from ctxctl.labels import price
+    from ctxctl.wording import price
 
     named = (
         ("input", prices.input), ("cache read", prices.cache_read), ("cache write", prices.cache_write),

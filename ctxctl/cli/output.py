@@ -19,9 +19,9 @@ from threading import Event, Thread
 from typing import IO, Any, BinaryIO, NoReturn, TextIO, cast
 
 from ctxctl.errors import CtxctlError, Exit
-from ctxctl.labels import progress
 from ctxctl.report.paint import Paint, ansi, plain
 from ctxctl.text import inert, visible
+from ctxctl.wording import progress
 
 _LEAST_WIDTH = 40
 _MOST_WIDTH = 1000

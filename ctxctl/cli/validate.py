@@ -30,10 +30,10 @@ def validate(
     """
     from ctxctl.cli.run import begin, header, opened
     from ctxctl.errors import Exit
-    from ctxctl.labels import plural
     from ctxctl.report import jsonout
     from ctxctl.report.fidelity import measured, measured_lines
     from ctxctl.report.tables import problem_lines
+    from ctxctl.wording import plural
 
     run = begin(options._replace(no_learned=True))
     out = run.out

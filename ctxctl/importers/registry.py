@@ -26,11 +26,11 @@ from ctxctl.ingest.folder import Folder, Importer, read_several
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.outline import OUTLINED, outline
 from ctxctl.ingest.understood import Understood
-from ctxctl.labels import plural
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 from ctxctl.trace.unknown_file import is_native
+from ctxctl.wording import plural
 
 HEAD: Final = 64 * 1024
 """Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ctxctl.labels import duration
 from ctxctl.model.results import Miss
 from ctxctl.text import visible
+from ctxctl.wording import duration
 
 _WORDS: Final = {
     "expired": "expired",

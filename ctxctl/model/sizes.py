@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ctxctl.labels import LIMIT_SOURCES, number
 from ctxctl.model.results import Window
 from ctxctl.model.vocab import LimitSource, UsedMethod
+from ctxctl.wording import LIMIT_SOURCES, number
 
 _DIGITS: Final = 3
 """Digits of an expected size that mean something."""

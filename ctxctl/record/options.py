@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ctxctl.errors import UnreadableError, UsageError
-from ctxctl.labels import plural
+from ctxctl.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.errors import CtxctlError, UnreadableError
-from ctxctl.labels import plural
 from ctxctl.record.append_target import AppendTarget
 from ctxctl.record.capture_mirror import CaptureMirror, RecordedCaptures
 from ctxctl.record.end_signals import EndSignals
+from ctxctl.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.labels import APPROXIMATE, dollars, plural
 from ctxctl.model.missed import miss_reason
 from ctxctl.model.money import BILL_PARTS
 from ctxctl.model.results import Miss
 from ctxctl.report.jsonout import exact
+from ctxctl.wording import APPROXIMATE, dollars, plural
 
 if TYPE_CHECKING:
     from ctxctl.analysis.costs import Costs, DoubtedSums, StepCost

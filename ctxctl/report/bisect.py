@@ -9,7 +9,6 @@ from ctxctl.analysis.bisect import Parted, Parting, PredicateTurns
 from ctxctl.analysis.where import address
 from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.labels import plural
 from ctxctl.model.blame import Moment
 from ctxctl.model.results import Step
 from ctxctl.report import jsonout
@@ -19,6 +18,7 @@ from ctxctl.report.paint import Paint
 from ctxctl.report.sessions import item_lines
 from ctxctl.report.tables import labelled
 from ctxctl.text import visible
+from ctxctl.wording import plural
 
 _FLIPS: Final = 20
 _CHANGES: Final = 5

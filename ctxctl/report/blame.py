@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from ctxctl.labels import NOT_KNOWN, given_share, number, plural, share
 from ctxctl.model.addresses import prefix
 from ctxctl.model.blame import Blame, Block, Moment, Total
 from ctxctl.model.vocab import MODEL
@@ -26,6 +25,7 @@ from ctxctl.report.sent import lacking_text
 from ctxctl.report.step import believed_bill, heading, sent_text
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import cells, clip, pad, preview, visible
+from ctxctl.wording import NOT_KNOWN, given_share, number, plural, share
 
 _WIDE: Final = 130
 """Cells of a line from which on the whole gutter stands in one row."""

@@ -14,12 +14,12 @@ from ctxctl.budget.check import RULES, Finding
 from ctxctl.budget.estimate import Estimate
 from ctxctl.budget.growth import Between, FirstTurn
 from ctxctl.budget.plan import Bounds, line_of
-from ctxctl.labels import MINUS, dollars, number, plural, share
 from ctxctl.model.fitting import Room
 from ctxctl.report import gates
 from ctxctl.report.jsonout import tokens_object
 from ctxctl.report.tables import Column, Table, labelled, table
 from ctxctl.text import visible
+from ctxctl.wording import MINUS, dollars, number, plural, share
 
 _TURNS = 12
 _SHRUNK = 6

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.labels import error_share, number, plural
 from ctxctl.report.tables import Column, labelled, table, wrap
 from ctxctl.text import visible
 from ctxctl.tokens.calibrate.calibration import Calibration, Fit, Outcome, RefusedModel
 from ctxctl.tokens.calibrate.errors import Errors
 from ctxctl.tokens.calibrate.features import CLASSES
+from ctxctl.wording import error_share, number, plural
 
 METHODS: Final = (
     ("next_size", "next size, from the last bill"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ctxctl.labels import SIGNS, number, short_kind
 from ctxctl.model.results import Change, Counts
 from ctxctl.model.vocab import STATUSES
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, fits, labelled, table
 from ctxctl.text import preview, visible
+from ctxctl.wording import SIGNS, number, short_kind
 
 _IMPLIED = {"derived-identity", "carried-in"}
 _COLUMNS = (

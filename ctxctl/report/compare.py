@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from ctxctl.labels import MINUS, signed
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Change, Counts, Frame, Placement
 from ctxctl.report import jsonout
@@ -17,6 +16,7 @@ from ctxctl.report.paint import Paint
 from ctxctl.report.sent import size_text
 from ctxctl.report.tables import labelled
 from ctxctl.text import visible
+from ctxctl.wording import MINUS, signed
 
 if TYPE_CHECKING:
     from ctxctl.engine.textdiff.unified import TextDiff

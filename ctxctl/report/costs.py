@@ -9,7 +9,6 @@ from typing import Any, Final
 import msgspec
 
 from ctxctl.analysis.costs import Costs, DoubtedSums, SpentOn, StatedSums, StepCost, stated_of
-from ctxctl.labels import AT_LEAST, dollars, number, plural, share, signed_share
 from ctxctl.model.addresses import prefix
 from ctxctl.model.money import Money, Tokens
 from ctxctl.report.bill_notes import (
@@ -25,6 +24,7 @@ from ctxctl.report.jsonout import exact, money_object, rates_object, tokens_obje
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.text import visible
+from ctxctl.wording import AT_LEAST, dollars, number, plural, share, signed_share
 
 TOP_BREAKS = 5
 

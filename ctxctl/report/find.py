@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.query.facts import breaks_cache
-from ctxctl.labels import LIMIT_SOURCES, MINUS, SIGNS, number, plural, share
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
 from ctxctl.report.bill_notes import miss_text
@@ -18,6 +17,7 @@ from ctxctl.report.paint import Paint
 from ctxctl.report.tables import wrap
 from ctxctl.session.results import Ceiling
 from ctxctl.text import cells, clip, pad, preview, visible
+from ctxctl.wording import LIMIT_SOURCES, MINUS, SIGNS, number, plural, share
 
 _ADDRESS: Final = 24
 _KIND: Final = 12

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ctxctl.labels import number, plural
 from ctxctl.model.results import Change, Frame, Placement, StageView, Step
 from ctxctl.model.vocab import STAGES
 from ctxctl.report.changes import changes_table, rows, short_version
@@ -13,6 +12,7 @@ from ctxctl.report.paint import Paint
 from ctxctl.report.step import annotation_facts, facts, heading, segment_lines
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import clip, preview, visible
+from ctxctl.wording import number, plural
 
 _COLUMNS = (
     Column("#", right=True),

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.labels import given_share, plural, share
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
 from ctxctl.report.tables import labelled
 from ctxctl.session.edits import NOT_KNOWN, drops_text, replaced_text
 from ctxctl.text import visible
+from ctxctl.wording import given_share, plural, share
 
 _DOUBTS: Final = 3
 """Sentences of what was not understood that a header has."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from ctxctl.labels import SIGNS, number
 from ctxctl.model.addresses import prefix
 from ctxctl.model.outline import Life
 from ctxctl.report.changes import short_version
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, table
 from ctxctl.text import visible
+from ctxctl.wording import SIGNS, number
 
 _COLUMNS = (
     Column("status"),

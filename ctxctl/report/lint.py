@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from ctxctl.labels import dollars, plural
 from ctxctl.lint.rule import Rule
 from ctxctl.model.addresses import prefix
 from ctxctl.model.findings import Finding, Place, Tally
@@ -16,6 +15,7 @@ from ctxctl.report.gates import Described, Level, Result, Suite
 from ctxctl.report.paint import Paint, plain
 from ctxctl.report.tables import Column, labelled, table, wrap
 from ctxctl.text import cells, clip, visible
+from ctxctl.wording import dollars, plural
 
 SHOWN: Final = 5
 """Findings shown of one rule before the others are only counted."""

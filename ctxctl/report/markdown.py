@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.costs import Costs, StepCost
-from ctxctl.labels import SIGNS, dollars, number, plural, signed
 from ctxctl.lint.run import FindingsBesideWalk
 from ctxctl.model.addresses import prefix
 from ctxctl.model.annotations import Compacted
@@ -26,6 +25,7 @@ from ctxctl.session import Inspector
 from ctxctl.session.survey import row_of
 from ctxctl.text import ELLIPSIS, visible
 from ctxctl.tokens.catalogue.rates import RateBook
+from ctxctl.wording import SIGNS, dollars, number, plural, signed
 
 Only = Callable[[Step | Turn], bool]
 

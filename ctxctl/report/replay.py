@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.labels import plural
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Counts, StageView, Step, Summary, Turn
 from ctxctl.model.vocab import UsedMethod, Verdict
@@ -23,6 +22,7 @@ from ctxctl.report.sent import limit_sources, size_of_limit, size_text
 from ctxctl.report.step import ledger_flow, ledger_sum, methods, step_lines
 from ctxctl.report.tables import labelled
 from ctxctl.text import cells, clip, preview, visible
+from ctxctl.wording import plural
 
 _KNOWN: Final[dict[UsedMethod, str]] = {
     "reported": "billed",

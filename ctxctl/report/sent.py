@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from ctxctl.ingest.about import About, Level
-from ctxctl.labels import KNOWN_BY, LIMIT_SOURCES, share
 from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Window
 from ctxctl.text import visible
+from ctxctl.wording import KNOWN_BY, LIMIT_SOURCES, share
 
 
 def size_text(window: Window) -> str:

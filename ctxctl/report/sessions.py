@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from ctxctl.labels import APPROXIMATE, SIGNS, dollars, number, plural, signed
 from ctxctl.model.sessions import ItemDiff, SessionDiff, SideTotal, ThreadPair, TurnPair, TurnSide
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.bill_notes import with_mark
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import clip, pad, preview, visible
+from ctxctl.wording import APPROXIMATE, SIGNS, dollars, number, plural, signed
 
 _ITEMS: Final = 12
 """Items of a turn that are listed, unless all are asked for."""

@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any, Final, get_args
 
 from ctxctl.analysis.comparison import Comparison
-from ctxctl.labels import dollars, number, plural, signed, signed_share
 from ctxctl.model.addresses import prefix
 from ctxctl.model.turnpairs import TurnPair, TurnSide
 from ctxctl.model.vocab import UsedMethod
@@ -19,6 +18,7 @@ from ctxctl.report.step import methods
 from ctxctl.report.tables import Column, fits, labelled, table
 from ctxctl.session.edits import NOT_KNOWN, drops_text, replaced_text
 from ctxctl.text import visible
+from ctxctl.wording import dollars, number, plural, signed, signed_share
 
 _TAB: Final = 12
 _UNKNOWN: Final = "unknown"

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from ctxctl.labels import MINUS, plural, signed, signed_share
 from ctxctl.model.annotations import Bound, Compacted, Ids, MissingContext, Redacted
 from ctxctl.model.results import BrokenBy, Cache, Ledger, Step, Window
 from ctxctl.model.vocab import MODEL, UNRECORDED
@@ -18,6 +17,7 @@ from ctxctl.report.paint import Paint
 from ctxctl.report.sent import known_by, limit_text, size_of_limit, threshold_text, unrecorded_text
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, wrap
 from ctxctl.text import clip, visible
+from ctxctl.wording import MINUS, plural, signed, signed_share
 
 BASES = {
     "assembly": "from the recorded assembly",

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ctxctl.labels import plural
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED
 from ctxctl.text import cells, clip, pad, visible
+from ctxctl.wording import plural
 
 GAP = "  "
 _SLIVER = 6

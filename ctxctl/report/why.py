@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ctxctl.labels import plural, step_name
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.model.why import Link, Moment, Rest, WhatIf, Why
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import wrap
 from ctxctl.text import cells, clip, pad, visible
+from ctxctl.wording import plural, step_name
 
 _SAYS: Final = {
     "current": "is in the window",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctxctl.model.vocab import MODEL
-from ctxctl.tokens.encodings import RANKS_OF
+from ctxctl.tokens.ranks import RANKS_OF
 
 if TYPE_CHECKING:
     from ctxctl.model.results import Step, Turn

@@ -10,11 +10,11 @@ import msgspec
 from ctxctl.engine.replay.edits import Edits, EditText
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
-from ctxctl.labels import plural
 from ctxctl.model.content import ContentStore
 from ctxctl.model.whatif import UNEDITED, Dropped, Edited, Replaced, Replacement, Texts
 from ctxctl.session.inventory import Inventory, ItemFacets, ThreadItems
 from ctxctl.session.resolver import ItemFound, SeveralItems, TextOf, ambiguous_item, only_item, resolve_item
+from ctxctl.wording import plural
 
 _NEAR: Final = 3
 _LOOKED_AT: Final = 20_000

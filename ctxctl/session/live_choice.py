@@ -250,8 +250,8 @@ def no_session_error(path: Path | None, searched: str) -> UnreadableError:
 
 def warm_up(encoding: str | None) -> None:
     """Load what the first step will need, while there is nothing else to do."""
-    from ctxctl.tokens import encodings
+    from ctxctl.tokens import ranks
     from ctxctl.trace import reader  # noqa: F401
 
-    if encoding is None or encoding in encodings.NAMES:
-        encodings.get_encoding(encoding or "o200k_base").encode_ordinary("warm")
+    if encoding is None or encoding in ranks.NAMES:
+        ranks.get_encoding(encoding or "o200k_base").encode_ordinary("warm")

@@ -31,9 +31,9 @@ from ctxctl.session import calibration as calibrating
 from ctxctl.session.opening import Opened
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.counter import Counter
-from ctxctl.tokens.encodings import NAMES, RANKS_OF
-from ctxctl.tokens.models import resolve_encoding
+from ctxctl.tokens.model_encodings import resolve_encoding
 from ctxctl.tokens.overhead import written_size
+from ctxctl.tokens.ranks import NAMES, RANKS_OF
 from ctxctl.trace.codec import parse_line
 from ctxctl.trace.reader import Trace
 

@@ -14,8 +14,8 @@ import msgspec
 
 from ctxctl.engine.replay.changes import longest_increasing
 from ctxctl.errors import CtxctlError, UnreadableError, UsageError
-from ctxctl.labels import MINUS, noun, number, plural
 from ctxctl.text import visible
+from ctxctl.wording import MINUS, noun, number, plural
 
 if TYPE_CHECKING:
     from ctxctl.model.results import Placement, Step

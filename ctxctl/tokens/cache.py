@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.tokens.encodings import PUBLISHED_SHA256, RANKS_OF
+from ctxctl.tokens.ranks import PUBLISHED_SHA256, RANKS_OF
 
 if TYPE_CHECKING:
     import sqlite3

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ctxctl.tokens.cache import CountCache
-from ctxctl.tokens.encodings import RANKS_OF, get_encoding, ranks
+from ctxctl.tokens.ranks import RANKS_OF, get_encoding, ranks
 
 LONGEST_TOKEN: Final = 128
 """Bytes; no token of the embedded encodings is longer (a test holds them to it)."""

@@ -20,7 +20,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, Protocol
 
-from ctxctl.tokens.encodings import RANKS_OF
+from ctxctl.tokens.ranks import RANKS_OF
 
 Count = Callable[[str], int]
 """Tokens of a text in the model's own encoding."""

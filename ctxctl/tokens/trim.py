@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from ctxctl.tokens.counter import Counter
-from ctxctl.tokens.encodings import RANKS_OF, get_encoding
+from ctxctl.tokens.ranks import RANKS_OF, get_encoding
 
 MARKER: Final = "[…]"
 """Stands where something was cut off; it counts."""

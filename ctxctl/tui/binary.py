@@ -10,7 +10,7 @@ import binascii
 import re
 from typing import Any, Final, NamedTuple
 
-from ctxctl.labels import number
+from ctxctl.wording import number
 
 HEAD: Final = 64 << 10
 """Bytes of an image that are looked at: the size of a JPEG stands behind its metadata."""

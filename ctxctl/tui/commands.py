@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from ctxctl.labels import plural
 from ctxctl.tui import keys
+from ctxctl.wording import plural
 
 _PREFIX, _WORD, _INSIDE, _LETTERS = range(4)
 

@@ -15,9 +15,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from ctxctl.labels import plural
 from ctxctl.text import TAB, cells, visible
 from ctxctl.tui.spans import Spans
+from ctxctl.wording import plural
 
 SLICE: Final = 3000
 """Work of one `Wrap.extend`: about this many plain rows, some milliseconds."""

@@ -6,8 +6,8 @@ from array import array
 from bisect import bisect_left
 from typing import Final
 
-from ctxctl.labels import number
 from ctxctl.tui.spans import Span
+from ctxctl.wording import number
 
 SLICE: Final = 1 << 18
 """Characters looked through by one `Find.extend`: some milliseconds at most."""

@@ -15,7 +15,6 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import ModalScreen, Screen
 
-from ctxctl.labels import number, plural
 from ctxctl.tui import export, keys, lifecycle, themes
 from ctxctl.tui.commands import Command
 from ctxctl.tui.export import ShowsText, VisibleText
@@ -26,6 +25,7 @@ from ctxctl.tui.screens.palette import Ask, Palette
 from ctxctl.tui.screens.reader import Help
 from ctxctl.tui.widgets.rows import Rows
 from ctxctl.tui.widgets.textview import TextView
+from ctxctl.wording import number, plural
 
 _SECONDS = 4.0
 _ROWS = 1000

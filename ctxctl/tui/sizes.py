@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from ctxctl.labels import APPROXIMATE, number, short
 from ctxctl.model.results import Window
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.text import preview
+from ctxctl.wording import APPROXIMATE, number, short
 
 EXPECTED: Final = APPROXIMATE
 """In front of a size that nobody billed, but that follows from the last bill or the API's rules."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ctxctl.labels import number, plural, short
+from ctxctl.wording import number, plural, short
 
 _WORDS: Final = {
     "waiting": "waiting for it to be written",

@@ -82,9 +82,9 @@ def tiktoken_pass(path: str) -> None:
     """Tokenise the unique contents, vocabulary included: the floor of counting them."""
     import orjson
 
-    from ctxctl.tokens import encodings
+    from ctxctl.tokens import ranks
 
-    encode = encodings.get_encoding("o200k_base").encode_ordinary
+    encode = ranks.get_encoding("o200k_base").encode_ordinary
     total = 0
     with open(path, "rb", buffering=1 << 18) as file:
         for line in file:

@@ -31,7 +31,7 @@ from ctxctl.tokens.calibrate.expect import EXACT_ITEMS, ONES
 from ctxctl.tokens.calibrate.features import weighed_tokens
 from ctxctl.tokens.calibrate.points import Gatherer, Lane, rows_of
 from ctxctl.tokens.counter import Counter
-from ctxctl.tokens.models import resolve_encoding
+from ctxctl.tokens.model_encodings import resolve_encoding
 from ctxctl.tokens.overhead import Item, chat_size
 from tests.corpus.hidden_bills import Capture, Follower
 

@@ -22,7 +22,7 @@ from ctxctl.tokens.calibrate.features import CLASSES, weighed_tokens
 from ctxctl.tokens.calibrate.points import BlindRequest, Lane, Row, rows_of
 from ctxctl.tokens.calibrate.relatives import nearest_fit
 from ctxctl.tokens.calibrate.spread import SHARE, Common, ErrorSpread, SizeError, spread_of
-from ctxctl.tokens.models import resolve_encoding
+from ctxctl.tokens.model_encodings import resolve_encoding
 from tests.corpus.hidden_bills import (
     ENCODING,
     LEAST_BILL,

@@ -9,7 +9,7 @@ from pathlib import Path
 from ctxctl.errors import CtxctlError
 from ctxctl.model.results import Placement, Step
 from ctxctl.session import Inspector
-from ctxctl.tokens.models import resolve_encoding
+from ctxctl.tokens.model_encodings import resolve_encoding
 
 FOLDERS = ("api-captures", "langfuse", "langsmith", "otel-genai", "inspect-ai")
 """Of the corpus's data: those with requests to Chat Completions."""

@@ -1,4 +1,4 @@
-"""Values are worded in `ctxctl.labels` alone: no second formatter of money, shares, plurals or signs."""
+"""Values are worded in `ctxctl.wording` alone: no second formatter of money, shares, plurals or signs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import ctxctl
 PACKAGE = Path(ctxctl.__file__).parent
 STATUSES = {"added", "updated", "removed"}
 ALLOWED = {
-    "labels.py": "the one place",
+    "wording.py": "the one place",
     "plugins/amplifier/policy/notice.py": "text of another program, to the letter",
     "tui/export.py": "names of environment variables",
 }

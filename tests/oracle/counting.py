@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from ctxctl.tokens import encodings
+from ctxctl.tokens import ranks
 
 
 @cache
 def count(text: str) -> int:
     """Tokens of a text in o200k_base."""
-    return len(encodings.get_encoding("o200k_base").encode_ordinary(text))
+    return len(ranks.get_encoding("o200k_base").encode_ordinary(text))

@@ -17,7 +17,7 @@ from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.session.opening import Opened
 from ctxctl.session.params import resolve_params
-from ctxctl.tokens import encodings
+from ctxctl.tokens import ranks
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
 from ctxctl.trace.writer import TraceWriter
@@ -65,7 +65,7 @@ def steps(out: list[dict[str, Any]]) -> list[Step]:
 
 
 def tokens(pieces: list[Piece]) -> int:
-    return sum(len(encodings.get_encoding("o200k_base").encode_ordinary(piece.text)) for piece in pieces)
+    return sum(len(ranks.get_encoding("o200k_base").encode_ordinary(piece.text)) for piece in pieces)
 
 
 def longest_rise(rows: list[int]) -> int:

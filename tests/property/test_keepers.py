@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ctxctl.engine.replay.changes import Cause
 from ctxctl.engine.replay.frames import delta_of
-from ctxctl.engine.simulate.fitting import Fitted, Fitting
+from ctxctl.engine.simulate.policy_run import Fitted, Fitting
 from ctxctl.engine.sizes.scales import RAW
 from ctxctl.model.results import Placement
 from ctxctl.model.whatif import Limits

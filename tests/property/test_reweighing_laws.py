@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxctl.engine.replay.cursor import StepAt
-from ctxctl.tokens import encodings
+from ctxctl.tokens import ranks
 from tests.oracle import real
 from tests.oracle.build import Event
 from tests.oracle.random_traces import traces
@@ -104,7 +104,7 @@ def test_the_size_of_a_text_is_that_of_its_encoding(trace: Path, events: list[Ev
     with real.opened(trace, events) as inspector:
         first = inspector.params.encoding
         for at, _ in inspector.walk():
-            made = encodings.get_encoding(ENCODINGS.get(at.step.model or "", first))
+            made = ranks.get_encoding(ENCODINGS.get(at.step.model or "", first))
             for placement in at.placements:
                 if placement.content is not None and placement.redaction is None:
                     text = inspector.text(placement.content)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.labels import MINUS
 from ctxctl.model.vocab import STATUSES, Status
 from ctxctl.text import cells
 from ctxctl.tui.screens.diff import lines
@@ -17,6 +16,7 @@ from ctxctl.tui.screens.diff import state as moves
 from ctxctl.tui.screens.diff.sheet import make
 from ctxctl.tui.screens.diff.state import DiffState
 from ctxctl.tui.screens.diff.values import Entry, FrameDiff, FrameName, ItemDiff, Pair, SideHead, TextKey
+from ctxctl.wording import MINUS
 
 PAIR = Pair(FrameName(3), FrameName(7))
 

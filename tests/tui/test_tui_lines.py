@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from fake import FakeInspector, Request, Thing, notes_agent
 
-from ctxctl import labels
+from ctxctl import wording
 from ctxctl.text import cells
 from ctxctl.tui import series
 from ctxctl.tui.answers import trace_facts, turns
@@ -39,17 +39,17 @@ def loaded(inspector: Any, line: int = 0, *, skipped: bool = False) -> State:
     [(0, "0"), (812, "812"), (1000, "1.0k"), (41_204, "41.2k"), (999_999, "999k"), (1_300_000, "1.3M")],
 )
 def test_short_numbers(n: int, text: str) -> None:
-    assert labels.short(n) == text
-    assert len(labels.short(-n)) <= 6
+    assert wording.short(n) == text
+    assert len(wording.short(-n)) <= 6
 
 
 def test_numbers_have_their_signs() -> None:
-    assert labels.number(41_204) == "41,204"
-    assert labels.signed(946) == "+946"
-    assert labels.signed(-377) == "\u2212377"
-    assert labels.signed(0) == "0"
-    assert labels.share(1, 3) == "33%"
-    assert labels.share(1, 0) == "-"
+    assert wording.number(41_204) == "41,204"
+    assert wording.signed(946) == "+946"
+    assert wording.signed(-377) == "\u2212377"
+    assert wording.signed(0) == "0"
+    assert wording.share(1, 3) == "33%"
+    assert wording.share(1, 0) == "-"
 
 
 def test_the_gauge_is_empty_full_or_between() -> None:
@@ -61,9 +61,9 @@ def test_the_gauge_is_empty_full_or_between() -> None:
 
 
 def test_counting_methods_of_a_sum() -> None:
-    assert labels.methods({}) == ""
-    assert labels.methods({"declared": 1, "exact:o200k_base": 9}) == "exact:o200k_base + declared"
-    assert labels.methods({"a": 1, "b": 2, "c": 3}) == "c + 2 more"
+    assert wording.methods({}) == ""
+    assert wording.methods({"declared": 1, "exact:o200k_base": 9}) == "exact:o200k_base + declared"
+    assert wording.methods({"a": 1, "b": 2, "c": 3}) == "c + 2 more"
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -10,12 +10,12 @@ from ctxctl.analysis.why.cost import share_of_sent, step_sizes
 from ctxctl.analysis.why.evidence import StepEvidence, came_numbers, came_text
 from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.item_table import version_of
-from ctxctl.labels import step_name
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
 from ctxctl.model.why import Link, Moment, Rest, State
 from ctxctl.session.history import INJECTED, HistoryRow, ItemEntry, ItemHistory
 from ctxctl.session.resolver import ItemRefs
+from ctxctl.wording import step_name
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector

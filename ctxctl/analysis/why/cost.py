@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from ctxctl.analysis.why.reading import StepReader
-from ctxctl.labels import plural, share
 from ctxctl.model.sizes import NOT_KNOWN, limit_words, only_recorded, sent_words
 from ctxctl.model.vocab import segment_of
 from ctxctl.model.why import Link
 from ctxctl.session.history import HistoryRow, ItemHistory, StepRow
+from ctxctl.wording import plural, share
 
 _SEEN: Final = ("added", "updated", "skipped")
 _ORDERS: Final = ("summarize_oldest", "truncate_tail")

@@ -8,7 +8,6 @@ from typing import Any, Final, TypeVar
 from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.item_table import version_of
 from ctxctl.engine.replay.step_facts import UNCHANGED
-from ctxctl.labels import plural
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import (
@@ -24,6 +23,7 @@ from ctxctl.model.records import (
 )
 from ctxctl.model.why import Link, Moment
 from ctxctl.session.resolver import ItemRefs
+from ctxctl.wording import plural
 
 R = TypeVar("R")
 

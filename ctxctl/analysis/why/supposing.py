@@ -19,7 +19,6 @@ from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.simulate.unfitted_window import FOR_ROOM, ROOM_REASONS
 from ctxctl.errors import UsageError
-from ctxctl.labels import dollars, plural
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.fitting import Fitter
@@ -31,6 +30,7 @@ from ctxctl.model.why import Link, WhatIf, Why
 from ctxctl.policies.registry import policy_by_name
 from ctxctl.session.history_cache import item_history_of
 from ctxctl.session.params import fitter_of
+from ctxctl.wording import dollars, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from ctxctl.model.vocab import Basis
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_facts import FactsReading, StepFacts
     from ctxctl.engine.replay.thread_data import ThreadData
-    from ctxctl.engine.simulate.run import SentStep
+    from ctxctl.engine.simulate.policy_step import SentStep
 
 
 def appended_frame(

@@ -18,8 +18,8 @@ from ctxctl.engine.replay.stages import (
     window_view,
 )
 from ctxctl.engine.replay.thread import BilledStep, SealedStep, ThreadState
+from ctxctl.engine.simulate.policy_step import verified_stages
 from ctxctl.engine.simulate.recompute import recomputed_stages
-from ctxctl.engine.simulate.run import verified_stages
 from ctxctl.engine.simulate.runtime_record import followed_stages
 from ctxctl.engine.sizes.cache_misses import BilledRequest, cache_miss, memory_after, memory_unbilled
 from ctxctl.engine.sizes.cache_settings import LEVELS

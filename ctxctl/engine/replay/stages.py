@@ -13,8 +13,8 @@ from ctxctl.model.vocab import SEGMENTS, UNRECORDED, Provenance, Verdict
 if TYPE_CHECKING:
     from ctxctl.engine.replay.frames import FrameState
     from ctxctl.engine.replay.thread import SealedStep, ThreadState
-    from ctxctl.engine.replay.window import WindowResolver
-    from ctxctl.engine.simulate.fitting import Fitted
+    from ctxctl.engine.replay.window_mode import WindowResolver
+    from ctxctl.engine.simulate.policy_run import Fitted
     from ctxctl.engine.sizes.limits import InForce
     from ctxctl.engine.sizes.sent import SentSize
     from ctxctl.model.whatif import Limits

@@ -22,9 +22,9 @@ from ctxctl.engine.replay.renderings import rendering_difference
 from ctxctl.engine.replay.step_facts import FactsReading, StepFacts, holds_uncut
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.replay.thread_data import StepIds, ThreadData
-from ctxctl.engine.replay.window import WindowResolver
-from ctxctl.engine.simulate.fitting import Fitted, Fitting, cause_under_policy
-from ctxctl.engine.simulate.run import SentStep, Simulation
+from ctxctl.engine.replay.window_mode import WindowResolver
+from ctxctl.engine.simulate.policy_run import Fitted, Fitting, cause_under_policy
+from ctxctl.engine.simulate.policy_step import SentStep, Simulation
 from ctxctl.engine.sizes.cache_misses import CacheMemory
 from ctxctl.engine.sizes.cache_settings import RequestSettings, broken_setting
 from ctxctl.engine.sizes.doubts import BillBefore

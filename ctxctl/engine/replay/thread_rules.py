@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ctxctl.engine.replay.frames import delta_of, recorded_sum
 from ctxctl.engine.replay.thread import DeclaredMode, ThreadState
-from ctxctl.engine.simulate.fitting import Fitting, LimitsOf
-from ctxctl.engine.simulate.run import Simulation
+from ctxctl.engine.simulate.policy_run import Fitting, LimitsOf
+from ctxctl.engine.simulate.policy_step import Simulation
 from ctxctl.engine.sizes.limits import limits_in_force
 from ctxctl.engine.sizes.scales import Uncalibrated
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from ctxctl.importers.api import detection
 from ctxctl.importers.api.detection import RESPONSES
-from ctxctl.importers.claims import BODY_CLAIMS, BODY_DIALECTS, BODY_LIMITS, BODY_TURNS
+from ctxctl.importers.shared_claims import BODY_CLAIMS, BODY_DIALECTS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder

@@ -13,7 +13,7 @@ from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import string
 from ctxctl.ingest.run import Run
 from ctxctl.providers.calls.http import Call, Calls
-from ctxctl.providers.spans.reader import values_of
+from ctxctl.providers.spans.files import values_of
 from ctxctl.providers.spans.span import Span, spans
 from ctxctl.trace.source import Source, open_source
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ctxctl.importers.claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
+from ctxctl.importers.shared_claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
 from ctxctl.ingest.about import About, HeldAgainst
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.skim import objects_of_head

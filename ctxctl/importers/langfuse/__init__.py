@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ctxctl.importers.claims import SPAN_CLAIMS, SPAN_LIMITS
+from ctxctl.importers.shared_claims import SPAN_CLAIMS, SPAN_LIMITS
 from ctxctl.ingest.about import About
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.skim import layout_of_head

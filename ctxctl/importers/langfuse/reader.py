@@ -12,8 +12,8 @@ from ctxctl.ingest.run import Run
 from ctxctl.providers.spans import billing, chat_values, shapes, traces
 from ctxctl.providers.spans.chat_values import NOTHING, ChatContent
 from ctxctl.providers.spans.content import content, definitions
+from ctxctl.providers.spans.files import records
 from ctxctl.providers.spans.inferences import Inferences, moment
-from ctxctl.providers.spans.reader import records
 from ctxctl.providers.spans.span import ReadBeside, Span
 from ctxctl.providers.spans.traces import Traces
 from ctxctl.trace.source import Source

@@ -12,8 +12,8 @@ from ctxctl.ingest.parts import mapping, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers.spans import billing, chat_values
 from ctxctl.providers.spans.chat_values import NOTHING
+from ctxctl.providers.spans.files import records
 from ctxctl.providers.spans.inferences import Inferences, moment
-from ctxctl.providers.spans.reader import records
 from ctxctl.providers.spans.span import ReadBeside, Span
 from ctxctl.providers.spans.traces import Traces
 from ctxctl.trace.source import Source

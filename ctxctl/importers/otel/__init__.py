@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ctxctl.importers.claims import SPAN_CLAIMS, SPAN_LIMITS
+from ctxctl.importers.shared_claims import SPAN_CLAIMS, SPAN_LIMITS
 from ctxctl.ingest.about import About
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.skim import Layout, layout_of_head
@@ -90,6 +90,6 @@ FORMAT: Final = Format(
     name="otel",
     title="OpenTelemetry GenAI",
     detect=detect,
-    reader="ctxctl.providers.spans.reader:Reader",
+    reader="ctxctl.providers.spans.files:Reader",
     about=ABOUT,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ctxctl.importers.claims import BODY_CLAIMS, BODY_DIALECTS, BODY_LIMITS
+from ctxctl.importers.shared_claims import BODY_CLAIMS, BODY_DIALECTS, BODY_LIMITS
 from ctxctl.ingest.about import About, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.skim import values_of_head

@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.engine.sizes.doubts import doubt_of
-from ctxctl.labels import plural, share
 from ctxctl.lint.rule import Hit, Rule
+from ctxctl.wording import plural, share
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import xxhash
 
-from ctxctl import labels
-from ctxctl.labels import share
+from ctxctl import wording
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.sizes import limit_words, sent_of
+from ctxctl.wording import share
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
@@ -175,10 +175,10 @@ _NOTE = "the second copy, in every request that holds it"
 def alike_sentence(one: Placement, other: Placement, share: float | None = None) -> str:
     """A sentence on two placements that say the same, or to some share the same."""
     name, second = (p.title or p.item for p in (one, other))
-    how = "with the same text" if share is None else f"{labels.share(min(share, 0.99))} the same"
+    how = "with the same text" if share is None else f"{wording.share(min(share, 0.99))} the same"
     if name == second:
         return f"{name} is in the window twice, {how}, {one.tokens:,} tokens"
-    what = "has the same text as" if share is None else f"is {labels.share(min(share, 0.99))} the same as"
+    what = "has the same text as" if share is None else f"is {wording.share(min(share, 0.99))} the same as"
     return f"{name} {what} {second}, {one.tokens:,} tokens"
 
 

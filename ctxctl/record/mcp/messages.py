@@ -15,11 +15,11 @@ import orjson
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.lines import Line
 from ctxctl.ingest.parts import Part, string
-from ctxctl.labels import plural
 from ctxctl.model import vocab
 from ctxctl.providers.mcp.parts import scoped_id
 from ctxctl.providers.mcp.session import McpSession
 from ctxctl.record.place import Place
+from ctxctl.wording import plural
 
 if TYPE_CHECKING:
     from ctxctl.model.problem import Problem

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.labels import plural
 from ctxctl.record.clients import Setup, set_up
 from ctxctl.record.proxy import child
 from ctxctl.record.proxy.child import Child, Signals
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import Route, bases, routes
 from ctxctl.record.proxy.writer_client import Totals, WriterClient
+from ctxctl.wording import plural
 
 if TYPE_CHECKING:
     from ctxctl.record.options import Options

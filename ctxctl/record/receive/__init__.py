@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.errors import UnavailableError, UsageError
-from ctxctl.labels import plural
+from ctxctl.wording import plural
 
 if TYPE_CHECKING:
     import socket

@@ -14,7 +14,6 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.costs import Costs, StepCost
-from ctxctl.labels import dollars, tables
 from ctxctl.lint.run import FindingsBesideWalk
 from ctxctl.model.findings import Finding
 from ctxctl.model.records import Assembly, Item
@@ -30,6 +29,7 @@ from ctxctl.session import Inspector
 from ctxctl.session.survey import row_of
 from ctxctl.text import visible
 from ctxctl.tokens.catalogue.rates import RateBook
+from ctxctl.wording import dollars, tables
 
 Progress = Callable[[float], None]
 VERSION: Final = 2

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ctxctl.labels import error_share, given_share
 from ctxctl.tokens.calibrate.errors import (
     Errors,
     Sessions,
@@ -25,8 +24,9 @@ from ctxctl.tokens.calibrate.fit import Weights, fit, median
 from ctxctl.tokens.calibrate.points import BlindRequest, Lane, Point, Row, family, rows_of
 from ctxctl.tokens.calibrate.relatives import relative_kind
 from ctxctl.tokens.calibrate.spread import Common, ErrorSpread, SizeError, spread_of
-from ctxctl.tokens.encodings import RANKS_OF
-from ctxctl.tokens.models import resolve_encoding
+from ctxctl.tokens.model_encodings import resolve_encoding
+from ctxctl.tokens.ranks import RANKS_OF
+from ctxctl.wording import error_share, given_share
 
 VERSION: Final = 1
 LEAST_NEAR: Final = 200

@@ -14,9 +14,9 @@ from ctxctl.tokens.calibrate.features import CLASSES
 from ctxctl.tokens.calibrate.points import family
 from ctxctl.tokens.calibrate.relatives import nearest_fit
 from ctxctl.tokens.calibrate.spread import COMMON, ErrorSpread
-from ctxctl.tokens.encodings import RANKS_OF
-from ctxctl.tokens.models import resolve_encoding
+from ctxctl.tokens.model_encodings import resolve_encoding
 from ctxctl.tokens.overhead import CALL, MESSAGE, ROLE
+from ctxctl.tokens.ranks import RANKS_OF
 
 if TYPE_CHECKING:
     from ctxctl.tokens.calibrate.calibration import Calibration

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from ctxctl.tokens.calibrate import expect
 from ctxctl.tokens.calibrate.expect import BillsLearned, ModelWeights
 from ctxctl.tokens.calibrate.features import CLASSES
-from ctxctl.tokens.encodings import RANKS_OF
 from ctxctl.tokens.overhead import ANSWER, TOOLS, TOOLS_OLDER
+from ctxctl.tokens.ranks import RANKS_OF
 
 NOTHING: Final = (0,) * len(CLASSES)
 SWITCHED: Final = 0.35

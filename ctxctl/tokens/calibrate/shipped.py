@@ -12,7 +12,7 @@ from typing import Final
 from ctxctl.errors import UnreadableError
 from ctxctl.tokens.calibrate import store
 from ctxctl.tokens.calibrate.calibration import Calibration, decode
-from ctxctl.tokens.encodings import DATA
+from ctxctl.tokens.ranks import DATA
 
 PATH: Final = DATA / "calibration.json"
 

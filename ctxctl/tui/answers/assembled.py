@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ctxctl.labels import SIGNS, number
 from ctxctl.model.results import Frame, Placement
 from ctxctl.model.vocab import MODEL
 from ctxctl.report.bill_notes import miss_text
@@ -17,6 +16,7 @@ from ctxctl.tui.screens.assembled import requests
 from ctxctl.tui.screens.assembled.values import Assembled, Block, BlockDocument
 from ctxctl.tui.sizes import method_of
 from ctxctl.tui.spans import Spans
+from ctxctl.wording import SIGNS, number
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector

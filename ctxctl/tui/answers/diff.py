@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from ctxctl.labels import SIGNS, methods, number
 from ctxctl.model.content import Content
 from ctxctl.model.results import Change, Frame, Placement
 from ctxctl.model.vocab import STATUSES
@@ -22,6 +21,7 @@ from ctxctl.tui.screens.diff import requests
 from ctxctl.tui.screens.diff.sheet import Section, Sheet, make
 from ctxctl.tui.screens.diff.values import Entry, FrameDiff, FrameName, ItemDiff, Pair, SideHead, TextKey
 from ctxctl.tui.sizes import method_of
+from ctxctl.wording import SIGNS, methods, number
 
 if TYPE_CHECKING:
     from ctxctl.engine.textdiff.unified import TextDiff

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ctxctl.labels import SIGNS, number, plural, progress, signed
 from ctxctl.model.outline import Life
 from ctxctl.text import cells, visible
 from ctxctl.tui.answers import item_text
@@ -15,6 +14,7 @@ from ctxctl.tui.document import Document
 from ctxctl.tui.screens.turns import requests
 from ctxctl.tui.screens.turns.state import ItemKey, ItemText
 from ctxctl.tui.spans import Spans
+from ctxctl.wording import SIGNS, number, plural, progress, signed
 
 if TYPE_CHECKING:
     from ctxctl.tui.answers.context import Answer

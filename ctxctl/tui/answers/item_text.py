@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctxctl.errors import CtxctlError
-from ctxctl.labels import number
 from ctxctl.model.annotations import UNREDACTED
 from ctxctl.model.content import Content
 from ctxctl.model.outline import Life
@@ -19,6 +18,7 @@ from ctxctl.tui.jsontext import dumped, laid_out
 from ctxctl.tui.screens.turns.state import ItemKey, ItemText
 from ctxctl.tui.spans import Spans
 from ctxctl.tui.tabs import Compared
+from ctxctl.wording import number
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector

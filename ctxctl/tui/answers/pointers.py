@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.labels import dollars, given_share, number, plural, signed
 from ctxctl.model.addresses import prefix
 from ctxctl.model.blame import Blame, Block, Total
 from ctxctl.model.findings import Finding, Place, Tally
@@ -17,6 +16,7 @@ from ctxctl.model.why import Link, Moment, WhatIf, Why
 from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.pointers import requests
 from ctxctl.tui.screens.pointers.requests import Goal, Line, Page, page_of
+from ctxctl.wording import dollars, given_share, number, plural, signed
 
 if TYPE_CHECKING:
     from ctxctl.lint.run import LintResult

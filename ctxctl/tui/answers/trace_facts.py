@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.labels import number
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Summary
 from ctxctl.model.whatif import Edited, Limits
@@ -14,6 +13,7 @@ from ctxctl.report.sent import unrecorded_label
 from ctxctl.session.calibration import calibration_note
 from ctxctl.tui.document import Document
 from ctxctl.tui.screens.turns.state import Trace
+from ctxctl.wording import number
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector

@@ -15,7 +15,6 @@ from ctxctl.analysis.query_context import QueryContexts
 from ctxctl.engine.query import Query, Word, contained_text
 from ctxctl.engine.query import facts as facts_of_queries
 from ctxctl.errors import UsageError
-from ctxctl.labels import number, plural, signed
 from ctxctl.model.addresses import escaped
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
@@ -31,6 +30,7 @@ from ctxctl.tui.screens.search.requests import Hits, SearchRequest
 from ctxctl.tui.screens.turns.requests import DetailRequest, Reading, ReadingRequest
 from ctxctl.tui.screens.turns.state import Detail, Target
 from ctxctl.tui.sizes import amount, method_of
+from ctxctl.wording import number, plural, signed
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector

@@ -5,11 +5,11 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.labels import number, plural
 from ctxctl.tui import scheduling
 from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.whatif import requests
 from ctxctl.tui.screens.whatif.state import Gathering
+from ctxctl.wording import number, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ _STEPS: Final = 32
 
 def _recorded(context: AnswerContext, request: requests.RecordedRequest) -> requests.RecordedFields:
     from ctxctl.policies.registry import policy_names
-    from ctxctl.tokens.encodings import NAMES
+    from ctxctl.tokens.ranks import NAMES
 
     params = context.inspector.params
     values = {"policy": params.policy, "encoding": params.encoding, "model": params.first_model or ""}

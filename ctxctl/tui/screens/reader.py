@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 
-from ctxctl.labels import BREAK, COMPACTION, SIGNS, WRITTEN
 from ctxctl.tui import keys
 from ctxctl.tui.document import Document
 from ctxctl.tui.export import VisibleText
@@ -18,6 +17,7 @@ from ctxctl.tui.screens.turns.requests import Reading
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.textview import TextView
+from ctxctl.wording import BREAK, COMPACTION, SIGNS, WRITTEN
 
 
 class Reader(Board[None]):

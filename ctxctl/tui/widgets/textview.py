@@ -14,7 +14,6 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
 
-from ctxctl.labels import MINUS
 from ctxctl.tui import keys
 from ctxctl.tui.document import Document, Wrap, WrappedRow
 from ctxctl.tui.find import Find
@@ -24,6 +23,7 @@ from ctxctl.tui.spans import overlaid, styled_pieces
 from ctxctl.tui.widgets.paint import Painted, Scroller
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import CURSOR
+from ctxctl.wording import MINUS
 
 _KINDS: Final = {"+": "add", "-": "del", "@": "hunk", "!": "remark"}
 _PAUSE: Final = 0.02

@@ -11,7 +11,7 @@ import pytest
 from budget_help import HAND
 
 from ctxctl.cli.main import run
-from ctxctl.labels import MINUS
+from ctxctl.wording import MINUS
 
 PLAN = HAND.replace("POLICY", "fifo")
 LIMITS = """

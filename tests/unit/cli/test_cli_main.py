@@ -227,7 +227,7 @@ def test_completion_opens_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_completed_names_are_the_real_ones() -> None:
     from ctxctl.cli import options
     from ctxctl.model.vocab import STAGES, TARGETS
-    from ctxctl.tokens.encodings import NAMES
+    from ctxctl.tokens.ranks import NAMES
 
     assert options.complete_encodings("") == list(NAMES)
     assert options.complete_targets("") == list(TARGETS)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ctxctl.engine.replay.item_table import ItemTable
 from ctxctl.engine.replay.step_facts import StepFacts
-from ctxctl.engine.replay.window import _CHAIN, Piece, Resolved, WindowResolver
+from ctxctl.engine.replay.window_mode import _CHAIN, Piece, Resolved, WindowResolver
 from ctxctl.model.records import Assembly, Item
 from ctxctl.model.results import Placement
 from tests.unit.engine.making import Json, add, assembly, inspect, placement

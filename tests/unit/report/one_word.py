@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import ctxctl
-from ctxctl import labels
+from ctxctl import wording
 from ctxctl.cli.main import run
 from ctxctl.model.results import Step
 from ctxctl.report.step import facts
@@ -27,7 +27,7 @@ VIEWS: dict[str, tuple[str, ...]] = {
 }
 _SHARE = re.compile(r"(?<![\w.,])[\d.,]*\d ?%(?!\w)")
 _SHARE_FORM = re.compile(r"(?:0|\d{1,3}(?:,\d{3})*(?:\.\d)?|\d\.\d\d)%")
-"""As `labels` words one: no space, at most one digit; the errors of a calibration have two."""
+"""As `wording` words one: no space, at most one digit; the errors of a calibration have two."""
 _MONEY = re.compile(r"\$[\d.,]*\d")
 _MONEY_FORM = re.compile(r"\$\d{1,3}(?:,\d{3})*\.\d{4}")
 _MINUS = re.compile(r"(?<![\w.\-:/@+])-\d[\d,]*(?![\w\-])(?! ?%)")
@@ -43,7 +43,7 @@ def output(path: Path, view: str, read: Said) -> str:
 
 
 def faults(text: str, raw: str) -> list[str]:
-    """Return shares, money and signs that `labels` words otherwise, and that the trace does not say."""
+    """Return shares, money and signs that `wording` words otherwise, and that the trace does not say."""
     found = [one[0] for one in _SHARE.finditer(text) if not _SHARE_FORM.fullmatch(one[0])]
     found += [one[0] for one in _MONEY.finditer(text) if not _MONEY_FORM.fullmatch(one[0])]
     found += [one[0] for one in _MINUS.finditer(text)]
@@ -52,17 +52,17 @@ def faults(text: str, raw: str) -> list[str]:
 
 
 def words(step: Step) -> dict[str, str]:
-    """Return what `labels` says of the values of a step that all views show."""
+    """Return what `wording` says of the values of a step that all views show."""
     window = step.window
-    made = {"used": labels.number(window.used)}
+    made = {"used": wording.number(window.used)}
     if window.cap:
-        made |= {"cap": labels.number(window.cap), "share": labels.share(window.used, window.cap)}
+        made |= {"cap": wording.number(window.cap), "share": wording.share(window.used, window.cap)}
         if window.over:
-            made["over"] = labels.number(window.over)
+            made["over"] = wording.number(window.over)
         else:
-            made["free"] = labels.number(window.free)
+            made["free"] = wording.number(window.free)
     if window.limit_source is not None:
-        made["limit"] = labels.LIMIT_SOURCES[window.limit_source]
+        made["limit"] = wording.LIMIT_SOURCES[window.limit_source]
     return made
 
 
@@ -87,14 +87,14 @@ def disagreements(path: Path) -> tuple[list[str], int]:
                     found.append(f"{view} of {step.turn}.{step.step}: {name} is not {word!r} in {text!r}")
         window = step.window
         pages.append(("number", [window.used]))
-        expected.append(labels.number(window.used))
+        expected.append(wording.number(window.used))
         if window.cap:
             pages.append(("shareOf", [window.used, window.cap]))
-            expected.append(labels.share(window.used, window.cap))
+            expected.append(wording.share(window.used, window.cap))
         pages.append(("signed", [step.ledger.new - step.ledger.freed]))
-        expected.append(labels.signed(step.ledger.new - step.ledger.freed))
-        pages += [("SIGNS", [name]) for name in labels.SIGNS]
-        expected += list(labels.SIGNS.values())
+        expected.append(wording.signed(step.ledger.new - step.ledger.freed))
+        pages += [("SIGNS", [name]) for name in wording.SIGNS]
+        expected += list(wording.SIGNS.values())
     said = page_words(pages)
     asked += len(said)
     for (how, value), shown, expected_word in zip(pages, said, expected, strict=True):
@@ -112,7 +112,7 @@ def steps_of(path: Path) -> Iterator[Step]:
 def page_words(asked: list[tuple[str, list[Any]]]) -> list[str]:
     """Return what the script of the HTML report says of some values; needs a JavaScript engine."""
     script = (
-        f"const LABELS = {json.dumps(dict(labels.tables()), default=dict)};\nconst document = {{}};\n"
+        f"const LABELS = {json.dumps(dict(wording.tables()), default=dict)};\nconst document = {{}};\n"
         f"{_BASE.read_text('utf-8')}\n"
         "const how = { number, shareOf, signed, SIGNS: (name) => SIGNS[name] };\n"
         "const asked = JSON.parse(require('fs').readFileSync(0, 'utf8'));\n"

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.labels import number, plural, signed
 from ctxctl.model.outline import Life
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import (
@@ -45,6 +44,7 @@ from ctxctl.report.tables import (
     wrap,
 )
 from ctxctl.text import cells
+from ctxctl.wording import number, plural, signed
 
 HEADER = Header("t.jsonl", "native", "recorded", None, "o200k_base", True, "", "model", "0")
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from ctxctl.cli.main import run
-from ctxctl.labels import signed
 from ctxctl.model.results import Step, Turn
 from ctxctl.report.step import window_text
 from ctxctl.session import Inspector
-from ctxctl.tokens import encodings
+from ctxctl.tokens import ranks
 from ctxctl.tokens.calibrate.following import BY_RULE
+from ctxctl.wording import signed
 
 Json = dict[str, Any]
 ASKS = (
@@ -28,7 +28,7 @@ SENT = (ASKS[:1], (ASKS[0], SAYS[0], ASKS[1]), (ASKS[0], SAYS[0], ASKS[1], SAYS[
 
 
 def counted(model: str, texts: tuple[str, ...]) -> int:
-    made = encodings.get_encoding(MODELS[model])
+    made = ranks.get_encoding(MODELS[model])
     return sum(len(made.encode_ordinary(text)) for text in texts)
 
 

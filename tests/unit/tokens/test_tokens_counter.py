@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxctl.errors import UsageError
-from ctxctl.tokens import chunks, encodings
+from ctxctl.tokens import chunks, ranks
 from ctxctl.tokens.cache import CountCache
 from ctxctl.tokens.counter import Counter
 
@@ -80,14 +80,14 @@ def base(request: pytest.FixtureRequest) -> str:
     ],
 )
 def test_short_texts(base: str, text: str) -> None:
-    assert Counter(base).count(text) == (len(encodings.get_encoding(base).encode_ordinary(text)), True)
+    assert Counter(base).count(text) == (len(ranks.get_encoding(base).encode_ordinary(text)), True)
 
 
 def test_harmony_counts_as_its_ranks_do_without_an_encoding_of_its_own() -> None:
     text = "<|start|>user<|message|>What is 2+2?<|end|>"
     assert Counter("o200k_harmony").count(text) == Counter("o200k_base").count(text)
     assert Counter("o200k_harmony").count(text)[0] == len(
-        encodings.get_encoding("o200k_harmony").encode_ordinary(text)
+        ranks.get_encoding("o200k_harmony").encode_ordinary(text)
     )
 
 
@@ -100,7 +100,7 @@ def test_unknown_encoding_is_refused_before_counting() -> None:
 @given(text=st.text(st.characters(), max_size=200))
 def test_any_text(text: str) -> None:
     assert Counter("o200k_base").count(text) == (
-        len(encodings.get_encoding("o200k_base").encode_ordinary(text)),
+        len(ranks.get_encoding("o200k_base").encode_ordinary(text)),
         True,
     )
 
@@ -140,7 +140,7 @@ def test_what_is_called_exact_is_exact(text: str) -> None:
         shorten(patch)
         for name in BASES:
             tokens, exact = Counter(name).count(text)
-            expected = len(encodings.get_encoding(name).encode_ordinary(text))
+            expected = len(ranks.get_encoding(name).encode_ordinary(text))
             if exact:
                 assert tokens == expected
             else:
@@ -166,7 +166,7 @@ def test_plain_texts_are_always_exact(base: str, monkeypatch: pytest.MonkeyPatch
         "😀",
     ):
         text = chosen(alphabet, 20_000)
-        assert Counter(base).count(text) == (len(encodings.get_encoding(base).encode_ordinary(text)), True), (
+        assert Counter(base).count(text) == (len(ranks.get_encoding(base).encode_ordinary(text)), True), (
             alphabet
         )
 
@@ -175,14 +175,14 @@ def test_tokens_that_do_not_stay_apart_make_an_estimate(monkeypatch: pytest.Monk
     shorten(monkeypatch)
     monkeypatch.setattr(chunks._Long, "_stay_apart", lambda *_: False)
     text = chosen(string.ascii_lowercase, 40_000)
-    expected = len(encodings.get_encoding("o200k_base").encode_ordinary(text))
+    expected = len(ranks.get_encoding("o200k_base").encode_ordinary(text))
     tokens, exact = Counter("o200k_base").count(text)
     assert tokens == expected or not exact
 
 
 def bounded(base: str, text: str, capfd: pytest.CaptureFixture[str], seconds: float) -> tuple[int, bool]:
     """Count, and hold the time and stderr; the time against quadratic behaviour, not as a benchmark."""
-    encodings.get_encoding(base)
+    ranks.get_encoding(base)
     begun = time.process_time()
     counted = Counter(base).count(text)
     assert time.process_time() - begun < seconds
@@ -204,7 +204,7 @@ def test_a_megabyte_of_anything(base: str, case: str, capfd: pytest.CaptureFixtu
     tokens, exact = bounded(base, text, capfd, 5)
     assert exact
     if not regex.search(r"[^\S\r\n]{900000}", text):
-        assert tokens == len(encodings.get_encoding(base).encode_ordinary(text))
+        assert tokens == len(ranks.get_encoding(base).encode_ordinary(text))
 
 
 @pytest.mark.slow
@@ -219,10 +219,10 @@ def test_a_run_of_blanks_is_one_token_run_whatever_its_length(base: str) -> None
     # tiktoken panics on the longer one unless it is told that the blanks are one piece.
     shorter, longer = "x" + " " * 700_000 + "x", "x" + " " * 1_400_000 + "x"
     counted = Counter(base).count(shorter)
-    assert counted == (len(encodings.get_encoding(base).encode_ordinary(shorter)), True)
+    assert counted == (len(ranks.get_encoding(base).encode_ordinary(shorter)), True)
     whole, exact = Counter(base).count(longer)
     assert exact
-    assert whole == 2 + len(encodings.get_encoding(base)._encode_single_piece(" " * 1_399_999))
+    assert whole == 2 + len(ranks.get_encoding(base)._encode_single_piece(" " * 1_399_999))
 
 
 def test_nothing_long_enough_to_panic_is_ever_handed_over(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +243,7 @@ def test_nothing_long_enough_to_panic_is_ever_handed_over(base: str, monkeypatch
         "\u0301" * (2 * MEGA),
         "x" + "\xa0" * (2 * MEGA),
     ):
-        chunks.count_tokens(Spy(), base, encodings.ranks(base), text)  # type: ignore[arg-type]
+        chunks.count_tokens(Spy(), base, ranks.ranks(base), text)  # type: ignore[arg-type]
     assert 0 < longest <= chunks.LIMIT < 999_999
 
 

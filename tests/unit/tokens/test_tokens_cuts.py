@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ctxctl.tokens import chunks, cuts
 from ctxctl.tokens.cuts import Cuts
-from ctxctl.tokens.encodings import PATTERNS, get_encoding, ranks
+from ctxctl.tokens.ranks import PATTERNS, get_encoding, ranks
 
 BASES: Final = ("o200k_base", "cl100k_base")
 CLASSES: Final = (

@@ -14,7 +14,7 @@ import tiktoken.load
 from tiktoken_ext import openai_public
 
 from ctxctl.errors import UsageError
-from ctxctl.tokens import encodings
+from ctxctl.tokens import ranks
 from ctxctl.tokens.counter import LONGEST_TOKEN
 
 
@@ -22,40 +22,40 @@ from ctxctl.tokens.counter import LONGEST_TOKEN
 def published(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     """What the installed tiktoken says of each encoding, with the demanded hash in place of the ranks."""
     monkeypatch.setattr(openai_public, "load_tiktoken_bpe", lambda url, expected_hash: expected_hash)
-    return {name: openai_public.ENCODING_CONSTRUCTORS[name]() for name in encodings.NAMES}
+    return {name: openai_public.ENCODING_CONSTRUCTORS[name]() for name in ranks.NAMES}
 
 
 @pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
 def test_ranks_are_the_published_ones(name: str, published: dict[str, dict[str, Any]]) -> None:
-    text = encodings.published_text(encodings.ranks(name))
+    text = ranks.published_text(ranks.ranks(name))
     digest = hashlib.sha256(text).hexdigest()
-    assert digest == encodings.PUBLISHED_SHA256[name] == published[name]["mergeable_ranks"]
+    assert digest == ranks.PUBLISHED_SHA256[name] == published[name]["mergeable_ranks"]
 
 
-@pytest.mark.parametrize("name", encodings.NAMES)
+@pytest.mark.parametrize("name", ranks.NAMES)
 def test_pattern_and_special_tokens_are_those_of_tiktoken(
     name: str, published: dict[str, dict[str, Any]]
 ) -> None:
-    assert encodings.PATTERNS[encodings.RANKS_OF[name]] == published[name]["pat_str"]
-    assert encodings.special_tokens(name) == published[name]["special_tokens"]
-    assert encodings.PUBLISHED_SHA256[encodings.RANKS_OF[name]] == published[name]["mergeable_ranks"]
+    assert ranks.PATTERNS[ranks.RANKS_OF[name]] == published[name]["pat_str"]
+    assert ranks.special_tokens(name) == published[name]["special_tokens"]
+    assert ranks.PUBLISHED_SHA256[ranks.RANKS_OF[name]] == published[name]["mergeable_ranks"]
 
 
 @pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
 def test_tokens_are_bytes_and_short_enough(name: str) -> None:
-    tokens = encodings.ranks(name)
+    tokens = ranks.ranks(name)
     assert max(map(len, tokens)) <= LONGEST_TOKEN
     assert all(bytes([byte]) in tokens for byte in range(256))
 
 
-@pytest.mark.parametrize("name", encodings.NAMES)
+@pytest.mark.parametrize("name", ranks.NAMES)
 def test_get_builds_one_object_without_a_network(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise AssertionError("read a file")
 
     monkeypatch.setattr(tiktoken.load, "read_file", fail)
-    encoding = encodings.get_encoding(name)
-    assert encoding is encodings.get_encoding(name)
+    encoding = ranks.get_encoding(name)
+    assert encoding is ranks.get_encoding(name)
     assert encoding.name == name
     assert (
         encoding.decode(encoding.encode_ordinary("Zwölf Boxkämpfer, 你好 🎉")) == "Zwölf Boxkämpfer, 你好 🎉"
@@ -65,10 +65,10 @@ def test_get_builds_one_object_without_a_network(name: str, monkeypatch: pytest.
 
 def test_unknown_encoding_names_the_known_ones() -> None:
     with pytest.raises(UsageError) as caught:
-        encodings.get_encoding("p50k_base")
+        ranks.get_encoding("p50k_base")
     assert caught.value.slug == "unknown-encoding"
     assert "p50k_base" in caught.value.message
-    assert all(name in (caught.value.hint or "") for name in encodings.NAMES)
+    assert all(name in (caught.value.hint or "") for name in ranks.NAMES)
 
 
 def test_importing_is_cheap() -> None:
@@ -95,4 +95,4 @@ def test_build_script_packs_what_unpacks_to_the_same() -> None:
     script = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "build_vocab.py"))
     text = b"IQ== 0\nIg== 1\nICEhISE= 2\n"
     packed = script["pack"](script["read_published"](text))
-    assert encodings.published_text(encodings.unpack_ranks(packed)) == text
+    assert ranks.published_text(ranks.unpack_ranks(packed)) == text

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken.model import MODEL_PREFIX_TO_ENCODING, MODEL_TO_ENCODING
 
-from ctxctl.tokens.encodings import NAMES
-from ctxctl.tokens.models import COMMON, is_known, near_models, resolve_encoding
+from ctxctl.tokens.model_encodings import COMMON, is_known, near_models, resolve_encoding
+from ctxctl.tokens.ranks import NAMES
 
 # A prefix that does not end a word gets something after it that does.
 PREFIXED = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from ctxctl.labels import brief_kind, number, plural, share, short
 from ctxctl.model.vocab import MODEL, SEGMENTS
 from ctxctl.text import cells, clip, pad
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.assembled.values import Assembled, Block
 from ctxctl.tui.screens.diff.lines import label
 from ctxctl.tui.sizes import amount
+from ctxctl.wording import brief_kind, number, plural, share, short
 
 CACHED: Final = "█"
 """In the gutter: the block is part of the possible cache prefix."""

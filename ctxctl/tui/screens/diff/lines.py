@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ctxctl.labels import MINUS, SIGNS, brief_kind, number, plural, short, signed
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED
 from ctxctl.report.sent import NOT_RECORDED
 from ctxctl.text import pad
@@ -13,6 +12,7 @@ from ctxctl.tui.screens.diff.state import DiffState
 from ctxctl.tui.screens.diff.values import Entry, FrameDiff, ItemDiff, SideHead
 from ctxctl.tui.screens.turns.header import UNKNOWN, ordered
 from ctxctl.tui.sizes import amount
+from ctxctl.wording import MINUS, SIGNS, brief_kind, number, plural, short, signed
 
 _BASIS: Final = {"none": "nothing recorded", "repeat": "nothing recorded: as before", "policy": "simulated"}
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.engine.textdiff.line_pairs import DiffEffort, Span, changed_words, line_pairs
 from ctxctl.engine.textdiff.line_pairs import Span as Words
-from ctxctl.labels import MINUS
 from ctxctl.text import cells, pad, visible
 from ctxctl.tui.document import SLICE, Document, Wrap
 from ctxctl.tui.layout import Parts
 from ctxctl.tui.spans import styled_pieces
+from ctxctl.wording import MINUS
 
 if TYPE_CHECKING:
     from ctxctl.engine.textdiff.unified import DiffLine, TextDiff

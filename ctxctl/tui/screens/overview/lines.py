@@ -9,19 +9,6 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from ctxctl.labels import (
-    APPROXIMATE,
-    BREAK,
-    COMPACTION,
-    SIGNS,
-    WARNING,
-    number,
-    plural,
-    progress,
-    share,
-    short,
-    signed,
-)
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.outline import Turns
@@ -39,6 +26,19 @@ from ctxctl.tui.series import (
 )
 from ctxctl.tui.sizes import amount, compaction_phrase
 from ctxctl.tui.thread_tree import Thread, TurnEntry
+from ctxctl.wording import (
+    APPROXIMATE,
+    BREAK,
+    COMPACTION,
+    SIGNS,
+    WARNING,
+    number,
+    plural,
+    progress,
+    share,
+    short,
+    signed,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ctxctl.labels import SIGNS, brief_kind, number, plural, progress, share, short
 from ctxctl.model.addresses import prefix
 from ctxctl.model.hits import Excerpt, Hit
 from ctxctl.model.results import Counts
@@ -14,6 +13,7 @@ from ctxctl.text import ELLIPSIS, cells, clip, pad, visible
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.search.state import Finds, Search
 from ctxctl.tui.sizes import amount
+from ctxctl.wording import SIGNS, brief_kind, number, plural, progress, share, short
 
 _BLANKS: Final = re.compile(r"\s+")
 _MANY: Final = 1 << 16

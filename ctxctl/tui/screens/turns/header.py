@@ -12,7 +12,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from ctxctl.labels import AT_MOST, LIMIT_SOURCES, methods, number, plural, progress, share, short
 from ctxctl.model.results import StageView, Step, Window
 from ctxctl.model.vocab import SEGMENTS, STAGES, UNRECORDED, UsedMethod, Verdict
 from ctxctl.report.bill_notes import doubt_text, miss_text
@@ -25,6 +24,7 @@ from ctxctl.tui.series import COMPACTED, LEVELS, Figures, Series, column_of
 from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
 from ctxctl.tui.thread_tree import TurnEntry
 from ctxctl.tui.watching import LOST, watching_phrase
+from ctxctl.wording import AT_MOST, LIMIT_SOURCES, methods, number, plural, progress, share, short
 
 
 def sent_pieces(window: Window) -> list[Piece]:

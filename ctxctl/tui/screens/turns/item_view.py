@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from ctxctl.labels import SIGNS, number, signed
 from ctxctl.model.results import Change, Window
 from ctxctl.tui.document import Document
 from ctxctl.tui.layout import Parts, Piece, spread
@@ -14,6 +13,7 @@ from ctxctl.tui.screens.turns.lines import why
 from ctxctl.tui.screens.turns.state import ItemKey, State, enter
 from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
 from ctxctl.tui.tabs import TABS, Tab, Tabs
+from ctxctl.wording import SIGNS, number, signed
 
 NOT_IN_FRAME = ("omitted", "removed")
 """Statuses of what is not in the frame."""

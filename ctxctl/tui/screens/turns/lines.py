@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
-from ctxctl.labels import BREAK, COMPACTION, SIGNS, WRITTEN, brief_kind, number, plural, short, signed
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change
 from ctxctl.model.vocab import MAIN_THREAD, UsedMethod
@@ -16,6 +15,7 @@ from ctxctl.tui.screens.turns.state import State, row_of
 from ctxctl.tui.series import level_sign
 from ctxctl.tui.sizes import amount
 from ctxctl.tui.thread_tree import HEADING, Place, TurnEntry
+from ctxctl.wording import BREAK, COMPACTION, SIGNS, WRITTEN, brief_kind, number, plural, short, signed
 
 _TIGHT: Final = 20
 """Cells below which a step's line keeps its number and its tokens only."""

@@ -12,7 +12,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from ctxctl.labels import plural
 from ctxctl.model.results import Step
 from ctxctl.report.sent import NOT_RECORDED
 from ctxctl.tui import keys
@@ -40,6 +39,7 @@ from ctxctl.tui.widgets.pane import Pane as Frame
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import Rows
 from ctxctl.tui.widgets.textview import TextView
+from ctxctl.wording import plural
 
 
 class BudgetBar(Banner):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from ctxctl.labels import AT_LEAST, dollars, number, plural, progress, share, short
 from ctxctl.model.addresses import prefix
 from ctxctl.model.turnpairs import TurnPair, TurnSide
 from ctxctl.model.whatif import Pair, Totals
@@ -16,6 +15,7 @@ from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.whatif.form import HELP, LABELS, Field, Form
 from ctxctl.tui.screens.whatif.state import Bucket, Table, View
 from ctxctl.tui.series import level_sign
+from ctxctl.wording import AT_LEAST, dollars, number, plural, progress, share, short
 
 TWO: Final = 60
 """Cells from which fields stand two beside each other."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ctxctl
-from ctxctl import labels
+from ctxctl import wording
 
 ASSETS = Path(ctxctl.__file__).parent / "report" / "html" / "assets"
 NUMBERS = {
@@ -45,19 +45,19 @@ LENGTHS = {0: "0 s", 8: "8 s", 60: "1 min", 270: "4.5 min", 3600: "1 h", 43_200:
 
 
 def test_numbers() -> None:
-    assert {n: labels.number(n) for n in NUMBERS} == NUMBERS
-    assert {n: labels.short(n) for n in SHORT} == SHORT
-    assert {n: labels.signed(n) for n in SIGNED} == SIGNED
-    assert labels.signed(41_250, brief=True) == "+41.2k"
+    assert {n: wording.number(n) for n in NUMBERS} == NUMBERS
+    assert {n: wording.short(n) for n in SHORT} == SHORT
+    assert {n: wording.signed(n) for n in SIGNED} == SIGNED
+    assert wording.signed(41_250, brief=True) == "+41.2k"
 
 
 def test_shares() -> None:
-    assert {pair: labels.share(*pair) for pair in SHARES} == SHARES
-    assert {pair: labels.share(*pair, fine=True) for pair in FINE} == FINE
-    assert {pair: labels.signed_share(*pair) for pair in CHANGES} == CHANGES
-    assert labels.share(Decimal("0.3"), Decimal(2)) == "15%"
-    assert [labels.progress(part) for part in (0, 0.999, 1)] == ["0%", "99%", "100%"]
-    assert [labels.given_share(part) for part in (0.05, 0.125)] == ["5%", "12.5%"]
+    assert {pair: wording.share(*pair) for pair in SHARES} == SHARES
+    assert {pair: wording.share(*pair, fine=True) for pair in FINE} == FINE
+    assert {pair: wording.signed_share(*pair) for pair in CHANGES} == CHANGES
+    assert wording.share(Decimal("0.3"), Decimal(2)) == "15%"
+    assert [wording.progress(part) for part in (0, 0.999, 1)] == ["0%", "99%", "100%"]
+    assert [wording.given_share(part) for part in (0.05, 0.125)] == ["5%", "12.5%"]
 
 
 def _amount(text: str | None) -> Decimal | None:
@@ -65,10 +65,10 @@ def _amount(text: str | None) -> Decimal | None:
 
 
 def test_money() -> None:
-    assert {text: labels.dollars(_amount(text)) for text in MONEY} == MONEY
-    assert {text: labels.dollars(Decimal(text), bare=True) for text in BARE} == BARE
-    assert {text: labels.dollars(Decimal(text), signed=True) for text in DIFFERENCES} == DIFFERENCES
-    assert [labels.price(0.3), labels.price(Decimal("15.00")), labels.price(3.0, bare=True)] == [
+    assert {text: wording.dollars(_amount(text)) for text in MONEY} == MONEY
+    assert {text: wording.dollars(Decimal(text), bare=True) for text in BARE} == BARE
+    assert {text: wording.dollars(Decimal(text), signed=True) for text in DIFFERENCES} == DIFFERENCES
+    assert [wording.price(0.3), wording.price(Decimal("15.00")), wording.price(3.0, bare=True)] == [
         "$0.3",
         "$15",
         "3",
@@ -76,18 +76,24 @@ def test_money() -> None:
 
 
 def test_plurals() -> None:
-    told = [labels.plural(n, "step") for n in (0, 1, 2, 1200)]
+    told = [wording.plural(n, "step") for n in (0, 1, 2, 1200)]
     assert told == ["0 steps", "1 step", "2 steps", "1,200 steps"]
-    assert labels.plural(2, "summary", "summaries") == "2 summaries"
-    assert labels.noun(1, "differs", "differ") == "differs"
+    assert wording.plural(2, "summary", "summaries") == "2 summaries"
+    assert wording.noun(1, "differs", "differ") == "differs"
 
 
 def test_names_and_lengths_of_time() -> None:
-    assert {n: labels.duration(n) for n in LENGTHS} == LENGTHS
-    assert [labels.step_name(3, 1), labels.step_name(3, 2)] == ["3", "3.2"]
-    assert labels.SIGNS == {"added": "+", "updated": "~", "removed": "\u2212", "skipped": "=", "omitted": "∅"}
-    assert [labels.short_kind("tool_result"), labels.brief_kind("tool_result")] == ["result", "reply"]
-    assert [labels.short_kind("of_my_own"), labels.brief_kind("of_my_own")] == ["of_my_own", "of_my"]
+    assert {n: wording.duration(n) for n in LENGTHS} == LENGTHS
+    assert [wording.step_name(3, 1), wording.step_name(3, 2)] == ["3", "3.2"]
+    assert wording.SIGNS == {
+        "added": "+",
+        "updated": "~",
+        "removed": "\u2212",
+        "skipped": "=",
+        "omitted": "∅",
+    }
+    assert [wording.short_kind("tool_result"), wording.brief_kind("tool_result")] == ["result", "reply"]
+    assert [wording.short_kind("of_my_own"), wording.brief_kind("of_my_own")] == ["of_my_own", "of_my"]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs a JavaScript engine")
@@ -99,7 +105,7 @@ def test_the_page_words_them_alike() -> None:
         "shareOf": list(SHARES), "dollars": list(MONEY),
     })  # fmt: skip
     script = (
-        f"const LABELS = {json.dumps(dict(labels.tables()), default=dict)};\nconst document = {{}};\n{base}\n"
+        f"const LABELS = {json.dumps(dict(wording.tables()), default=dict)};\nconst document = {{}};\n{base}\n"
         "const how = { number, short, signed, shareOf, dollars };\n"
         f"const told = Object.entries({asked}).map(([name, all]) =>\n"
         "  [name, all.map((one) => (Array.isArray(one) ? how[name](...one) : how[name](one)))]);\n"
