@@ -21,8 +21,8 @@ from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, pri
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of
 from ctxctl.session.believed_bill import replaced_parts
-from ctxctl.session.bills import NO_OUTPUT, MissSums, answer_of, bill_of, miss_price, write_rate
 from ctxctl.session.facade import Inspector, Progress
+from ctxctl.session.priced_bills import NO_OUTPUT, MissSums, answer_of, bill_of, miss_price, write_rate
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NOT_RECORDED: Final = "(not recorded)"

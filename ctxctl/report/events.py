@@ -22,7 +22,7 @@ from ctxctl.model.records import Assembly
 from ctxctl.plugins.agent_context import conform, records
 from ctxctl.report.content_policy import ContentPolicy
 from ctxctl.session import Inspector
-from ctxctl.trace.codec import parse_line
+from ctxctl.trace.decode import parse_line
 from ctxctl.trace.validate import RECORD_SCHEMAS, validate_event
 from ctxctl.trace.writer import TraceWriter
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.sizes.doubts import doubt_of
+from ctxctl.engine.sizes.bill_doubts import doubt_of
 from ctxctl.model.money import BILL_PARTS, Tokens
 
 if TYPE_CHECKING:

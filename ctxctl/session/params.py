@@ -34,7 +34,7 @@ from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.model_encodings import resolve_encoding
 from ctxctl.tokens.overhead import written_size
 from ctxctl.tokens.ranks import NAMES, RANKS_OF
-from ctxctl.trace.codec import parse_line
+from ctxctl.trace.decode import parse_line
 from ctxctl.trace.reader import Trace
 
 _LINE = 1 << 16

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from ctxctl.errors import UnreadableError
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
-from ctxctl.trace.codec import Decoder
+from ctxctl.trace.decode import Decoder
 from ctxctl.trace.follow import OpenFile
 from ctxctl.trace.reader import Trace, TracePass
 from ctxctl.trace.source import Source

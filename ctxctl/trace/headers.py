@@ -9,8 +9,8 @@ from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Injection, Record
 from ctxctl.trace import migrate
-from ctxctl.trace.codec import Decoder
 from ctxctl.trace.contents import SEED, Contents
+from ctxctl.trace.decode import Decoder
 from ctxctl.trace.memo import Memo
 from ctxctl.trace.source import Source
 from ctxctl.trace.wire import Head, decode_head

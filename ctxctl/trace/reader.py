@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from ctxctl.errors import UnreadableError
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
-from ctxctl.trace.codec import Decoder
 from ctxctl.trace.contents import Contents
+from ctxctl.trace.decode import Decoder
 from ctxctl.trace.items import Memos
 from ctxctl.trace.lines import Block, line_blocks
 from ctxctl.trace.source import Source
@@ -122,7 +122,7 @@ class Trace:
 
     def fields(self, event: Event) -> dict[str, Any] | None:
         """Every field of an event's line, as it may be shown; None where it cannot be read."""
-        from ctxctl.trace.codec import parse_line
+        from ctxctl.trace.decode import parse_line
 
         line = parse_line(self.line(event.offset, event.length))
         return line if line is None or self.redactor is None else self.redactor.value(line)

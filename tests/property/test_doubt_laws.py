@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.analysis.costs import Costs, step_costs
-from ctxctl.engine.sizes.doubts import Answer, BillBefore, Billed, doubts, input_is_sound
+from ctxctl.engine.sizes.bill_doubts import Answer, BillBefore, Billed, doubts, input_is_sound
 from ctxctl.session import Inspector
 from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.tokens.catalogue.rates import RateBook

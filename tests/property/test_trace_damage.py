@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctxctl.errors import UnreadableError
 from ctxctl.model import vocab
-from ctxctl.trace.codec import parse_line
+from ctxctl.trace.decode import parse_line
 from ctxctl.trace.depth import deeper_than, flatten_below, nests_deeper
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source

@@ -105,7 +105,8 @@ def test_the_page_words_them_alike() -> None:
         "shareOf": list(SHARES), "dollars": list(MONEY),
     })  # fmt: skip
     script = (
-        f"const LABELS = {json.dumps(dict(wording.tables()), default=dict)};\nconst document = {{}};\n{base}\n"
+        f"const LABELS = {json.dumps(dict(wording.tables()), default=dict)};\n"
+        f"const document = {{}};\n{base}\n"
         "const how = { number, short, signed, shareOf, dollars };\n"
         f"const told = Object.entries({asked}).map(([name, all]) =>\n"
         "  [name, all.map((one) => (Array.isArray(one) ? how[name](...one) : how[name](one)))]);\n"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, get_args
 
 from ctxctl.engine.replay.annotations import is_open
-from ctxctl.engine.sizes.doubts import believed_output
+from ctxctl.engine.sizes.bill_doubts import believed_output
 from ctxctl.model.results import Change, Placement, Step
 from ctxctl.model.vocab import STATUSES, LimitSource, MissCause, UsedMethod, warns
 

@@ -21,9 +21,9 @@ from ctxctl.engine.replay.thread import BilledStep, SealedStep, ThreadState
 from ctxctl.engine.simulate.policy_step import verified_stages
 from ctxctl.engine.simulate.recompute import recomputed_stages
 from ctxctl.engine.simulate.runtime_record import followed_stages
+from ctxctl.engine.sizes.bill_doubts import Answer, BillBefore, Billed, doubts, input_is_sound
 from ctxctl.engine.sizes.cache_misses import BilledRequest, cache_miss, memory_after, memory_unbilled
 from ctxctl.engine.sizes.cache_settings import LEVELS
-from ctxctl.engine.sizes.doubts import Answer, BillBefore, Billed, doubts, input_is_sound
 from ctxctl.engine.sizes.limits import InForce, is_over, limits_in_force, still_over, threshold_in_force
 from ctxctl.engine.sizes.sent import ObservedStep, SentSize, is_sound, sent_size
 from ctxctl.model import vocab

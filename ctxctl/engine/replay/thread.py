@@ -25,9 +25,9 @@ from ctxctl.engine.replay.thread_data import StepIds, ThreadData
 from ctxctl.engine.replay.window_mode import WindowResolver
 from ctxctl.engine.simulate.policy_run import Fitted, Fitting, cause_under_policy
 from ctxctl.engine.simulate.policy_step import SentStep, Simulation
+from ctxctl.engine.sizes.bill_doubts import BillBefore
 from ctxctl.engine.sizes.cache_misses import CacheMemory
 from ctxctl.engine.sizes.cache_settings import RequestSettings, broken_setting
-from ctxctl.engine.sizes.doubts import BillBefore
 from ctxctl.engine.sizes.prefix import CommonPrefix, possible_prefix, provider_order
 from ctxctl.engine.sizes.sent import NEW, moved_by
 from ctxctl.model.content import ContentStore

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ctxctl.engine.replay.frames import FrameDelta, recorded_sum
-from ctxctl.engine.sizes.doubts import is_below_content
+from ctxctl.engine.sizes.bill_doubts import is_below_content
 from ctxctl.engine.sizes.scales import EnteredSize, Scales
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.tokens.calibrate.features import CLASSES, WIDTH, Vector, class_of

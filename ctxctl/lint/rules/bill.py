@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.engine.sizes.doubts import doubt_of
+from ctxctl.engine.sizes.bill_doubts import doubt_of
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.wording import plural, share
 

@@ -15,7 +15,7 @@ from ctxctl.model.money import Rates, Tokens
 from ctxctl.model.results import Miss, Step
 from ctxctl.report.bill_notes import miss_text
 from ctxctl.session import Inspector
-from ctxctl.session.bills import MissSum, miss_price
+from ctxctl.session.priced_bills import MissSum, miss_price
 from ctxctl.tokens.catalogue.rates import RateBook
 
 ROOT = Path(__file__).resolve().parents[3]

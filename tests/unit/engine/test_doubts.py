@@ -10,7 +10,14 @@ import pytest
 
 from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.cli.main import run
-from ctxctl.engine.sizes.doubts import Answer, BillBefore, Billed, believed_output, doubts, input_is_sound
+from ctxctl.engine.sizes.bill_doubts import (
+    Answer,
+    BillBefore,
+    Billed,
+    believed_output,
+    doubts,
+    input_is_sound,
+)
 from ctxctl.ingest.build import Json, Maker
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part

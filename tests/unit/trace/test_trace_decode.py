@@ -28,8 +28,8 @@ from ctxctl.model.records import (
     Usage,
 )
 from ctxctl.trace import utf8
-from ctxctl.trace.codec import Decoder, parse_line
 from ctxctl.trace.contents import Contents
+from ctxctl.trace.decode import Decoder, parse_line
 from ctxctl.trace.items import form_of
 from ctxctl.trace.source import Source
 

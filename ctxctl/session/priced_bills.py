@@ -202,7 +202,7 @@ def _sampled(step: Step, one: Further, terms: Terms, book: RateBook) -> Money | 
 
 def answer_of(usage: UsageView | None) -> int:
     """Tokens of the answer to a request whose input nobody billed, as far as they are known."""
-    from ctxctl.engine.sizes.doubts import believed_output
+    from ctxctl.engine.sizes.bill_doubts import believed_output
 
     if usage is None:
         return 0
