@@ -274,7 +274,9 @@ def whatif_side(step: Step, limits: Limits | None = None) -> Side:
         truncated=sum("truncated" in change.flags for change in step.changes)
         if fitted is None
         else fitted["cut"],
-        compactions=len(step.told.compactions) if fitted is None else _compacted(step, fitted["policy"]),
+        compactions=len(step.annotations.compactions)
+        if fitted is None
+        else _compacted(step, fitted["policy"]),
         prefix=cache.possible_prefix,
         broke=broke,
         lost=max(0, step.ledger.window_before - (cache.possible_prefix or 0)) if broke else 0,

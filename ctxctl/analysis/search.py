@@ -132,7 +132,7 @@ class _Search:
                     self._total += 1
 
     def _unknown(self, look: SearchedStep, change: Change) -> None:
-        found = self._withheld if change.item in look.at.step.told.withheld else self._textless
+        found = self._withheld if change.item in look.at.step.annotations.withheld else self._textless
         if len(found) < _UNKNOWN:
             found.add(hash((look.key, change.item, change.version or change.previous_version)))
 
@@ -203,7 +203,7 @@ class SearchedStep:
 
     def content(self, change: Change) -> Content | None:
         """The text of the version that a change speaks of; None where there is none to be shown."""
-        withheld = change.item in self.at.step.told.withheld
+        withheld = change.item in self.at.step.annotations.withheld
         if change.status in ("removed", "omitted") and withheld:
             return None
         if change.status == "omitted":

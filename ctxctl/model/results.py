@@ -309,7 +309,7 @@ class Step(msgspec.Struct, frozen=True):
     first_line: int = 0
     first_byte: int = 0
     """Where the step's first event stands in the trace."""
-    told: Annotations = Annotations()
+    annotations: Annotations = Annotations()
     """What its records tell beside the frame."""
     scores: dict[str, float] = {}
     """By item, what the step's selection scored it; what two frames of two traces are compared by."""

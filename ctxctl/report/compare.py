@@ -133,7 +133,7 @@ def patches(comparison: Comparison, *, whole: bool) -> Iterator[Patch]:
     """A diff for every updated item; with `whole`, added and removed items too, whole."""
     from ctxctl.engine.textdiff.unified import unified_diff
 
-    hidden = comparison.b.frame.step.told.withheld | comparison.a.frame.step.told.withheld
+    hidden = comparison.b.frame.step.annotations.withheld | comparison.a.frame.step.annotations.withheld
     for change in rows(comparison.changes):
         if change.item in hidden and change.status in ("updated", "added", "removed"):
             if whole or change.status == "updated":

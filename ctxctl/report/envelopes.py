@@ -42,7 +42,7 @@ def envelope_lines(inspector: Inspector, version: str, progress: Callable[[float
 def _envelope(ordinal: int, step: Step, placements: list[Placement], time: str, version: str) -> Json:
     made: Json = {
         "schema_version": SCHEMA_VERSION,
-        "context_id": step.told.ids.context_id or _derived(ordinal, step),
+        "context_id": step.annotations.ids.context_id or _derived(ordinal, step),
         "scope": "turn",
         "lifecycle": step.layer,
         "created_at": time,
@@ -54,8 +54,8 @@ def _envelope(ordinal: int, step: Step, placements: list[Placement], time: str, 
         found = view.facts.get(name) if view is not None else None
         if isinstance(found, str):
             made[field] = [found]
-    compactions = [c.compaction_id for c in step.told.compactions if c.compaction_id is not None]
-    missing = [m.missing_id for m in step.told.missing if m.missing_id is not None]
+    compactions = [c.compaction_id for c in step.annotations.compactions if c.compaction_id is not None]
+    missing = [m.missing_id for m in step.annotations.missing if m.missing_id is not None]
     if compactions:
         made["compaction_refs"] = compactions
     if missing:

@@ -162,11 +162,11 @@ def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
         "flags": value.flags,
         "segments": segments(value.segments),
         "mode_declared": value.mode_declared,
-        "ids": value.told.ids,
-        "missing": value.told.missing,
-        "compactions": value.told.compactions,
-        "redactions": value.told.redactions,
-        "envelopes": value.told.envelopes,
+        "ids": value.annotations.ids,
+        "missing": value.annotations.missing,
+        "compactions": value.annotations.compactions,
+        "redactions": value.annotations.redactions,
+        "envelopes": value.annotations.envelopes,
     }
 
 

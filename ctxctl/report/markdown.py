@@ -220,7 +220,7 @@ class _Report:
         rows = [
             self._compaction(where, step, one)
             for where, step in found.compactions
-            for one in step.told.compactions or (None,)
+            for one in step.annotations.compactions or (None,)
         ]
         if not rows:
             return []
@@ -341,7 +341,7 @@ class Gathered:
         here = Where(step.session, step.thread, step.turn, step.step)
         if self.peak is None or step.window.used > self.peak[0].used:
             self.peak = (step.window, here)
-        if step.told.compactions or "compacted" in step.flags:
+        if step.annotations.compactions or "compacted" in step.flags:
             self.compacted += 1
             if len(self.compactions) < COMPACTIONS:
                 self.compactions.append((here, step))

@@ -279,7 +279,7 @@ _SHOWN = 8
 
 def annotation_facts(step: Step) -> Iterator[tuple[str, str]]:
     """What the step tells beside its frame, as labels and texts in the order of reading."""
-    found = step.told
+    found = step.annotations
     ids = ids_text(found.ids)
     if ids:
         yield "for", ids

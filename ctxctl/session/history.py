@@ -183,7 +183,7 @@ class ItemHistory:
             self._stale_copies(thread, ordinal, state)
         self._last_step[thread] = ordinal
         window, usage, cache = step.window, step.usage, step.cache
-        flags = bool(step.told.missing) * TOLD_MISSING | (step.layer == "injected") * INJECTED
+        flags = bool(step.annotations.missing) * TOLD_MISSING | (step.layer == "injected") * INJECTED
         flags |= (step.stages["surface"].verdict != "not_recorded") * SURFACE
         flags |= (window.unrecorded is not None) * UNRECORDED_KNOWN
         text = self._text

@@ -132,7 +132,7 @@ def row_of(ordinal: int, step: Step) -> Row:
         missed=step.cache.miss.tokens if step.cache.miss is not None else 0,
         cached=step.usage.reported_cached if step.usage is not None else None,
         answered=believed_output(step.usage),
-        origin=step.told.origin,
+        origin=step.annotations.origin,
         doubted=replaced_parts(step.usage),
         recorded=window.recorded,
         method=window.used_method,

@@ -60,7 +60,7 @@ def context_of_step(inspector: Inspector, ordinal: int, *, texts: bool) -> Conte
     from ctxctl.session.assembly import text_of
 
     frame = inspector.frame(ordinal)
-    withheld = frame.step.told.withheld
+    withheld = frame.step.annotations.withheld
     kept = []
     for p in frame.placements:
         hidden = not texts or p.content is None or p.item in withheld or p.redaction is not None

@@ -366,7 +366,7 @@ class Redacting(FakeInspector):
         frame = super().frame(ordinal)
         if ordinal < 2:
             return frame
-        step = msgspec.structs.replace(frame.step, told=Annotations(withheld=frozenset({"editor"})))
+        step = msgspec.structs.replace(frame.step, annotations=Annotations(withheld=frozenset({"editor"})))
         return Frame(step, frame.placements)
 
 

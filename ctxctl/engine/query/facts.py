@@ -168,7 +168,7 @@ def _over(step: Step) -> bool | None:
 
 
 def _missing(step: Step) -> bool:
-    return "missing_context" in step.flags or any(is_open(gap) for gap in step.told.missing)
+    return "missing_context" in step.flags or any(is_open(gap) for gap in step.annotations.missing)
 
 
 PREDICATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
@@ -181,7 +181,7 @@ PREDICATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
     "cut": _flag("unrecorded_cut"),
     "cleared": _flag("cleared"),
     "branched": _flag("branched"),
-    "redacted": lambda step: bool(step.told.redactions),
+    "redacted": lambda step: bool(step.annotations.redactions),
     "simulated": _flag("simulated"),
     "doubt": lambda step: step.usage is not None and bool(step.usage.doubts),
 }

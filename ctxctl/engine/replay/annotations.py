@@ -28,7 +28,7 @@ from ctxctl.model.results import Placement
 _LACKING = 1000
 """Gaps remembered until they are resolved."""
 OVER = frozenset({"resolved", "declined", "expired"})
-Veiled = Callable[[Placement, str, str | None], Placement]
+RedactedCopy = Callable[[Placement, str, str | None], Placement]
 """Takes a copy, what was done to its text, and the ref of the item that took its place."""
 
 
@@ -124,14 +124,14 @@ class AnnotationState:
         """Items of which some version is out of view."""
         return frozenset(self._raw)
 
-    def hide_redacted(self, frame: list[Placement], redacted: Veiled) -> list[Placement] | None:
+    def hide_redacted(self, frame: list[Placement], redacted: RedactedCopy) -> list[Placement] | None:
         """The frame without the texts that are out of view; None where it shows none of them."""
         if not self._raw:
             return None
-        made = [self._veiled(p, redacted) for p in frame]
+        made = [self._hidden_copy(p, redacted) for p in frame]
         return made if any(a is not b for a, b in zip(made, frame, strict=True)) else None
 
-    def _veiled(self, p: Placement, redacted: Veiled) -> Placement:
+    def _hidden_copy(self, p: Placement, redacted: RedactedCopy) -> Placement:
         if p.content is None:
             return p
         state = self._digests.get(p.content.digest)
@@ -139,7 +139,7 @@ class AnnotationState:
             state = "unknown"  # a wrapper stands around the text
         return p if state is None else redacted(p, state, self._instead.get(p.item))
 
-    def told(
+    def of_step(
         self, compactions: Iterable[Compaction], book: ItemTable, assembly: Assembly | None
     ) -> Annotations:
         """The annotations of the step as a value for views."""

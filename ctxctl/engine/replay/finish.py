@@ -203,7 +203,7 @@ def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
     found = _limits(thread, sealed, model, rules)
     window = _window(thread, sealed, size, by_method, found, rules)
     ids = sealed.ids if thread.ids is None else thread.ids
-    annotations = thread.telling.told(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
+    annotations = thread.annotations.of_step(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
     flags = _flags(thread, sealed, window, billed, model, annotations, supposed=rules.supposed)
     thread.placer.weigher.scale = rules.scales.scale(model or rules.first_model, thread.running.thread)
     return Step(
@@ -240,7 +240,7 @@ def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
         segments=segments_of(frame, window),
         first_line=ids.first_line,
         first_byte=ids.first_byte,
-        told=annotations,
+        annotations=annotations,
         scores=sealed.reading.scores(),
     )
 

@@ -269,7 +269,7 @@ class Placer:
             self._behind[placement, separator] = twin
         return twin
 
-    def veiled(self, placement: Placement, state: str, instead: str | None) -> Placement:
+    def redacted_copy(self, placement: Placement, state: str, instead: str | None) -> Placement:
         """The same copy without its text, which was redacted since: with that of the item that stands in its
         place, else with none and with its size as it was.
         """

@@ -219,7 +219,7 @@ class Engine:
         elif thread.ids is not None and (event.step_id is not None or event.turn_id is not None):
             self._adopt(thread, place, event)
         if (event.context_id or event.task_id or event.run_id or event.attempt_id) and not place.late:
-            thread.telling.named(event)
+            thread.annotations.named(event)
         record = event.record
         if place.late and type(record) in _OF_THEIR_STEP:
             return done
@@ -334,7 +334,7 @@ class Engine:
             thread.book.learn(record, event.line)
         else:
             if record.redaction is not None:
-                thread.telling.redacted(record.redaction, thread.book)
+                thread.annotations.redacted(record.redaction, thread.book)
             version = thread.book.enter(record, event.line)
             facts.entered[version.item] = None
             if facts.removed:
@@ -382,12 +382,12 @@ class Engine:
                 self._compact(thread, event, record)
         elif isinstance(record, Missing):
             facts.missing.append(record)
-            thread.telling.lacks(_settled(record, event))
+            thread.annotations.lacks(_settled(record, event))
         elif isinstance(record, Redaction):
             facts.redacted.add(thread.book.item_of(record.item_id))
-            thread.telling.redacted(record, thread.book)
+            thread.annotations.redacted(record, thread.book)
         elif isinstance(record, Envelope):
-            thread.telling.bound(record)
+            thread.annotations.bound(record)
 
     def _compact(self, thread: ThreadState, event: Event, record: Compaction) -> None:
         """A compaction takes its sources out of the live items and its summary in."""

@@ -157,7 +157,7 @@ class ThreadState(ThreadData):
         """Tokens of the recorded frame, where an edit or a policy makes another one of it."""
         self.recorded_moved: Vector = NOTHING
         """What came and left of that one at the last sealed step."""
-        self.telling = AnnotationState()
+        self.annotations = AnnotationState()
 
     def kept(self) -> ThreadState:
         """What a snapshot holds: a copy, or the thread itself once it has ended, for it seldom goes on."""
@@ -182,7 +182,7 @@ class ThreadState(ThreadData):
         twin.editing = self.editing.copy() if self.editing is not None else None
         twin.scores = dict(self.scores)
         twin.placed = set(self.placed)
-        twin.telling = self.telling.copy()
+        twin.annotations = self.annotations.copy()
         twin.index = dict(self.index) if self.index is not None else None
         return twin
 
@@ -241,7 +241,7 @@ class ThreadState(ThreadData):
         """Begin a step; what came after the last one's seal is its first part."""
         self.ids = ids
         self.over = False
-        self.telling.opens()
+        self.annotations.opens()
         if self.sealed is not None:
             self.assembled, self.ahead = self.ahead, []
         self.facts = self.later if self.later is not None else StepFacts()
@@ -292,7 +292,7 @@ class ThreadState(ThreadData):
 
     def _left(self, frame: list[Placement], reading: FactsReading) -> list[Placement] | None:
         """The frame less what was redacted, and with what a budget cut as it left it; None: as it is."""
-        made = self.telling.hide_redacted(frame, self.placer.veiled)
+        made = self.annotations.hide_redacted(frame, self.placer.redacted_copy)
         left = reading.cut_to()
         if not left:
             return made

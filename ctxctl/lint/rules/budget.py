@@ -185,7 +185,7 @@ class CompactionWithoutCoverage(Rule):
 
     def step(self, look: StepContext) -> Iterator[Hit]:
         """Compactions of the step."""
-        for one in look.step.told.compactions:
+        for one in look.step.annotations.compactions:
             if not one.coverage and not one.loss_notes:
                 what = one.compaction_id or one.summary or "a compaction"
                 count = len(one.source_item_refs)

@@ -41,7 +41,7 @@ class SelectedNotInjected(Rule):
             return
         there = {p.item for p in look.placements}
         excused = {*sealed.reading.dropped(), *sealed.reading.compacted(), *sealed.facts.removed}
-        excused |= sealed.facts.redacted | look.thread.telling.withheld
+        excused |= sealed.facts.redacted | look.thread.annotations.withheld
         for placement in sealed.reading.selected():
             item = placement.item
             if item not in there and item not in excused:

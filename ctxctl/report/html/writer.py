@@ -125,7 +125,7 @@ class _Report:
             self._titles[self._first.get(thread.number, ordinal)] = turn.title
 
     def _named(self, step: Step, thread: Thread) -> list[Any]:
-        origin = step.told.origin
+        origin = step.annotations.origin
         shown = None if origin is None else without_empty(origin)
         return [step.session, step.thread, shown]
 

@@ -510,7 +510,7 @@ class _Labels:
 
 def withheld(sides: FramesOfPair) -> frozenset[str]:
     """Items that were redacted at either end: what they said before is not shown any more."""
-    return frozenset(sides.a.step.told.withheld) | frozenset(sides.b.step.told.withheld)
+    return frozenset(sides.a.step.annotations.withheld) | frozenset(sides.b.step.annotations.withheld)
 
 
 ANSWERS: Final[dict[type[Request], Answer[Any]]] = {

@@ -232,7 +232,7 @@ def _pair(inspector: Inspector, key: ItemKey) -> _Pair:
     if before_at is not None:
         version = change.previous_version or change.version
         before = _placement(inspector.frame(before_at), change.item, version)
-    return _Pair(frame, after, before, change.item in frame.step.told.withheld)
+    return _Pair(frame, after, before, change.item in frame.step.annotations.withheld)
 
 
 def _placement(frame: Frame, item_id: str, version: str | None) -> Placement | None:

@@ -238,7 +238,7 @@ def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict
     nameless = {change.item for change in changes if not change.title}
     if not nameless:
         return {}
-    nameless -= inspector.step(target.ordinal).told.withheld
+    nameless -= inspector.step(target.ordinal).annotations.withheld
     labels: dict[str, str] = {}
     before = inspector.previous(target.first)
     for ordinal in (target.ordinal, before):
@@ -355,7 +355,7 @@ def facts_that_fit(inspector: Inspector, found: Gathered, query: Query) -> Gathe
     before = inspector.previous(found.target.first)
     placed = _current(frame.placements)
     were = {} if before is None else _current(inspector.frame(before).placements)
-    withheld = frame.step.told.withheld
+    withheld = frame.step.annotations.withheld
     around = QueryContexts(query, inspector.text).alone(frame.step, frame.placements)
 
     def text_of(change: Change) -> str | None:

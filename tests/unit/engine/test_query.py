@@ -246,7 +246,10 @@ def test_servers(given: dict[str, str], server: str | None) -> None:
         ("cachebreak", {"cache": Cache(5, BrokenBy("a", None, 0, "moved", None), None, None)}),
         ("over", {"flags": ("still_over_budget",)}),
         ("over", {"window": Window(1000, 0, 1000, 1200, 0, 200, 0, {})}),
-        ("missing", {"told": Annotations(missing=(MissingContext("m", "open", *[None] * 6, (), (), ()),))}),
+        (
+            "missing",
+            {"annotations": Annotations(missing=(MissingContext("m", "open", *[None] * 6, (), (), ()),))},
+        ),
         ("is:cut", {"flags": ("unrecorded_cut",)}),
         ("is:cleared", {"flags": ("cleared",)}),
         ("is:compacted", {"flags": ("compacted",)}),

@@ -42,8 +42,8 @@ def test_a_bundle_is_one_step_in_the_order_of_the_stages() -> None:
     assert (step.session, step.turn_id, step.basis, step.layer) == (
         "session_harbour", "turn_5", "assembly", "injected",
     )  # fmt: skip
-    assert step.told.ids.context_id == "ctx_turn_5"
-    assert (step.told.ids.task_id, step.told.ids.attempt_id) == ("task_timetable", "attempt_1")
+    assert step.annotations.ids.context_id == "ctx_turn_5"
+    assert (step.annotations.ids.task_id, step.annotations.ids.attempt_id) == ("task_timetable", "attempt_1")
     assert texts(inspector, 0) == [
         "The user is in the harbour town.",
         "<doc>Departures: 09:00, 13:30, 17:45.</doc>",
@@ -67,15 +67,15 @@ def test_lines_are_grouped_by_the_envelopes_that_bind_them() -> None:
         "navigator",
         "turn_2",
     )
-    assert [e.context_id for e in second.told.envelopes] == ["ctx_2", "ctx_review"]
+    assert [e.context_id for e in second.annotations.envelopes] == ["ctx_2", "ctx_review"]
     assert texts(inspector, 1) == [
         "Plan the crossing to the island.",
         "Three boats were compared; the blue one was chosen.",
         "Passenger: [name removed]",
     ]
-    assert second.told.redactions[0].policy_refs == ("policy_privacy",)
-    assert second.told.missing[0].requested_action == "restart the feed"
-    assert second.told.compactions[0].loss_notes == ("prices of the boats",)
+    assert second.annotations.redactions[0].policy_refs == ("policy_privacy",)
+    assert second.annotations.missing[0].requested_action == "restart the feed"
+    assert second.annotations.compactions[0].loss_notes == ("prices of the boats",)
     assert second.stages["injection"].facts["other_targets"] == ["tool"]
     kinds = [
         problem.message.split()[0] for problem in inspector.problems if problem.slug == "no-schema-version"
@@ -98,7 +98,7 @@ def test_markdown_is_read_block_by_block() -> None:
 
 def test_refs_go_from_file_to_file_of_a_directory() -> None:
     (step,), inspector = opened(FIXTURES / "folder")
-    assert (step.told.ids.context_id, step.told.ids.task_id) == ("ctx_folder", "task_buoys")
+    assert (step.annotations.ids.context_id, step.annotations.ids.task_id) == ("ctx_folder", "task_buoys")
     assert texts(inspector, 0) == ["Green buoy: starboard side.", "Red buoy: port side."]
     assert registry.detect_folder(Folder("f", FIXTURES / "folder")) is FORMAT
 
@@ -109,7 +109,7 @@ def test_whole_records_may_stand_where_refs_do(tmp_path: Path) -> None:
     envelope = {"context_id": "c", "scope": "turn", "lifecycle": "selected", "item_refs": [item]}
     (step,), inspector = of(tmp_path, envelope)
     assert texts(inspector, 0) == ["hello"]
-    assert step.told.envelopes[0].refs == {"item_refs": ("a",)}
+    assert step.annotations.envelopes[0].refs == {"item_refs": ("a",)}
 
 
 def test_envelopes_are_told_in_the_order_in_which_they_were_made(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_envelopes_are_told_in_the_order_in_which_they_were_made(tmp_path: Path)
         }
 
     steps, _ = of(tmp_path, envelope("late", 2), envelope("early", 1))
-    assert [step.told.ids.context_id for step in steps] == ["early", "late"]
+    assert [step.annotations.ids.context_id for step in steps] == ["early", "late"]
 
 
 def test_attempts_at_one_task_are_steps_of_their_own(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_attempts_at_one_task_are_steps_of_their_own(tmp_path: Path) -> None:
                 "attempt_id": f"a{n}"}  # fmt: skip
 
     steps, _ = of(tmp_path, choice(1), choice(2))
-    assert [step.told.ids.attempt_id for step in steps] == ["a1", "a2"]
+    assert [step.annotations.ids.attempt_id for step in steps] == ["a1", "a2"]
     assert [step.stages["selection"].facts["selection_id"] for step in steps] == ["s1", "s2"]
 
 
@@ -149,7 +149,7 @@ def test_what_does_not_fit_the_schema_is_kept_and_told(tmp_path: Path) -> None:
 def test_a_scope_that_the_standard_lacks_is_custom(tmp_path: Path) -> None:
     envelope = {"schema_version": "0.1.1", "context_id": "c", "scope": "team", "lifecycle": "draft"}
     (step,), inspector = of(tmp_path, envelope)
-    assert step.told.envelopes[0].scope == "custom"
+    assert step.annotations.envelopes[0].scope == "custom"
     assert inspector.native(1)["data"]["metadata"]["native"] == {"scope": "team"}
     assert slugs(inspector) == []
 
@@ -232,7 +232,10 @@ def test_what_a_reviewer_saw_of_a_turn_is_no_window_of_the_models(tmp_path: Path
            "visibility": ["model", "reviewer"]}  # fmt: skip
     records = [bound("turn", "turn", 0, "S"), bound("review", "review", 1), ask]
     (step,), inspector = of(tmp_path, *records, *placed("turn", "model"), *placed("review", "reviewer"))
-    assert (step.basis, [e.context_id for e in step.told.envelopes]) == ("assembly", ["turn", "review"])
+    assert (step.basis, [e.context_id for e in step.annotations.envelopes]) == (
+        "assembly",
+        ["turn", "review"],
+    )
     assert "late-event" not in slugs(inspector)
     reviewer = Inspector.open(tmp_path / "r.json", target="reviewer")
     (seen,) = [result for result in reviewer.replay() if isinstance(result, Step)]
