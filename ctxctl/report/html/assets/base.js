@@ -38,7 +38,7 @@ const signed = (n) => (n > 0 ? '+' + number(n) : number(n));
 const plural = (n, word) => `${number(n)} ${word}${n === 1 ? '' : 's'}`;
 const cents = new Intl.NumberFormat('en-US', { minimumFractionDigits: 4, maximumFractionDigits: 4 });
 
-// The wording of ctxctl/labels.py; LABELS are its tables.
+// The wording of ctxctl/wording.py; LABELS are its tables.
 function dollars(amount) {
   if (amount === null || amount === undefined) return '-';
   const sign = Number(amount) < 0 ? '−' : '', size = Math.abs(Number(amount));
