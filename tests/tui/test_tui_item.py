@@ -551,7 +551,7 @@ def test_a_redaction_in_a_real_trace_keeps_the_record_closed(tmp_path: Any) -> N
     with Inspector.open(path) as real:
         rows = real.outline().rows
         last = rows[-1].ordinal
-        assert "note" in real.step(last).told.withheld
+        assert "note" in real.step(last).annotations.withheld
         placement = real.frame(last).placements[0]
         change = real.step(rows[0].ordinal).changes[0]
         first = item_text.whole_record(

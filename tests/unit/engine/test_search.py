@@ -114,7 +114,7 @@ def test_what_was_redacted_is_not_searched_not_even_before_it_was() -> None:
         assembly("w2", "b", turn="t2", step="s2"),
     ]
     inspector = inspect(story)
-    assert "a" in inspector.step(1).told.withheld
+    assert "a" in inspector.step(1).annotations.withheld
     result = found(inspector, "SECRET-123")
     assert list(result.hits) == []
     assert result.withheld == 1
