@@ -36,7 +36,7 @@ def current(placements: list[Placement], item: str) -> Placement | None:
 
 def told(inspector: Inspector, ordinal: int, change: Change) -> tuple[str | None, str | None]:
     """The text that a change speaks of, and its segment, found the long way."""
-    withheld = change.item in inspector.step(ordinal).told.withheld
+    withheld = change.item in inspector.step(ordinal).annotations.withheld
     if change.status == "omitted":
         content = inspector.native(change.line)["data"].get("content") if change.line else None
         return (None if withheld else content), None
