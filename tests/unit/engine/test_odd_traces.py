@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ctxctl.model.results import Step
@@ -265,9 +267,9 @@ def test_changes_come_in_the_order_of_the_frame() -> None:
     assert [c.item for c in last(events).changes] == ["a", "b"]
 
 
-def test_a_turn_is_called_by_the_prompt_that_came_and_not_by_one_that_only_moved() -> None:
-    def said(name: str, text: str, **ids: str) -> Json:
-        return add(name, text, kind="user_message", **ids)
+def test_a_turn_is_called_by_the_prompt_that_came_and_not_by_an_earlier_one_that_was_edited() -> None:
+    def said(name: str, text: str, **fields: Any) -> Json:
+        return add(name, text, kind="user_message", **fields)
 
     first = {"turn": "1", "step": "1"}
     second = {"turn": "2", "step": "2"}
@@ -275,8 +277,8 @@ def test_a_turn_is_called_by_the_prompt_that_came_and_not_by_one_that_only_moved
         [
             said("u1", "Dig a pond", **first), said("u2", "and a well", **first),
             assembly("a1", "u1", "u2", **first), inject("a1", **first),
-            said("u3", "Plant a tree", **second),
-            assembly("a2", "u2", "u1", "u3", **second), inject("a2", **second),
+            said("u2", "and a deep well", update=True, **second), said("u3", "Plant a tree", **second),
+            assembly("a2", "u1", "u2", "u3", **second), inject("a2", **second),
         ]
     )  # fmt: skip
     assert [turn.title for turn in found] == ["Dig a pond", "Plant a tree"]
