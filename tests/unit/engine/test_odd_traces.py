@@ -271,8 +271,8 @@ def test_a_turn_is_called_by_the_prompt_that_came_and_not_by_an_earlier_one_that
     def said(name: str, text: str, **fields: Any) -> Json:
         return add(name, text, kind="user_message", **fields)
 
-    first = {"turn": "1", "step": "1"}
-    second = {"turn": "2", "step": "2"}
+    first: Json = {"turn": "1", "step": "1"}
+    second: Json = {"turn": "2", "step": "2"}
     found = turns(
         [
             said("u1", "Dig a pond", **first), said("u2", "and a well", **first),
