@@ -290,7 +290,7 @@ def _width(scores: Sequence[float]) -> float:
     """The share of the stated error that holds nine of ten, of a thread's own bills and others together."""
     ordered = sorted((*scores, *USUAL))
     low, high = WIDTHS
-    return min(max(ordered[min(len(ordered) - 1, int(OWN * len(ordered)))], low), high)
+    return min(max(ordered[int(OWN * len(ordered))], low), high)
 
 
 def _blind(how: ModelWeights, learned: BillsLearned | None) -> float:

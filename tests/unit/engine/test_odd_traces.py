@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ctxctl.model.results import Step
@@ -263,3 +265,20 @@ def test_changes_come_in_the_order_of_the_frame() -> None:
         assembly("2", twice[0], "b", turn="2"),
     ]
     assert [c.item for c in last(events).changes] == ["a", "b"]
+
+
+def test_a_turn_is_called_by_the_prompt_that_came_and_not_by_an_earlier_one_that_was_edited() -> None:
+    def said(name: str, text: str, **fields: Any) -> Json:
+        return add(name, text, kind="user_message", **fields)
+
+    first: Json = {"turn": "1", "step": "1"}
+    second: Json = {"turn": "2", "step": "2"}
+    found = turns(
+        [
+            said("u1", "Dig a pond", **first), said("u2", "and a well", **first),
+            assembly("a1", "u1", "u2", **first), inject("a1", **first),
+            said("u2", "and a deep well", update=True, **second), said("u3", "Plant a tree", **second),
+            assembly("a2", "u1", "u2", "u3", **second), inject("a2", **second),
+        ]
+    )  # fmt: skip
+    assert [turn.title for turn in found] == ["Dig a pond", "Plant a tree"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ctxctl.importers.openhands_completions import FORMAT
 from ctxctl.ingest.folder import Folder
-from tests.unit.importers.calls_help import FIXTURES, detected, events, no_secrets, seen, slugs
+from tests.unit.importers.calls_help import FIXTURES, Json, detected, events, no_secrets, seen, slugs
 
 # -- SWE-agent -----------------------------------------------------------------------------------------------
 
@@ -86,6 +86,58 @@ def test_pi_answers_are_the_items_that_the_next_request_repeats() -> None:
     items = [e["data"] for e in found if ".item." in e["event_type"]]
     assert [i.get("content") for i in items].count("At 06:12.") == 1
     assert [i["item_id"] for i in items].count("toolu_tide1") == 1
+
+
+def pi_recording(*records: tuple[str, Json]) -> bytes:
+    model = {"id": "gpt-5.5", "api": "openai-responses", "baseUrl": "https://api.openai.com/v1"}
+    return b"".join(
+        json.dumps([1780844428000 + n, event, {"type": event, **payload}, {"model": model}]).encode() + b"\n"
+        for n, (event, payload) in enumerate(records)
+    )
+
+
+def pi_asked(*inputs: Json) -> tuple[str, Json]:
+    return "before_provider_request", {"payload": {"model": "gpt-5.5", "input": list(inputs)}}
+
+
+def pi_said(usage: Json, *content: Json, **more: str) -> tuple[str, Json]:
+    message = {"role": "assistant", "content": list(content), "api": "openai-responses", "model": "gpt-5.5"}
+    return "message_end", {"message": {**message, "usage": usage, **more}}
+
+
+def test_pi_bills_of_the_responses_api_are_whole_and_a_failed_call_has_none() -> None:
+    user = {"role": "user", "content": [{"type": "input_text", "text": "When is high tide?"}]}
+    text = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "At 06:12."}]}
+    counted = {"input": 40, "output": 8, "cacheRead": 300, "cacheWrite": 0}
+    nothing = dict.fromkeys(counted, 0)
+    data = pi_recording(
+        pi_asked(user),
+        pi_said(nothing, stopReason="error", errorMessage="overloaded"),
+        pi_asked(user),
+        pi_said(counted, {"type": "text", "text": "At 06:12."}),
+        pi_asked(user, text, user),
+        pi_said({**counted, "input": 52}, {"type": "text", "text": "Again."}),
+    )
+    found, problems = events("pi-recordings", data)
+    bills = [event["data"] for event in found if event["event_type"] == "ctxctl.usage.reported"]
+    assert [(b["input_tokens"], b["cached_tokens"], b["output_tokens"]) for b in bills] == [
+        (340, 300, 8), (352, 300, 8),
+    ]  # fmt: skip
+    assert not problems
+    told = [event["data"].get("content") for event in found if ".item." in event["event_type"]]
+    assert told.count("At 06:12.") == 1, "the answer is what the next request repeats"
+
+
+def test_pi_the_answer_of_a_request_is_the_first_after_it() -> None:
+    user = {"role": "user", "content": [{"type": "input_text", "text": "When is high tide?"}]}
+    data = pi_recording(
+        pi_asked(user),
+        pi_said({"input": 40, "output": 8}, {"type": "text", "text": "At 06:12."}),
+        pi_said({"input": 7, "output": 3}, {"type": "text", "text": "Said by an extension."}),
+    )
+    found, _ = events("pi-recordings", data)
+    bills = [event["data"] for event in found if event["event_type"] == "ctxctl.usage.reported"]
+    assert [(b["input_tokens"], b["output_tokens"]) for b in bills] == [(40, 8)]
 
 
 def test_pi_detection() -> None:

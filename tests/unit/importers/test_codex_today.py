@@ -206,6 +206,22 @@ def test_a_call_of_a_turn_that_is_over_gets_the_output_that_codex_sends() -> Non
     assert found[2].texts() == ["x", "a", "shell {}", "b", "c", "done"]
 
 
+def test_a_call_of_the_local_shell_has_its_output_or_the_one_that_codex_sends() -> None:
+    action = {"type": "exec", "command": ["ls"]}
+    call = envelope("response_item", type="local_shell_call", call_id="c1", action=action)
+    output = envelope("response_item", type="local_shell_call_output", call_id="c1", output="bees.txt")
+    start = [meta("x"), task("t1"), said("user", "a"), call]
+    left = _windows(*start, task("t2"), said("user", "b"), said("assistant", "c"))
+    assert left[1].kinds()[2:] == ["tool_call", "tool_result", "user_message"]
+    assert left[1].texts()[3:] == ["aborted", "b"]
+    events, problems = imported("codex", jsonl(*start, output, said("assistant", "c")))
+    made = {item["context_kind"]: item for item in added(events)}
+    result = made["tool_result"]
+    assert (result["item_id"], result["content"]) == ("c1/result", "bees.txt")
+    assert result["title"] == made["tool_call"]["title"]
+    assert not problems
+
+
 def test_an_output_that_a_log_lacks_within_a_turn_is_not_made_up() -> None:
     found = _windows(
         meta("x"), task("t1"), said("user", "a"), called("c1"),

@@ -48,6 +48,29 @@ def test_condensation_takes_events_out_and_its_summary_in() -> None:
     assert record["summary_ref"].startswith("event-14@")
 
 
+def test_a_microagent_that_was_condensed_away_is_told_again_and_one_still_there_is_not() -> None:
+    def recalled(number: int) -> Json:
+        agents = [{"name": name, "content": f"How {name} works."} for name in ("github", "docker")[:number]]
+        extras = {"recall_type": "knowledge", "microagent_knowledge": agents}
+        return {"source": "environment", "observation": "recall", "content": "", "extras": extras}
+
+    def said(source: str, text: str) -> Json:
+        return {"source": source, "action": "message", "args": {"content": text}}
+
+    forget: Json = {"forgotten_event_ids": [1, 2], "summary": "Early talk.", "summary_offset": 0}
+    told = [
+        said("user", "first"), recalled(1), said("agent", "one"), said("user", "second"), recalled(2),
+        said("agent", "two"), {"source": "agent", "action": "condensation", "args": forget},
+        said("user", "third"), recalled(2), said("agent", "three"),
+    ]  # fmt: skip
+    events = [{"id": n, "timestamp": "2026-01-01T00:00:00", **one} for n, one in enumerate(told, 1)]
+    windows = [
+        [item.removeprefix("microagent:") for item in one.items if item.startswith("microagent:")]
+        for one in read(events).requests()
+    ]
+    assert windows == [["github"], ["github", "docker"], ["docker", "github"]]
+
+
 def test_delegate_is_a_thread_with_its_origin() -> None:
     found = read(Path("openhands/events.json"))
     (inner,) = [r for r in found.requests() if r.thread != "main"]

@@ -394,6 +394,20 @@ def test_what_is_no_calibration_is_said(traces: list[str], tmp_path: Path) -> No
         store.named(str(tmp_path))
 
 
+def test_at_most_five_of_those_saved_are_named(tmp_path: Path) -> None:
+    store.folder().mkdir(parents=True)
+    digests = [f"ab{number:014x}" for number in range(7)]
+    for digest in digests:
+        (store.folder() / f"{digest}.json").write_bytes(b"{}")
+    few = ", ".join(digests[:5])
+    with pytest.raises(UsageError, match="no calibration is called") as unknown:
+        store.named("deadbeef")
+    assert unknown.value.hint == f"saved are: {few}"
+    with pytest.raises(UsageError, match="7 saved calibrations begin with ab00") as several:
+        store.named("ab00")
+    assert several.value.hint == f"there are: {few}"
+
+
 def test_a_session_still_written_is_not_fitted_to(traces: list[str], capsys: Out) -> None:
     assert run(["watch", traces[0], "--plain", "--idle", "0", "--calibration", "session"]) == 2
     assert "still being written" in capsys.readouterr().err

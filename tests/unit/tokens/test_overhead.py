@@ -62,6 +62,19 @@ def test_a_function_costs_what_the_guide_says() -> None:
     assert tools_size([tool(parameters=schema)], words) == by_hand
 
 
+def test_properties_within_properties_cost_what_outer_ones_do() -> None:
+    schema: dict[str, Any] = {"type": "string", "description": "Last."}
+    levels = 8
+    for level in range(levels):
+        schema = {"type": "object", "properties": {"at": schema}}
+        if level % 2:
+            schema = {"type": "array", "items": schema}
+    # The outermost is the function's arguments, which are an object.
+    assert schema["type"] == "array"
+    by_hand = 7 + words("f:Does it") + levels * (3 + 3) + words("at:string:Last") + (levels - 1) + 12
+    assert tools_size([tool(parameters=schema["items"])], words) == by_hand
+
+
 def test_functions_end_once() -> None:
     one, two = tools_size([tool()], words), tools_size([tool(), tool()], words)
     assert two - one == one - 12

@@ -160,3 +160,16 @@ def test_what_became_known_aside_is_forgotten_and_what_was_known_is_not() -> Non
     assert contents.mark() == mark
     assert contents.derive("<", base, ">") is literal
     contents.close()
+
+
+def test_a_spelling_that_comes_again_is_not_decoded_and_complained_of_again() -> None:
+    deep = b"[" * 300 + b"]" * 300
+    raws = [deep, b'"one"', b'"two"', b'"three"', deep]
+    contents, data = store(*raws)
+    faults: list[str] = []
+    found = [
+        contents.intern(raw, data, offset, lambda slug, _message: faults.append(slug))
+        for offset, raw in enumerate(raws)
+    ]
+    assert found[-1] is found[0]
+    assert faults == ["too-deep"]

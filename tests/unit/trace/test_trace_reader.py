@@ -211,3 +211,19 @@ def test_headers_of_repaired_lines_have_the_records_that_the_index_wants_and_no_
     assert item.record is None
     assert isinstance(injected.record, Injection)
     assert injected.record.assembly_id == "a"
+
+
+def test_headers_have_the_records_that_stand_elsewhere_in_their_lines() -> None:
+    assembly = {"assembly_id": "a", "target": "tool", "ordered_blocks": []}
+    injection = {"injection_id": "j", "assembly_id": "a", "target": "model", "injection_point": "top"}
+    reading = trace(
+        lines(
+            event(1, event_type=vocab.ASSEMBLY_CREATED, data={"context_assembly": assembly}),
+            event(2, event_type=vocab.INJECTION_APPLIED, data={"context_injection": injection}),
+        )
+    )
+    made, injected = (one.record for one in reading.headers())
+    assert isinstance(made, Assembly)
+    assert (made.assembly_id, made.target) == ("a", "tool")
+    assert isinstance(injected, Injection)
+    assert (injected.injection_id, injected.assembly_id, injected.injection_point) == ("j", "a", "top")

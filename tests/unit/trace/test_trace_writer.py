@@ -137,6 +137,15 @@ def test_structured_contents_blocks_and_summaries_too() -> None:
     assert "content_ref" in events[3]["data"]
 
 
+@pytest.mark.parametrize("content", ["x" * 64, ["x" * 60], {"k": "x" * 56}])
+def test_contents_of_sixty_four_bytes_are_referred_to_and_shorter_ones_are_not(content: Any) -> None:
+    whole = content if isinstance(content, str) else json.dumps(content, separators=(",", ":"))
+    assert len(whole) == 64
+    shorter = json.loads(json.dumps(content).replace("x", "", 1))
+    events = written(item("a", content), item("b", content), item("c", shorter), item("d", shorter))
+    assert ["content" in event["data"] for event in events] == [True, False, True, True]
+
+
 def test_contents_read_back() -> None:
     file = io.BytesIO()
     contents = [LONG, LONG, {"k": [LONG]}, {"k": [LONG]}, "half \ud83d of a pair" * 9, "x"]
