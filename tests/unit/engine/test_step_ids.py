@@ -7,6 +7,9 @@ from typing import Any
 from ctxctl.model.annotations import Ids
 from tests.unit.engine.making import Json, add, event, inject, steps
 
+ONE: dict[str, Any] = {"turn": "t1", "step": "s1"}
+TWO: dict[str, Any] = {"turn": "t1", "step": "s2"}
+
 
 def named(made: Json, **ids: str) -> Json:
     return {**made, **{f"{name}_id": value for name, value in ids.items()}}
@@ -17,37 +20,34 @@ def ids_of(*events: Json) -> list[Ids]:
 
 
 def test_the_first_context_and_otherwise_the_last_id_of_a_step_count() -> None:
-    one: Any = {"turn": "t1", "step": "s1"}
     assert ids_of(
-        named(add("a", "text a", **one), context="c1", task="k1", run="r1", attempt="a1"),
-        named(add("b", "text b", **one), context="c2", task="k2", attempt="a1"),
-        add("c", "text c", **one),
-        named(inject(**one), run="r2"),
+        named(add("a", "text a", **ONE), context="c1", task="k1", run="r1", attempt="a1"),
+        named(add("b", "text b", **ONE), context="c2", task="k2", attempt="a1"),
+        add("c", "text c", **ONE),
+        named(inject(**ONE), run="r2"),
     ) == [Ids("c1", "k2", "r2", "a1")]
 
 
 def test_a_step_that_names_none_has_none_of_the_step_before() -> None:
-    one, two = {"turn": "t1", "step": "s1"}, {"turn": "t1", "step": "s2"}
     assert ids_of(
-        named(add("a", "text a", **one), context="c1", task="k1"),
-        inject(**one),
-        add("b", "text b", **two),
-        named(inject(**two), run="r2"),
+        named(add("a", "text a", **ONE), context="c1", task="k1"),
+        inject(**ONE),
+        add("b", "text b", **TWO),
+        named(inject(**TWO), run="r2"),
     ) == [Ids("c1", "k1", None, None), Ids(None, None, "r2", None)]
 
 
 def test_an_envelope_names_the_context_only_where_no_event_did() -> None:
-    one, two = {"turn": "t1", "step": "s1"}, {"turn": "t1", "step": "s2"}
     envelope = event("exported", {"context_id": "of the envelope", "scope": "turn", "lifecycle": "selected"})
     ids = {"turn_id": "t1", "step_id": "s1"}, {"turn_id": "t1", "step_id": "s2"}
     assert [
         found.context_id
         for found in ids_of(
-            named(add("a", "text a", **one), context="c1"),
+            named(add("a", "text a", **ONE), context="c1"),
             {**envelope, **ids[0]},
-            inject(**one),
-            add("b", "text b", **two),
+            inject(**ONE),
+            add("b", "text b", **TWO),
             {**envelope, **ids[1]},
-            inject(**two),
+            inject(**TWO),
         )
     ] == ["c1", "of the envelope"]
