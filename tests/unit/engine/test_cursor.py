@@ -58,6 +58,22 @@ def test_random_access_equals_replay(events: list[dict], random) -> None:
         assert inspector.turn(ordinal) == turns[row.thread, row.turn]
 
 
+def test_a_step_that_is_spliced_from_one_before_a_snapshot_is_reached_too() -> None:
+    """More steps than are kept whole, so that the first ones come from snapshots."""
+    events = [add("i0", "text 0", turn="t0"), assembly("a0", "i0", turn="t0"), inject("a0", turn="t0")]
+    for n in range(1, 100):
+        ids: dict[str, Any] = {"turn": f"t{n}"}
+        spliced = assembly(f"a{n}", f"i{n}", ours={"base": f"a{n - 1}", "splices": [[0, 0, 1]]}, **ids)
+        events += [add(f"i{n}", f"text {n}", **ids), spliced, inject(f"a{n}", **ids)]
+    inspector = inspect(events)
+    expected = [r for r in inspector.replay() if isinstance(r, Step)]
+    assert len(inspector.outline().rows) == 100
+    for ordinal in (40, 20, 99, 60, 0, 30):
+        assert inspector.step(ordinal) == expected[ordinal]
+        frame = [p.item for p in inspector.frame(ordinal).placements]
+        assert frame == [f"i{n}" for n in range(ordinal, -1, -1)]
+
+
 @settings(max_examples=30, deadline=None)
 @given(traces())
 def test_ledgers_chain_and_turns_sum_up(events: list[dict]) -> None:

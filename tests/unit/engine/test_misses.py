@@ -124,6 +124,26 @@ def test_causes_as_far_as_facts_go(change: dict[str, Any], cause: str) -> None:
     assert miss.cause == cause
 
 
+@pytest.mark.parametrize(
+    ("lacked", "lacks", "cause"),
+    [
+        # The bill is 8,000 larger, and as much more of it is recorded in the model's own tokens.
+        (20_000, 20_000, "unexplained"),
+        (20_000, 30_000, "unrecorded"),
+        # Known of one of them only: 8,000 more were billed, and not one more is recorded.
+        (None, 20_000, "unrecorded"),
+        (20_000, None, "unrecorded"),
+    ],
+)
+def test_what_the_frame_is_said_to_lack_goes_before_what_the_bills_leave(
+    lacked: int | None, lacks: int | None, cause: str
+) -> None:
+    before = memory_after(None, request(unrecorded=lacked))
+    miss = found(request(input=58_000, written=58_000, unrecorded=lacks), before)
+    assert miss is not None
+    assert miss.cause == cause
+
+
 def test_reasoning_that_was_billed_and_is_not_recorded_is_no_change() -> None:
     thought = memory_after(None, request(output=9_000))
     miss = found(request(input=58_000, written=58_000), thought)

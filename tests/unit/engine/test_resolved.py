@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,3 +130,24 @@ def test_a_thread_of_assemblies_does_not_remember_what_entered() -> None:
         book.enter(Item(f"i{line}"), line)
         assert resolver.frame(thread, facts, reading) == ("assembly", [])  # type: ignore[arg-type]
         assert book.appeared == []
+
+
+def test_once_its_older_copy_has_left_an_item_costs_no_more_than_others() -> None:
+    """A step's difference is then what its splice changed, and nothing is compared for it."""
+    old, new, other = placement("a", 1), placement("a", 2), placement("b", 3)
+    thread: Any = SimpleNamespace(book=ItemTable("model"), assembled=[])
+    placer: Any = SimpleNamespace(stale=lambda p: msgspec.structs.replace(p, stale=True))
+    resolver, facts, reading = WindowResolver(placer), StepFacts(), None
+    facts.assembly = Assembly("a")
+
+    def frame(*window: Placement) -> list[Placement]:
+        thread.assembled = list(window)
+        return resolver.frame(thread, facts, reading)[1]  # type: ignore[arg-type]
+
+    assert [p.stale for p in frame(old, new)] == [True, False]
+    before = frame(new)
+    after = frame(new, other)
+    known = resolver.delta(before, after)
+    assert known is not None
+    assert (known.prefix, known.removed, known.inserted) == (1, [], [other])
+    assert [p.stale for p in frame(old, new, other)] == [True, False, False]

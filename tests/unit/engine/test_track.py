@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ctxctl.engine.replay.step_tracker import Cursor, ThreadKey
-from tests.unit.engine.making import add, assembly, event, inject, inspect, steps, usage
+from tests.unit.engine.making import (
+    Json,
+    add,
+    assembly,
+    event,
+    inject,
+    inspect,
+    statuses,
+    steps,
+    usage,
+)
 
 
 def numbers(events: list[dict]) -> list[tuple[int, int, str | None, str | None]]:
@@ -36,6 +48,33 @@ def test_two_injection_points_of_one_assembly_are_one_request() -> None:
 
 def test_an_injection_of_another_assembly_is_another_request() -> None:
     assert len(steps([add("a", "x"), inject("1"), add("b", "y"), inject("2")])) == 2
+
+
+def test_an_injection_that_names_no_assembly_is_another_request_where_something_came_since() -> None:
+    two_points = [add("a", "x"), inject(point="system_prompt"), inject(point="message_history")]
+    assert len(steps(two_points)) == 1
+    assert len(steps([*two_points, add("b", "y")])) == 1, "it is for a request that is not recorded yet"
+    first, second = steps([*two_points, add("b", "y"), inject()])
+    assert ([c.item for c in first.changes], statuses(second)) == (["a"], {"b": "added"})
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [
+        ({}, [(1, 1), (1, 2)]),
+        ({"turn": "t1"}, [(1, 1), (1, 2)]),
+        ({"turn": "t2"}, [(1, 1), (2, 1)]),
+        ({"step": "s2"}, [(1, 1)]),
+    ],
+)
+def test_another_attempt_is_another_step_of_the_turn_that_is_open(
+    later: dict[str, str], expected: list[tuple[int, int]]
+) -> None:
+    """Where it names a turn or a step, that says where it belongs: here to the step that had no id yet."""
+    first = {**add("a", "x", turn="t1"), "attempt_id": "one"}
+    second: Json = {**add("b", "y"), "attempt_id": "two"}
+    second |= {f"{name}_id": value for name, value in later.items()}
+    assert [number[:2] for number in numbers([first, second])] == expected
 
 
 def test_step_ids_are_counted_within_their_turn() -> None:

@@ -91,6 +91,26 @@ def test_the_budget_says_how_much_of_what_was_left_out_is_there_again(tmp_path: 
     assert [step.window.recorded for step in found] == [13, 13]
 
 
+@pytest.mark.parametrize(
+    ("limits", "verdict", "dropped"),
+    [
+        (Limits(window=20), "fits", 0),
+        (Limits(window=12), "fitted", 1),
+        (Limits(window=7), "still_over", 1),
+        # No limit and no model that has one: that all is there does not mean that it fits.
+        (Limits(), "unknown", 0),
+    ],
+)
+def test_the_budget_says_whether_it_fits_where_there_is_a_limit(
+    tmp_path: Path, limits: Limits, verdict: str, dropped: int
+) -> None:
+    asked = item("B", build.WALK, kind="user_message")
+    events = at("t1", "s1", item("A", build.ABC), asked, assembly("a1", ["A", "B"]))
+    (step,) = steps_of(tmp_path, events, policy="fifo", limits=limits)
+    told = step.stages["budget"].facts["simulated"]
+    assert (told["verdict"], told["dropped"]) == (verdict, dropped)
+
+
 def test_a_reference_in_the_place_of_a_text_is_marked_as_simulated(tmp_path: Path) -> None:
     events = at(
         "t1",

@@ -97,6 +97,17 @@ def test_what_was_summarized_before_takes_no_room() -> None:
     assert (again.verdict, [d.at for d in again.drops]) == ("fitted", [1, 2, 3, 4, 5])
 
 
+def test_what_fills_the_room_to_the_last_token_is_not_over() -> None:
+    # 390 less 225 with 50 for the summary are 215: there is no need to go down to half of that.
+    policy = SummarizeOldest(summary_tokens=50, target=0.5)
+    first = SummarizeOldest(summary_tokens=50, target=1.0).fit(WINDOW, Room(210), None)
+    grown = [*WINDOW, candidate("next", 5, "user_message")]
+    again = policy.fit(grown, Room(215), first.state)
+    assert (again.verdict, [d.at for d in again.drops]) == ("fitted", [1, 2, 3])
+    more = policy.fit(grown, Room(214), first.state)
+    assert (more.verdict, [d.at for d in more.drops]) == ("fitted", [1, 2, 3, 4, 5])
+
+
 def test_what_can_be_fetched_again_is_referred_to() -> None:
     fit = DeferToRetrieval(kinds=("file",)).fit(WINDOW, Room(380), None)
     (swap,) = fit.swaps

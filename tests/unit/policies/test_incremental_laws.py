@@ -126,3 +126,16 @@ def test_the_walks_come_by_every_verdict() -> None:
             stepwise = Stepwise(policy)
             seen |= {stepwise.step(window, room)[0].verdict for window, room in windows(Random(walk))}
     assert seen == {"fits", "fitted", "still_over", "rejected", "asks", "blocked"}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_step_at_which_nothing_moves_has_nothing_to_tell(name: str) -> None:
+    """A step costs what changed in it, however much was decided before."""
+    policy: Any = policy_by_name(name)
+    for walk in range(10):
+        stepwise = Stepwise(policy)
+        for step, (window, room) in enumerate(windows(Random(walk))):
+            # Of an item that is there twice each copy is looked at again once the other one has left.
+            once = list({one.name: one for one in window}.values())
+            stepwise.step(once, room)
+            assert list(stepwise.step(once, room)[0].changed) == [], f"walk {walk}, step {step}"
