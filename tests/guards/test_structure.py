@@ -110,3 +110,12 @@ def test_no_small_module_serves_only_one_other() -> None:
         and len(path.read_bytes().splitlines()) < SMALL
     }
     assert sorted(small) == [], "merge each into its importer, or a neighbour"
+
+
+def test_test_files_of_one_name_stand_in_packages() -> None:
+    """Two of one name without a package are one module to pytest, which then collects neither."""
+    named: dict[str, list[Path]] = {}
+    for path in sorted((PACKAGE.parent / "tests").rglob("test_*.py")):
+        if not (path.parent / "__init__.py").exists() and path.parent.name != "frameworks":
+            named.setdefault(path.name, []).append(path.relative_to(PACKAGE.parent))
+    assert not [paths for paths in named.values() if len(paths) > 1]

@@ -17,6 +17,8 @@ from tests.oracle.build import Event
 from tests.oracle.random_traces import traces
 
 ENCODINGS = {"gpt-4": "cl100k_base", "gpt-4o": "o200k_base", "claude-sonnet-4-5": "o200k_base"}
+BY_MODEL = {**ENCODINGS, "claude-a": "o200k_base", "claude-b": "o200k_base"}
+"""With the models that random traces name by themselves."""
 FOREIGN = " Straßenbahnhaltestelle, привет, 日本語のテキスト"
 """The encodings make different numbers of tokens of it."""
 EXAMPLES = settings.default.max_examples if settings.default else 100
@@ -76,7 +78,7 @@ def test_a_step_is_that_of_a_replay_in_its_models_encoding(trace: Path, events: 
         for number in numbers:
             at = ats[number]
             step = at.step
-            encoding = ENCODINGS.get(step.model or "", first)
+            encoding = BY_MODEL.get(step.model or "", first)
             plain = whole[encoding][number]
             assert frame(at) == frame(plain)
             ledger, same = step.ledger, plain.step.ledger
@@ -104,7 +106,7 @@ def test_the_size_of_a_text_is_that_of_its_encoding(trace: Path, events: list[Ev
     with real.opened(trace, events) as inspector:
         first = inspector.params.encoding
         for at, _ in inspector.walk():
-            made = ranks.get_encoding(ENCODINGS.get(at.step.model or "", first))
+            made = ranks.get_encoding(BY_MODEL.get(at.step.model or "", first))
             for placement in at.placements:
                 if placement.content is not None and placement.redaction is None:
                     text = inspector.text(placement.content)

@@ -73,8 +73,9 @@ def test_unknown_encoding_names_the_known_ones() -> None:
 
 def test_importing_is_cheap() -> None:
     code = (
-        "import sys; from ctxctl.tokens import cache, chunks, counter, encodings, models; "
-        "models.resolve_encoding('gpt-4o'); counter.Counter('o200k_base', cache.CountCache('nowhere')); "
+        "import sys; from ctxctl.tokens import cache, chunks, counter, model_encodings, ranks; "
+        "model_encodings.resolve_encoding('gpt-4o'); "
+        "counter.Counter('o200k_base', cache.CountCache('nowhere')); "
         "print([m for m in ('tiktoken', 'sqlite3', 'platformdirs', 'regex') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
