@@ -10,7 +10,6 @@ import msgspec
 
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
 from ctxctl.report.tables import labelled
-from ctxctl.session.edits import NOT_KNOWN, drops_text, replaced_text
 from ctxctl.text import visible
 from ctxctl.wording import given_share, plural, share
 
@@ -116,6 +115,8 @@ def learned_text(note: dict[str, Any]) -> str:
 
 def edited_facts(edited: Edited) -> Iterator[tuple[str, str]]:
     """What a what-if drops and sets, and what it does not tell."""
+    from ctxctl.session.edits import NOT_KNOWN, drops_text, replaced_text  # slow to import, and rarely needed
+
     if edited.drops:
         yield "dropped", f"{visible(drops_text(edited))}; simulated"
     for one in edited.texts:

@@ -69,3 +69,9 @@ def test_a_capture_loads_the_reader_of_its_format_and_no_other(ran: Run, name: s
     assert done.modules & others == set()
     loaded = [entry.name for entry in TABLE if entry.value.partition(":")[0] in done.modules]
     assert len(loaded) < len(TABLE) / 2
+
+
+def test_an_import_loads_no_replay(ran: Run) -> None:
+    done = ran("import", str(FIXTURES / "claude_code/session.jsonl"))
+    assert done.code == 0, done.err
+    assert not done.modules & {"ctxctl.session.facade", "ctxctl.engine.replay.run"}
