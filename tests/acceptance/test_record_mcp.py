@@ -15,10 +15,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = r"""
 import json, os, signal, sys
-print("a banner that is no JSON", flush=True)
+out = open(1, "w", closefd=False)  # sys.stdout drops what a pipe did not take where PYTHONUNBUFFERED is set
+print("a banner that is no JSON", file=out, flush=True)
 sys.stderr.write("a note of the server\n"); sys.stderr.flush()
 def say(value):
-    sys.stdout.write(json.dumps(value) + "\n"); sys.stdout.flush()
+    out.write(json.dumps(value) + "\n"); out.flush()
 changed = False
 for line in sys.stdin:
     try: message = json.loads(line)
