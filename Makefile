@@ -55,6 +55,7 @@ demo: $(RUN) ## open `ctxctl replay` on a sample trace (piped: print the report)
 test: $(DEV) ## run the test suite; ARGS='-k name' to choose
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
+quick: WORKERS := 4 # tests of the screens wait more than they work
 quick: $(DEV) ## run the tests of one room alone, without the slow ones: make quick ROOM=engine
 	@test -n "$(TESTS_OF_ROOM)" || { echo 'make quick ROOM=NAME: $(ROOMS)' >&2; exit 2; }
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m 'not slow' $(TESTS_OF_ROOM) $(ARGS)
