@@ -1,4 +1,4 @@
-"""The commands by name: where each is, and its line in the list of all; imported when it is run or asked for help."""
+"""The commands by name: where each is, and its line in the list of all; one is imported when it is run."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Most command lines, read without Typer, which takes three times as long to import as Python to start.
 
-Read is what leaves no question: a command, its flags as they are declared, words for values, and arguments.  Any
-other line (help, completion, short flags in one word, numbers, what is missing or unknown) is Typer's, and so is
-every message about one.  What both read, both read alike (tests/property/test_command_lines.py).
+Read is what leaves no question: a command, its flags as they are declared, words for values, and arguments.
+Any other line (help, completion, short flags in one word, numbers, what is missing or unknown) is Typer's,
+and so is every message about one.  What both read, both read alike (tests/property/test_command_lines.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How a command declares its parameters and how it ends, without the parser that reads them.
 
-A parameter is `Annotated` with an `Option` or an `Argument`; `ordinary` reads most command lines by these, and
-`app` hands them to Typer, which is slow to import.
+A parameter is `Annotated` with an `Option` or an `Argument`; `ordinary` reads most command lines by these,
+and `app` hands them to Typer, which is slow to import.
 """
 
 from __future__ import annotations

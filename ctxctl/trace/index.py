@@ -7,7 +7,6 @@ import json
 import os
 import stat
 import sys
-import tempfile
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
@@ -256,6 +255,8 @@ def open_own(path: Path) -> Any:
 
 def replace_file(path: Path, data: bytes) -> bool:
     """Write a file whole or not at all; False where it cannot be written."""
+    import tempfile  # slow to import
+
     temporary = None
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

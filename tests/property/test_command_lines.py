@@ -1,4 +1,4 @@
-"""A command line that is read without Typer means what Typer reads in it; help and faults are always Typer's."""
+"""A command line that is read without Typer means what Typer reads in it; help and faults are Typer's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,22 @@ from ctxctl.cli.ordinary import ordinary
 from ctxctl.cli.parameters import Option
 
 PLAIN = [name for name, command in commands.COMMANDS.items() if command.interspersed]
-WORDS = ["", "-", "a.jsonl", "run.jsonl@3", "\0-@3", "x=y", "3", "-1", "--", "-h", "--nope", "-j", "é", "\udcff"]
+WORDS = [
+    "",
+    "-",
+    "a.jsonl",
+    "run.jsonl@3",
+    "\0-@3",
+    "x=y",
+    "3",
+    "-1",
+    "--",
+    "-h",
+    "--nope",
+    "-j",
+    "é",
+    "\udcff",
+]
 
 
 def flags(name: str) -> list[str]:
@@ -92,8 +107,10 @@ def test_usual_lines_need_no_typer(arguments: list[str], monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     "arguments",
     [
-        [], ["--help"], ["nope"], ["replay"], ["replay", "--help"], ["replay", "a", "-h"], ["replay", "a", "b"],
-        ["replay", "a", "--turn"], ["replay", "a", "--jso"], ["replay", "a", "--json=yes"], ["replay", "--", "a"],
+        [], ["--help"], ["nope"], ["replay"], ["replay", "--help"], ["replay", "a", "-h"],
+        ["replay", "a", "b"],
+        ["replay", "a", "--turn"], ["replay", "a", "--jso"],
+        ["replay", "a", "--json=yes"], ["replay", "--", "a"],
         ["cost", "a", "--top", "3"], ["export", "a", "-oX"], ["record", "--", "cmd"], ["--version", "replay"],
     ],
     ids=" ".join,
