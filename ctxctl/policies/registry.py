@@ -72,6 +72,12 @@ def policy_names() -> tuple[str, ...]:
     )
 
 
+def is_policy(name: str) -> bool:
+    """Whether a policy has this name; other packages' metadata, slow to read, is for what is none of ours."""
+    ours = name == RECORDED or name in BUNDLED[POLICIES] or name in _OWN
+    return ours or any(plugin.made.name == name for plugin in _installed() if plugin.made)
+
+
 def described_policies() -> Iterator[PolicyListing]:
     """All policies with their parameters, `recorded` first."""
     from inspect import cleandoc
