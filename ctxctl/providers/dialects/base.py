@@ -15,7 +15,6 @@ from ctxctl.ingest.build import VERSION_DIGITS, Json, digest_of
 from ctxctl.ingest.parts import Part, call_title, string
 from ctxctl.providers.dialects.slots import CALL, JSON, PARTS, Slots, compact_json, plain, structured
 from ctxctl.providers.usage import miss_cause, usage_record
-from ctxctl.tokens.catalogue.packed import packed_library
 
 _FRONT: Final = ("system", "developer")
 """Roles of messages that may stand before the conversation."""
@@ -287,9 +286,11 @@ def usage_record_of(dialect: str, response: Json, model: str | None = None) -> J
 
 
 def _extracted(bill: Json, provider: str, flavour: str, field: str) -> dict[str, Any] | None:
-    packed = packed_library()
-    if packed is not None:
-        held = packed.bills[provider, flavour].read(bill)
+    from ctxctl.tokens.catalogue import packed  # needed only where a capture bills something
+
+    known = packed.packed_library()
+    if known is not None:
+        held = known.bills[provider, flavour].read(bill)
     else:
         held = _by_library({field: bill}, provider, flavour)
     if held is None:

@@ -152,7 +152,7 @@ def test_every_bill_is_read_alike(dialect: str) -> None:
         counted = base._counts(dialect, bill)
         with pytest.MonkeyPatch.context() as patch:
             ours = base._extracted(counted, provider, flavour, field)
-            patch.setattr(base, "packed_library", lambda: None)
+            patch.setattr(packed, "packed_library", lambda: None)
             assert ours == base._extracted(counted, provider, flavour, field)
 
     check()
