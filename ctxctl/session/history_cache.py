@@ -14,7 +14,7 @@ import xxhash
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.session.history import ITEMS, ROWS, STEPS, ItemHistory
 from ctxctl.tokens.catalogue.table import load_table as table
-from ctxctl.trace.index import cache_file, fingerprint_of, open_own, replace_file, same_file
+from ctxctl.trace.cache_files import cache_file, fingerprint_of, open_own, replace_file, same_file
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
