@@ -184,9 +184,9 @@ def test_each_parameter_has_its_own() -> None:
     other = used(encoding="cl100k_base")
     assert other != plain
     assert (used(), used(encoding="cl100k_base")) == (plain, other)
-    dropped = used(drop=["kind:"])
+    dropped = used(drop=["kind:tool_result"])
     assert dropped != plain
-    assert (used(), used(drop=["kind:"])) == (plain, dropped)
+    assert (used(), used(drop=["kind:tool_result"])) == (plain, dropped)
 
 
 # Faults ------------------------------------------------
