@@ -59,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True):
     models: dict[str, dict[str, Any]] = {}
     """Models of the user's own by name: limits in tokens and prices in US dollars for a million tokens, as
     `_MODEL_FIELDS` names them."""
+    cache: dict[str, int] = {}
+    """`max`: bytes that what is kept of traces may take together."""
     lint: dict[str, Any] = {}
     """What `ctxctl lint` looks for: `select`, `ignore`, `severity`, `baseline`, and `rules` with parameters
     by code or name; `ctxctl.lint.registry` knows them."""
@@ -197,6 +199,30 @@ def _lint(value: object) -> dict[str, Any]:
     return table
 
 
+_UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_SIZE: Final = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s*([KMGT]?)B?", re.ASCII | re.IGNORECASE)
+
+
+def size_of(value: object) -> int:
+    """Bytes: a number from 0 up, or a text such as `500MB` or `2 GB`; raises ValueError for anything else."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62:
+        return value
+    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError('a size such as "2GB"')
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def _cache(value: object) -> dict[str, int]:
+    words = 'a table such as [cache] with a line like max = "2GB"'
+    if not isinstance(value, dict) or value.keys() - {"max"}:
+        raise ValueError(words)
+    try:
+        return {name: size_of(given) for name, given in value.items()}
+    except ValueError:
+        raise ValueError(words) from None
+
+
 def _flat(table: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
     """Entries by their full ids: TOML reads an unquoted ``turn.next`` as a table in a table."""
     for name, value in table.items():
@@ -223,10 +249,11 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "remember": _switch,
     "keys": _keys,
     "models": _models,
+    "cache": _cache,
     "lint": _lint,
 }
 """Takes each setting from what was given for it, or raises ValueError with what it must be."""
-_TABLES: Final = frozenset(("keys", "lint", "models"))
+_TABLES: Final = frozenset(("cache", "keys", "lint", "models"))
 """Settings that only a file can have."""
 
 

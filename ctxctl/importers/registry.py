@@ -107,6 +107,15 @@ def _as_it_is(plugin: Plugin) -> Plugin:
     return broken_plugin_of(plugin.made) or plugin
 
 
+def is_ours(made: Format) -> bool:
+    """Whether a format is read by this package's own code alone; a directory's may be by plug-ins too, where
+    there are any.
+    """
+    if isinstance(made, PluginFormat) and not any(entry.name == made.name for entry in TABLE):
+        return False
+    return not _plugins()
+
+
 def broken_plugin_of(made: Any) -> Plugin | None:
     """The plug-in of a format that loaded and cannot detect, with its error; None for any other format."""
     return made.broken if isinstance(made, PluginFormat) else None

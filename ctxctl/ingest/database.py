@@ -16,6 +16,7 @@ import orjson
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.lines import WHOLE_FILE
 from ctxctl.ingest.run import Run
+from ctxctl.trace.inputs import note_file
 from ctxctl.trace.source import Source
 
 MAGIC: Final = b"SQLite format 3\0"
@@ -131,7 +132,7 @@ def schemas(path: Path | None, data: Callable[[], bytes]) -> Iterator[bytes]:
         first = _definitions(f"{path.absolute().as_uri()}?mode=ro&immutable=1", b"")
     if first is not None:
         yield first
-    if path is None or not path.with_name(f"{path.name}-wal").is_file():
+    if path is None or not _log_of(path).is_file():
         return
     whole = data()
     merged = _merged(path, whole) if len(whole) <= MAX_DATABASE else whole
@@ -165,7 +166,7 @@ def _definitions(uri: str | None, data: bytes) -> bytes | None:
 
 
 def _merged(path: Path, data: bytes) -> bytes:
-    log = path.with_name(f"{path.name}-wal")
+    log = _log_of(path)
     try:
         size = log.stat().st_size
         if not 0 < size <= MAX_DATABASE or log.is_symlink() or not log.is_file():
@@ -180,6 +181,13 @@ def _merged(path: Path, data: bytes) -> bytes:
             return copy.read_bytes()
     except (OSError, sqlite3.Error):
         return data
+
+
+def _log_of(path: Path) -> Path:
+    """The write-ahead log beside a database, where it has one."""
+    log = path.with_name(f"{path.name}-wal")
+    note_file(log)
+    return log
 
 
 def _without_views(database: sqlite3.Connection) -> None:

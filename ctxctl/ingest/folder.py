@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from ctxctl.errors import CtxctlError, PluginError, UnreadableError
 from ctxctl.ingest.build import Maker, Place
@@ -13,10 +12,8 @@ from ctxctl.ingest.lines import Report
 from ctxctl.ingest.understood import account_of
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
+from ctxctl.trace.inputs import files_under
 from ctxctl.trace.source import Source, open_source
-
-MAX_FILES: Final = 20_000
-MAX_DEPTH: Final = 8
 
 
 class Folder:
@@ -26,8 +23,8 @@ class Folder:
         self.name = name
         """The path as the user typed it."""
         self.path = path
-        self.files: tuple[str, ...] = tuple(sorted(_listed(path)))
-        """Paths relative to the folder, `/`-separated, sorted; at most `MAX_FILES`, `MAX_DEPTH` deep."""
+        self.files: tuple[str, ...] = files_under(path)
+        """Paths relative to the folder, `/`-separated, sorted; see `files_under`."""
         self.beside: tuple[Path, ...] = ()
         """Other files that the user named along with it; a format may complete its capture from them."""
 
@@ -115,22 +112,3 @@ def told_apart(event: dict[str, Any], session: str, number: int) -> dict[str, An
     if "event_id" in event:
         event["event_id"] = f"{number}:{event['event_id']}"
     return event
-
-
-def _listed(top: Path) -> list[str]:
-    found: list[str] = []
-    waiting = [(top, "")]
-    while waiting and len(found) < MAX_FILES:
-        folder, prefix = waiting.pop()
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    name = f"{prefix}{entry.name}"
-                    if entry.is_dir(follow_symlinks=False):
-                        if name.count("/") < MAX_DEPTH and entry.name not in (".git", "node_modules"):
-                            waiting.append((Path(entry.path), f"{name}/"))
-                    elif entry.is_file(follow_symlinks=False):
-                        found.append(name)
-        except OSError:
-            continue
-    return found

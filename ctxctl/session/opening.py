@@ -9,6 +9,7 @@ from ctxctl.errors import UsageError
 from ctxctl.importers.capture import NATIVE, open_capture
 from ctxctl.model.problem import Problem
 from ctxctl.session.learned.choice import OFF, LearnedUse, choose_set
+from ctxctl.trace.inputs import recording
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ctxctl.ingest.declaration import Format
     from ctxctl.ingest.folder import Folder
     from ctxctl.trace.index import Span
+    from ctxctl.trace.inputs import Inputs
 
 _SPOOL = 32 << 20
 """Bytes of a converted capture held in memory before they go to an unlinked temporary file."""
@@ -40,19 +42,42 @@ def open_trace(path: str | Path, format_name: str | None = None, learned: str = 
 
     `learned`: as `choose_set` takes it.  Raises what that and `open_capture` raise.
     """
-    capture = open_capture(path, format_name)
-    source, found = capture
-    if found is None:
-        assert isinstance(source, Source)
-        return Opened(Trace(source), NATIVE, "recorded", ())
     problems: list[Problem] = []
-    try:
-        used = choose_set(found.name, source, learned)
-        spooled = convert(source, found, problems, used)
-    finally:
-        if isinstance(source, Source):
-            source.close()
-    return Opened(Trace(spooled), found.name, found.default_policy, tuple(problems), used)
+    with recording() as inputs:
+        capture = open_capture(path, format_name)
+        source, found = capture
+        if found is None:
+            assert isinstance(source, Source)
+            return Opened(Trace(source), NATIVE, "recorded", ())
+        with capture:
+            used = choose_set(found.name, source, learned)
+            trace = _imported(source, found, problems, used, inputs)
+    return Opened(Trace(trace), found.name, found.default_policy, tuple(problems), used)
+
+
+def _imported(
+    source: Source | Folder,
+    importer: Format,
+    problems: list[Problem],
+    learned: LearnedUse | None,
+    inputs: Inputs,
+) -> Source:
+    """The capture as a native trace: kept from an earlier time, or made now, and kept if that can be."""
+    from ctxctl.importers.registry import is_ours
+    from ctxctl.session.import_cache import ImportSlot
+
+    if not is_ours(importer):
+        return convert(source, importer, problems, learned)
+    slot = ImportSlot(source, importer, learned)
+    known = slot.load(problems, learned)
+    if known is not None:
+        return known
+
+    def write(file: BinaryIO) -> None:
+        write_native(source, importer, problems, file, learned=learned)
+
+    made = slot.write(inputs, problems, learned, write)
+    return made if made is not None else convert(source, importer, problems, learned)
 
 
 def convert(

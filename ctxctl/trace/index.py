@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import stat
 import sys
 from array import array
 from collections.abc import Iterator
-from pathlib import Path
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
+from ctxctl.trace.cache_files import cache_file, fingerprint_of, open_own, replace_file, same_file
 from ctxctl.trace.source import Source
 
 FORMAT: Final = 6
 _MAGIC: Final = b"ctxctl step index\n"
-_SAMPLES: Final = 16
-_SAMPLE_BYTES: Final = 4096
 _COLUMNS: Final = ("session", "thread", "turn", "step", "start", "end", "line", "finished")
 _MAX_HEADER: Final = 64 << 20
 
@@ -195,77 +191,3 @@ class _Names:
 
     def get(self, name: str | None) -> int | None:
         return self._numbers.get(name)
-
-
-def cache_directory() -> Path | None:
-    """Where ctxctl keeps caches: CTXCTL_CACHE_DIR, else the user's; None where CTXCTL_CACHE is `off`."""
-    if os.environ.get("CTXCTL_CACHE", "").strip().lower() in {"off", "0", "no", "false"}:
-        return None
-    named = os.environ.get("CTXCTL_CACHE_DIR")
-    if named:
-        return Path(named)
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("ctxctl", appauthor=False))
-
-
-def cache_file(source: Source, kind: str = "steps") -> Path | None:
-    """Where something is kept about a file; None where nothing can be."""
-    directory = cache_directory()
-    if directory is None or source.path is None:
-        return None
-    name = hashlib.sha256(os.fsencode(source.path.absolute())).hexdigest()[:32]
-    return directory / "index" / f"{name}.{kind}"
-
-
-def fingerprint_of(source: Source, covered: int) -> dict[str, Any]:
-    """Identity of the file and hashes of its head, of the bytes before `covered` and of samples between."""
-    identity = source.identity()
-    return {**identity._asdict(), "samples": _samples(source, covered)}
-
-
-def _samples(source: Source, covered: int) -> str:
-    digest = hashlib.sha256()
-    last = max(0, covered - _SAMPLE_BYTES)
-    for number in range(_SAMPLES + 1):
-        at = last * number // _SAMPLES
-        digest.update(source.read(at, min(_SAMPLE_BYTES, covered - at)))
-    return digest.hexdigest()
-
-
-def same_file(known: dict[str, Any], source: Source, covered: int) -> bool:
-    """Not an edit in place: the same size needs the same time, and what was read needs the same samples."""
-    now = source.identity()
-    if (known["device"], known["inode"]) != (now.device, now.inode) or now.size < covered:
-        return False
-    if now.size < known["size"] or (now.size == known["size"] and now.mtime_ns != known["mtime_ns"]):
-        return False
-    return bool(known["samples"] == _samples(source, covered))
-
-
-def open_own(path: Path) -> Any:
-    """A file for reading that belongs to the user and is no link; raises OSError for any other."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    status = os.fstat(fd)
-    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
-        os.close(fd)
-        raise OSError("not a file of ours")
-    return os.fdopen(fd, "rb")
-
-
-def replace_file(path: Path, data: bytes) -> bool:
-    """Write a file whole or not at all; False where it cannot be written."""
-    import tempfile  # slow to import
-
-    temporary = None
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=".steps-")
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except OSError:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        return False
-    return True

@@ -16,6 +16,7 @@ from typing import IO, NamedTuple
 
 from ctxctl.errors import UnreadableError
 from ctxctl.model.problem import Problem
+from ctxctl.trace.inputs import note_file
 from ctxctl.trace.spool import CHUNK, compression, spool_stream
 
 HEAD = 1024
@@ -36,6 +37,8 @@ class Identity(NamedTuple):
     inode: int
     size: int
     mtime_ns: int
+    ctime_ns: int
+    """Of the last change of the file or its inode: nobody can set it, unlike the other."""
     head: str
     """SHA-256 hex of the first KiB."""
 
@@ -59,6 +62,8 @@ class Source:
         """The file on disk; None for stdin and memory."""
         self.spooled = spooled
         """True if the bytes read here are a temporary copy (stdin, decompressed)."""
+        self.kept: Path | None = None
+        """The file that is read in place of `path`: an import of it, in the user's cache."""
         self.problems = problems
         """What went wrong while the copy was made, for example a gzip member that is cut off."""
         self._fd = fd
@@ -111,9 +116,9 @@ class Source:
         """Device, inode, size, modification time and a hash of the head, as they are now."""
         head = hashlib.sha256(self.read(0, HEAD)).hexdigest()
         if self._fd is None:
-            return Identity(0, 0, self.size, 0, head)
+            return Identity(0, 0, self.size, 0, 0, head)
         now = os.fstat(self._fd)
-        return Identity(now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, head)
+        return Identity(now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns, head)
 
     def close(self) -> None:
         """Release the file; reading afterwards finds nothing."""
@@ -137,6 +142,8 @@ def open_source(path: str | Path) -> Source:
         UnavailableError: `needs-zstd`.
     """
     name = str(path)
+    if name != "-":
+        note_file(name)
     source = _open_stdin() if name == "-" else _open_file(name)
     try:
         if source.size == 0:

@@ -31,6 +31,7 @@ from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parts import mapping, string
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.trace.inputs import find_files, note_file
 from ctxctl.trace.source import Source, open_source
 
 _TASK_TOOLS = frozenset({"Task", "Agent"})
@@ -412,8 +413,8 @@ class SubAgentFiles:
             return
         self._root = path.parent
         try:
-            self._own = _agents(path.with_suffix("").joinpath("subagents").rglob("agent-*.jsonl"))
-            self._beside = _agents(path.parent.glob("agent-*.jsonl"))
+            self._own = _agents(find_files(path.with_suffix("") / "subagents", "**/agent-*.jsonl"))
+            self._beside = _agents(find_files(path.parent, "agent-*.jsonl"))
         except OSError as error:
             message = f"the files of sub-agents cannot be listed: {error.strerror or error}"
             self._report(Problem(0, 0, "sub-agents-not-read", message))
@@ -460,6 +461,7 @@ def _agents(paths: Iterable[Path]) -> dict[str, Path]:
 
 def _belongs(path: Path, session: str | None, known: Container[str]) -> bool:
     """Whether the first line of a file is of this session, or follows one of its lines."""
+    note_file(path)
     try:
         with path.open("rb") as file:
             value: Json = orjson.loads(file.readline(_AGENT_HEAD))

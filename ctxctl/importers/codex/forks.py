@@ -29,6 +29,7 @@ from ctxctl.errors import CtxctlError
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.lines import Line, Report, ignore_problem, lines, values
 from ctxctl.ingest.parts import count, string
+from ctxctl.trace.inputs import find_files, note_file
 from ctxctl.trace.source import Source, open_source
 
 _UUID7: Final = re.compile(
@@ -283,13 +284,11 @@ def _rollout_and_forks(path: Path, parent: str) -> _Relatives:
 def _other_rollouts(path: Path) -> Iterable[Path]:
     """The rollouts of the same Codex home, those in the same directory first."""
     try:
-        yield from sorted(path.parent.glob("*.jsonl"))
+        yield from find_files(path.parent, "*.jsonl")
         home = next((up.parent for up in path.parents if up.name in _HOMES), None)
         for name in _HOMES if home is not None else ():
             assert home is not None
-            for number, found in enumerate((home / name).rglob("*.jsonl")):
-                if number >= _LISTED:
-                    break
+            for found in find_files(home / name, "**/*.jsonl")[:_LISTED]:
                 if found.parent != path.parent:
                     yield found
     except OSError:
@@ -298,6 +297,7 @@ def _other_rollouts(path: Path) -> Iterable[Path]:
 
 def first_record(path: Path) -> Json:
     """The session's record, which a rollout begins with; empty where it does not."""
+    note_file(path)
     try:
         with path.open("rb") as file:
             record = orjson.loads(file.readline(_HEAD))

@@ -23,8 +23,8 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.records import Assembly, Item
 from ctxctl.session.redaction.learning import CommonRun, RedactionLearner
 from ctxctl.session.redaction.secrets import LEAST, Secrets, Unescaped, apart
+from ctxctl.trace.cache_files import cache_file, fingerprint_of, open_own, replace_file, same_file
 from ctxctl.trace.growing import SCRATCH, GrowingTrace
-from ctxctl.trace.index import cache_file, fingerprint_of, open_own, replace_file, same_file
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
 

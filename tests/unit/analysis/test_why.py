@@ -453,7 +453,7 @@ def test_the_history_is_kept_and_only_for_this_file(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
-    from ctxctl.trace.index import cache_file
+    from ctxctl.trace.cache_files import cache_file
 
     with opened(tmp_path, STEP_1) as inspector:
         item_history_of(inspector)

@@ -9,10 +9,11 @@ import pytest
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.importers.capture import open_capture
 from ctxctl.ingest.document import document
-from ctxctl.ingest.folder import MAX_DEPTH, Folder
+from ctxctl.ingest.folder import Folder
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
+from ctxctl.trace.inputs import MAX_DEPTH
 from ctxctl.trace.source import Source
 
 ROOT = Path(__file__).resolve().parents[3]

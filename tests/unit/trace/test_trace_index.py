@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.trace.index import Span, StepIndex, cache_directory
+from ctxctl.trace.cache_files import cache_directory
+from ctxctl.trace.index import Span, StepIndex
 from ctxctl.trace.source import Source, open_source
 
 DATA = b"".join(b"%08d\n" % number for number in range(20_000))

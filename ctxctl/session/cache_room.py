@@ -1,0 +1,94 @@
+"""What ctxctl keeps in the user's cache directory: how much, of what, and how room is made."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ctxctl.errors import UsageError
+from ctxctl.trace.cache_files import cache_directory
+
+MOST: Final = 2 << 30
+"""Bytes that everything may take together, unless the settings say otherwise."""
+_CAPTURES: Final = "captures"
+
+
+class CacheEntry(NamedTuple):
+    """One thing that is kept, and dropped as a whole."""
+
+    path: Path
+    kind: str
+    """`imports`, `indexes`, `counts`, `answers`."""
+    size: int
+    """Bytes."""
+    used: float
+    """When it was last used, in seconds since the epoch."""
+
+
+def cache_entries(directory: Path | None = None) -> list[CacheEntry]:
+    """Everything that is kept, what was used last at the end; nothing of it is opened."""
+    top = directory or cache_directory()
+    if top is None:
+        return []
+    found = [*_captures(top / _CAPTURES), *_files(top / "index", "indexes"), *_files(top, "counts")]
+    return sorted(found, key=lambda entry: (entry.used, str(entry.path)))
+
+
+def prune_cache(most: int | None = None, *, spare: Path | None = None) -> int:
+    """Drop what was not used for longest until the rest has `most` bytes; return the bytes dropped.
+
+    The counts are never dropped for room: they are small, and what costs most to make again.
+    """
+    entries = cache_entries()
+    total = sum(entry.size for entry in entries)
+    freed = 0
+    for entry in entries:
+        if total - freed <= (room() if most is None else most):
+            break
+        if entry.path != spare and entry.kind != "counts":
+            drop(entry)
+            freed += entry.size
+    return freed
+
+
+def drop(entry: CacheEntry) -> None:
+    """Remove an entry; who has it open goes on reading."""
+    if entry.path.is_dir():
+        shutil.rmtree(entry.path, ignore_errors=True)
+    else:
+        entry.path.unlink(missing_ok=True)
+
+
+def room() -> int:
+    """Bytes that the cache may take, by the settings."""
+    from ctxctl.config import load
+
+    try:
+        return load().cache.get("max", MOST)
+    except UsageError:  # told by the command itself, where it reads them
+        return MOST
+
+
+def _captures(top: Path) -> Iterator[CacheEntry]:
+    for folder in _scan(top):
+        files = [entry.stat(follow_symlinks=False) for entry in _scan(Path(folder.path))]
+        used = max((now.st_mtime for now in files), default=0.0)
+        yield CacheEntry(Path(folder.path), "imports", sum(now.st_size for now in files), used)
+
+
+def _files(top: Path, kind: str) -> Iterator[CacheEntry]:
+    for entry in _scan(top):
+        if entry.is_file(follow_symlinks=False):
+            now = entry.stat(follow_symlinks=False)
+            yield CacheEntry(Path(entry.path), kind, now.st_size, max(now.st_mtime, now.st_atime))
+
+
+def _scan(top: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(top) as entries:
+            return list(entries)
+    except OSError:
+        return []

@@ -1,0 +1,239 @@
+"""Imports of foreign captures, kept in the user's cache as the native traces that they gave.
+
+A capture has a directory of its own there, `captures/KEY`: `about` says of which files in which state it was
+made, by which code, and what the import found; `NAME.jsonl` is the trace, and what is known of that trace
+(step index, history of items, steps) lies beside it.  `about` is replaced at once and last, and names the
+trace with its digest: whatever is torn, foreign or of another state is as good as not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import msgspec
+import xxhash
+
+from ctxctl.model.problem import Problem
+from ctxctl.trace.cache_files import LEAST, cache_directory, code_state, open_own, replace_file
+from ctxctl.trace.inputs import FileState, Inputs, file_state
+from ctxctl.trace.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ctxctl.ingest.declaration import Format
+    from ctxctl.ingest.folder import Folder
+    from ctxctl.session.learned.choice import LearnedUse
+
+FORMAT: Final = 1
+FREE: Final = 4
+"""An import is kept where the disk has room for so many times the capture."""
+_CHUNK: Final = 1 << 20
+_ABOUT: Final = "about"
+_MAX_ABOUT: Final = 64 << 20
+
+
+class _About(msgspec.Struct, frozen=True):
+    """What an import rested on, and what came of it."""
+
+    format: int
+    code: str
+    importer: str
+    learned: str
+    files: dict[str, FileState | None]
+    listings: list[tuple[str, str, str]]
+    """Directory, pattern, digest."""
+    ends: str
+    """Digest of the capture's first and last bytes; empty for a directory."""
+    trace: str
+    """Name of the trace's file."""
+    digest: bytes
+    problems: tuple[Problem, ...]
+    faults: tuple[Problem, ...]
+    """Of the file as such, for example a gzip member that is cut off."""
+    items: int
+    """That a learned set put in."""
+
+
+class ImportSlot:
+    """The place in the cache of one capture, as one importer and one learned set read it."""
+
+    def __init__(self, source: Source | Folder, importer: Format, learned: LearnedUse | None) -> None:
+        self._source = source
+        self._importer = importer.name
+        self._learned = "" if learned is None else f"{learned.learned.digest} {learned.log} {learned.named}"
+        directory = cache_directory()
+        path = None if source.path is None else os.path.abspath(source.path)
+        self._folder: Path | None = None
+        if directory is not None and path is not None and _worth(source):
+            words = "\0".join((path, source.name, self._importer, self._learned))
+            key = hashlib.sha256(words.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+            self._folder = directory / "captures" / key
+
+    def load(self, problems: list[Problem], learned: LearnedUse | None) -> Source | None:
+        """The kept import; its problems, and what the learned set put in, are added.  None where there is
+        none of the capture as it is now.
+        """
+        if self._folder is None:
+            return None
+        try:
+            about = self._about()
+            if about is None:
+                return None
+            kept = self._folder / about.trace
+            with open_own(kept) as file:
+                if _digest(file) != about.digest:
+                    return None
+                fd = os.dup(file.fileno())
+        except (OSError, ValueError, msgspec.MsgspecError):
+            return None
+        problems += about.problems
+        if learned is not None:
+            learned.items = about.items
+        return self._opened(kept, fd, about.faults)
+
+    def _about(self) -> _About | None:
+        assert self._folder is not None
+        with open_own(self._folder / _ABOUT) as file:
+            data = file.read(_MAX_ABOUT)
+        if xxhash.xxh3_128_digest(data[16:]) != data[:16]:
+            return None
+        about = msgspec.msgpack.decode(data[16:], type=_About)
+        if (about.format, about.importer, about.learned) != (FORMAT, self._importer, self._learned):
+            return None
+        if about.code != code_state() or os.path.basename(about.trace) != about.trace:
+            return None
+        inputs = Inputs()
+        inputs.files = about.files
+        inputs.listings = {(directory, pattern): digest for directory, pattern, digest in about.listings}
+        if not inputs.unchanged() or about.ends != _ends(self._source):
+            return None
+        os.utime(self._folder / _ABOUT)  # the oldest are dropped first
+        return about
+
+    def write(
+        self,
+        inputs: Inputs,
+        problems: list[Problem],
+        learned: LearnedUse | None,
+        convert: Callable[[BinaryIO], None],
+    ) -> Source | None:
+        """Import into the cache; None, with `problems` as they were, where that cannot be.
+
+        What is made is used in any case, and found again only if nothing that it rests on has changed
+        meanwhile.  `convert` writes the trace and fills `problems`; what it raises, other than OSError, is
+        passed on.
+        """
+        if self._folder is None or not self._room():
+            return None
+        known = len(problems)
+        name = f"{secrets.token_hex(8)}.jsonl"
+        kept = self._folder / name
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(os.open(kept, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w+b") as file:
+                convert(file)
+                file.flush()
+                faults = tuple(self._source.problems) if isinstance(self._source, Source) else ()
+                fd = os.dup(file.fileno())
+                if not os.fstat(fd).st_size:
+                    os.close(fd)
+                    raise OSError("no events")
+        except BaseException as error:
+            _remove(kept)
+            if not isinstance(error, OSError):
+                raise
+            del problems[known:]
+            return None
+        if inputs.steady and inputs.unchanged() and not any(map(_may_pass, problems)):
+            about = _About(
+                FORMAT,
+                code_state(),
+                self._importer,
+                self._learned,
+                inputs.files,
+                [(*key, digest) for key, digest in inputs.listings.items()],
+                _ends(self._source),
+                name,
+                b"",
+                tuple(problems),
+                faults,
+                0 if learned is None else learned.items,
+            )
+            if self._keep(about, fd):
+                return self._opened(kept, fd, faults)
+        _remove(kept)
+        return self._opened(None, fd, faults)
+
+    def _keep(self, about: _About, fd: int) -> bool:
+        assert self._folder is not None
+        with open(os.dup(fd), "rb") as file:
+            data = msgspec.msgpack.encode(msgspec.structs.replace(about, digest=_digest(file)))
+        if not replace_file(self._folder / _ABOUT, xxhash.xxh3_128_digest(data) + data):
+            return False
+        for other in self._folder.iterdir():
+            if other.name != _ABOUT and not other.name.startswith(about.trace.removesuffix(".jsonl")):
+                _remove(other)
+        from ctxctl.session.cache_room import prune_cache
+
+        prune_cache(spare=self._folder)
+        return True
+
+    def _opened(self, kept: Path | None, fd: int, faults: tuple[Problem, ...]) -> Source:
+        made = Source(self._source.name, fd=fd, path=self._source.path, spooled=kept is None, problems=faults)
+        made.kept = kept
+        return made
+
+    def _room(self) -> bool:
+        assert self._folder is not None
+        place = self._folder
+        while not place.exists() and place != place.parent:
+            place = place.parent
+        try:
+            return shutil.disk_usage(place).free >= FREE * _size(self._source)
+        except OSError:
+            return False
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
+def _may_pass(problem: Problem) -> bool:
+    """Whether a problem is of this machine at this time and not of the capture."""
+    return problem.slug.startswith(("needs-", "plugin-", "not-readable", "read-failed", "no-space"))
+
+
+def _worth(source: Source | Folder) -> bool:
+    return source.name not in ("", "-") and _size(source) >= LEAST
+
+
+def _size(source: Source | Folder) -> int:
+    """Bytes to be read."""
+    if isinstance(source, Source):
+        return source.size
+    states = (file_state(os.path.join(source.path, name)) for name in source.files)
+    return sum(state.size for state in states if state is not None)
+
+
+def _ends(source: Source | Folder) -> str:
+    if not isinstance(source, Source):
+        return ""
+    digest = hashlib.sha256(source.read(0, 1 << 16))
+    digest.update(source.read(max(0, source.size - (1 << 16)), 1 << 16))
+    return digest.hexdigest()
+
+
+def _digest(file: BinaryIO) -> bytes:
+    digest = xxhash.xxh3_128()
+    file.seek(0)
+    while data := file.read(_CHUNK):
+        digest.update(data)
+    return digest.digest()

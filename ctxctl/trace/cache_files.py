@@ -1,0 +1,123 @@
+"""The files that ctxctl keeps between runs in the user's cache directory: where they are, of which file they
+speak, and how they are written whole and read warily.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import Any, Final
+
+from ctxctl.trace.source import Source
+
+LEAST: Final = 1 << 20
+"""Bytes of a capture or a trace from which on what is made of it is kept."""
+_SAMPLES: Final = 16
+_SAMPLE_BYTES: Final = 4096
+
+
+class DamagedError(Exception):
+    """Something that was kept turned out to be damaged."""
+
+
+def cache_directory() -> Path | None:
+    """Where ctxctl keeps caches: CTXCTL_CACHE_DIR, else the user's; None where CTXCTL_CACHE is `off`."""
+    if os.environ.get("CTXCTL_CACHE", "").strip().lower() in {"off", "0", "no", "false"}:
+        return None
+    named = os.environ.get("CTXCTL_CACHE_DIR")
+    if named:
+        return Path(named)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("ctxctl", appauthor=False))
+
+
+def cache_file(source: Source, kind: str = "steps") -> Path | None:
+    """Where something is kept about a file; None where nothing can be."""
+    if source.kept is not None:
+        return source.kept.with_suffix(f".{kind}")
+    directory = cache_directory()
+    if directory is None or source.path is None:
+        return None
+    name = hashlib.sha256(os.fsencode(source.path.absolute())).hexdigest()[:32]
+    return directory / "index" / f"{name}.{kind}"
+
+
+def fingerprint_of(source: Source, covered: int) -> dict[str, Any]:
+    """Identity of the file and hashes of its head, of the bytes before `covered` and of samples between."""
+    identity = source.identity()
+    return {**identity._asdict(), "samples": _samples(source, covered)}
+
+
+def _samples(source: Source, covered: int) -> str:
+    digest = hashlib.sha256()
+    last = max(0, covered - _SAMPLE_BYTES)
+    for number in range(_SAMPLES + 1):
+        at = last * number // _SAMPLES
+        digest.update(source.read(at, min(_SAMPLE_BYTES, covered - at)))
+    return digest.hexdigest()
+
+
+def same_file(known: dict[str, Any], source: Source, covered: int) -> bool:
+    """Not an edit in place: the same size needs the same time, and what was read needs the same samples."""
+    now = source.identity()
+    if (known["device"], known["inode"]) != (now.device, now.inode) or now.size < covered:
+        return False
+    times = (now.mtime_ns, now.ctime_ns)
+    if now.size < known["size"] or (
+        now.size == known["size"] and times != (known["mtime_ns"], known["ctime_ns"])
+    ):
+        return False
+    return bool(known["samples"] == _samples(source, covered))
+
+
+def open_own(path: Path) -> Any:
+    """A file for reading that belongs to the user and is no link; raises OSError for any other."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
+        os.close(fd)
+        raise OSError("not a file of ours")
+    return os.fdopen(fd, "rb")
+
+
+def replace_file(path: Path, data: bytes) -> bool:
+    """Write a file whole or not at all; False where it cannot be written."""
+    import tempfile  # slow to import
+
+    temporary = None
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=".steps-")
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        return False
+    return True
+
+
+def code_state() -> str:
+    """Changes with ctxctl itself: 32 hex digits over the names, sizes and times of its modules.
+
+    What is kept was made by some code; a version number alone would keep what a working copy has mended.
+    """
+    global _code
+    if _code is None:
+        top = Path(__file__).parents[1]
+        digest = hashlib.sha256()
+        for folder, folders, names in os.walk(top):
+            folders[:] = sorted(name for name in folders if name != "__pycache__")
+            for name in sorted(names):
+                if name.endswith((".py", ".json", ".toml")):
+                    now = os.stat(f"{folder}/{name}")
+                    digest.update(f"{folder}/{name}\0{now.st_size}\0{now.st_mtime_ns}\n".encode())
+        _code = digest.hexdigest()[:32]
+    return _code
+
+
+_code: str | None = None

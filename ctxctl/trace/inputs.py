@@ -1,0 +1,159 @@
+"""What an import reads or looks for: files, and directories in which it looks for files by name.
+
+An import may be kept only as long as all of that is as it was.  `recording` notes what is looked at in a
+`with` block; whoever opens a file other than by `open_source`, or lists a directory, says so here.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+YOUNG: Final = 2.0
+"""Seconds: what was changed so little before it was looked at may change again without its times telling."""
+MAX_FILES: Final = 20_000
+MAX_DEPTH: Final = 8
+_UNDER: Final = "/"
+"""In place of a pattern: all files under a directory."""
+
+
+class FileState(msgspec.Struct, frozen=True, array_like=True):
+    """What a file system tells of a file; other contents show here, unless the clock is too coarse."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    def settled(self, now: float) -> bool:
+        """Whether its last change lies long enough back, at a time in seconds since the epoch."""
+        return max(self.mtime_ns, self.ctime_ns) / 1e9 < now - YOUNG
+
+
+class Inputs:
+    """Files and listings that were looked at, with what was found at the first look."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, FileState | None] = {}
+        """By absolute path; None where there was no file."""
+        self.listings: dict[tuple[str, str], str] = {}
+        """By absolute directory and pattern, a digest of the paths found."""
+        self.steady = True
+        """False once something changed while it was looked at, or had changed just before."""
+
+    def file(self, path: str | Path) -> None:
+        """A file is about to be read, or looked for."""
+        name = os.path.abspath(path)
+        state = file_state(name)
+        known = self.files.setdefault(name, state)
+        if known != state or (state is not None and not state.settled(time.time())):
+            self.steady = False
+
+    def listing(self, directory: str | Path, pattern: str, found: list[str]) -> None:
+        """A directory was listed: what a pattern found there."""
+        key = (os.path.abspath(directory), pattern)
+        if self.listings.setdefault(key, _digest(found)) != _digest(found):
+            self.steady = False
+
+    def unchanged(self) -> bool:
+        """Whether everything is as it was found."""
+        try:
+            return all(file_state(name) == state for name, state in self.files.items()) and all(
+                _digest(_found(Path(directory), pattern)) == known
+                for (directory, pattern), known in self.listings.items()
+            )
+        except OSError:
+            return False
+
+
+_RECORDING: Final[ContextVar[Inputs | None]] = ContextVar("inputs", default=None)
+
+
+@contextmanager
+def recording() -> Iterator[Inputs]:
+    """Note what is looked at in here, by this thread."""
+    inputs = Inputs()
+    token = _RECORDING.set(inputs)
+    try:
+        yield inputs
+    finally:
+        _RECORDING.reset(token)
+
+
+def note_file(path: str | Path) -> None:
+    """Say that a file is about to be read, or that its being there matters."""
+    inputs = _RECORDING.get()
+    if inputs is not None:
+        inputs.file(path)
+
+
+def files_under(directory: Path) -> tuple[str, ...]:
+    """The regular files under a directory, relative to it, `/`-separated and sorted: at most `MAX_FILES`,
+    `MAX_DEPTH` deep; links are not followed, `.git` and `node_modules` left out.  All of them may be read.
+    """
+    found = _under(directory)
+    inputs = _RECORDING.get()
+    if inputs is not None:
+        inputs.listing(directory, _UNDER, found)
+        for name in found:
+            inputs.file(os.path.join(directory, name))
+    return tuple(found)
+
+
+def find_files(directory: Path, pattern: str) -> list[Path]:
+    """The paths under a directory that match a pattern (`*.jsonl`, `**/agent-*.jsonl`), sorted.
+
+    Raises OSError where the directory cannot be listed.
+    """
+    found = _found(directory, pattern)
+    inputs = _RECORDING.get()
+    if inputs is not None:
+        inputs.listing(directory, pattern, found)
+    return [directory / name for name in found]
+
+
+def file_state(path: str) -> FileState | None:
+    """A file's state; None where there is none that can be reached."""
+    try:
+        now = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return FileState(now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+
+
+def _found(directory: Path, pattern: str) -> list[str]:
+    if pattern == _UNDER:
+        return _under(directory)
+    return sorted(str(path.relative_to(directory)) for path in directory.glob(pattern))
+
+
+def _under(top: Path) -> list[str]:
+    found: list[str] = []
+    waiting = [(top, "")]
+    while waiting and len(found) < MAX_FILES:
+        folder, prefix = waiting.pop()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    name = f"{prefix}{entry.name}"
+                    if entry.is_dir(follow_symlinks=False):
+                        if name.count("/") < MAX_DEPTH and entry.name not in (".git", "node_modules"):
+                            waiting.append((Path(entry.path), f"{name}/"))
+                    elif entry.is_file(follow_symlinks=False):
+                        found.append(name)
+        except OSError:
+            continue
+    return sorted(found)
+
+
+def _digest(names: list[str]) -> str:
+    return sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()
