@@ -227,7 +227,7 @@ def inert(s: str) -> str:
 
 
 def json_safe(line: bytes) -> bytes:
-    """The same JSON, in UTF-8, with what `visible` and `inert` would change written as ``\\uXXXX`` escapes."""
+    """The same JSON, in UTF-8, with what `visible` and `inert` would change as ``\\uXXXX`` escapes."""
     # Most of a line is printable ASCII, which need not go through the pattern of all that is hidden.
     hidden = set(_LINES.findall(line.translate(None, _PRINTABLE).decode()))
     if len(hidden) <= _FEW:

@@ -27,6 +27,7 @@ from ctxctl.policies.registry import Strategy
 from ctxctl.session.addresses import address_id, step_ordinal
 from ctxctl.session.assembly import joints_of, text_of
 from ctxctl.session.calibration import NONE, SESSION, fitted_to
+from ctxctl.session.counting import Recount
 from ctxctl.session.history import ItemHistory
 from ctxctl.session.learned.choice import OFF
 from ctxctl.session.opening import Opened, native_line, open_trace
@@ -35,7 +36,6 @@ from ctxctl.session.params import (
     ModeLookahead,
     OwnModels,
     Params,
-    Recount,
     fitter_of,
     planner_of,
     recomputer_of,
@@ -210,7 +210,7 @@ class Inspector:
         found = self.reporting()
         engine = self._engine(found.add, skipped=skipped)
         size = max(1, self.trace.source.size)
-        for batch in self.trace.batches():
+        for batch in self.counted():
             if progress is not None:
                 progress(batch[0].offset / size)
             for event in batch:
@@ -219,9 +219,20 @@ class Inspector:
         yield from engine.end()
         self._finish(engine, found)
 
+    def counted(self, start: int = 0, first_line: int = 1) -> Iterator[list[Event]]:
+        """The trace's events, as many at once as were read together, their contents counted as far as they
+        can be looked up or counted beside.
+        """
+        batches = self.trace.batches(start, first_line)
+        return self._counter.counted(batches, self.trace.contents, self.trace.source.size)
+
     def _batches(self) -> Iterator[list[Event]]:
         """The events of a pass that stands beside the first."""
-        return self.trace.batches()
+        return self.counted()
+
+    def _events(self, start: int, first_line: int) -> Iterator[Event]:
+        for batch in self.counted(start, first_line):
+            yield from batch
 
     def walk(
         self,
@@ -304,10 +315,9 @@ class Inspector:
         with self._lock:
             self._snapshots, self._cursor = snapshots, None
         size = max(1, self.trace.source.size)
-        for batch in self.trace.batches():
+        for batch in self.counted():
             if progress is not None:
                 progress(batch[0].offset / size)
-            self._counter.foresee(batch, self.trace.contents, least=8)
             for event in batch:
                 if done := engine.feed(event):
                     survey.note(history.noting(done, engine), engine)
@@ -359,10 +369,7 @@ class Inspector:
 
     def _count(self, content: Content) -> tuple[int, bool]:
         """Tokens of a content: counted once for a trace, and never again for a text counted before."""
-        counted = content.count
-        if counted is None:
-            counted = content.count = self._counter.count(self.trace.contents.text(content))
-        return counted
+        return content.count or self._counter.count_of(content, self.trace.contents)
 
     def _counter_of(self, encoding: str) -> Count:
         """What counts with an encoding, for steps of models that have another one than the replay."""
@@ -410,7 +417,7 @@ class Inspector:
             if self._cursor is None:
                 if self._snapshots is None:
                     self._snapshots = Snapshots(self._engine(ignore_problem))
-                self._cursor = ReplayCursor(self._snapshots, self.trace.events)
+                self._cursor = ReplayCursor(self._snapshots, self._events)
             try:
                 if ordinal >= 0:
                     return self._cursor.at(ordinal)
