@@ -63,6 +63,9 @@ _LINE: Final = re.compile(f"[\t\n{_HIDDEN}]")
 _LINES: Final = re.compile(f"[{_HIDDEN}]")
 _COLONS: Final = re.compile(r"(?m)^([^\S\n]*)::")
 _HASHES: Final = re.compile(r"##(?=\[|vso\[)", re.IGNORECASE)
+_PRINTABLE: Final = bytes(range(0x20, 0x7F))
+_FEW: Final = 16
+"""Different characters that are replaced one after the other."""
 _BLANKS: Final = re.compile(r"(?: |\t|\r?\n)+")
 
 
@@ -223,14 +226,20 @@ def inert(s: str) -> str:
     return _HASHES.sub("#⟨U+0023⟩", s) if "##" in s else s
 
 
-def json_safe(line: str) -> str:
-    """The same JSON with what `visible` and `inert` would change written as ``\\uXXXX`` escapes."""
-    line = _LINES.sub(_escape, line)
-    return _HASHES.sub("#\\\\u0023", line) if "##" in line else line
+def json_safe(line: bytes) -> bytes:
+    """The same JSON, in UTF-8, with what `visible` and `inert` would change as ``\\uXXXX`` escapes."""
+    # Most of a line is printable ASCII, which need not go through the pattern of all that is hidden.
+    hidden = set(_LINES.findall(line.translate(None, _PRINTABLE).decode()))
+    if len(hidden) <= _FEW:
+        for char in hidden:
+            line = line.replace(char.encode(), _escape(char).encode())
+    else:
+        line = _LINES.sub(lambda match: _escape(match.group()), line.decode()).encode()
+    return _HASHES.sub("#\\\\u0023", line.decode()).encode() if b"##" in line else line
 
 
-def _escape(match: re.Match[str]) -> str:
-    code = ord(match.group())
+def _escape(char: str) -> str:
+    code = ord(char)
     if code <= 0xFFFF:
         return f"\\u{code:04x}"
     code -= 0x10000

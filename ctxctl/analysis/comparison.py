@@ -159,9 +159,9 @@ class Comparison:
         return self._recorded.totals.summary(problems=problems, unique_contents=contents)
 
     def _run(self, check: Callable[[], None] | None, progress: Progress | None) -> Iterator[Pair | Turn]:
-        trace, other = self._inspector.trace, self._simulated
-        size = max(1, trace.source.size)
-        for batch in trace.batches():
+        other = self._simulated
+        size = max(1, self._inspector.trace.source.size)
+        for batch in self._inspector.counted():
             if progress is not None:
                 progress(batch[0].offset / size)
             for n, event in enumerate(batch):

@@ -18,9 +18,10 @@ from ctxctl.errors import UsageError
 from ctxctl.model.results import Step, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Supposition
 from ctxctl.policies.registry import RECORDED, Strategy, policy_by_name
+from ctxctl.session.counting import Recount
 from ctxctl.session.edits import Resolved
 from ctxctl.session.facade import Inspector
-from ctxctl.session.params import Params, Recount, fitter_of, planner_of, recomputer_of, same_ranks
+from ctxctl.session.params import Params, fitter_of, planner_of, recomputer_of, same_ranks
 from ctxctl.session.scales import scales_of
 from ctxctl.tokens.catalogue.find import KnownModel, find_model
 from ctxctl.tokens.catalogue.rates import RateBook

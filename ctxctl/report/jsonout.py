@@ -37,9 +37,7 @@ def line(obj: Mapping[str, Any]) -> bytes:
         import json
 
         data = json.dumps(obj, separators=(",", ":"), default=str).encode()
-    if data.isascii() and b"\x7f" not in data and b"##" not in data:
-        return data + b"\n"
-    return json_safe(data.decode()).encode() + b"\n"
+    return json_safe(data) + b"\n"
 
 
 def trace(header: Header) -> dict[str, Any]:

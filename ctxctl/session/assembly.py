@@ -110,3 +110,14 @@ def canonical_of(placement: Placement, text: str) -> str:
         if made != text and sha256(made.encode()).hexdigest().startswith(placement.version or "-")
         else text
     )
+
+
+def assembled_text(
+    step: Step, placements: Sequence[Placement], read: Callable[[Content], str], *, canonical: bool = False
+) -> str:
+    """A frame's texts as they were sent, in order, with what stands between them."""
+    between, closes = joints_of(step, placements)
+    pairs = zip(placements, closes, strict=True)
+    return between.text.join(
+        f"{p.opens}{text_of(read, p, canonical=canonical)}{behind}" for p, behind in pairs
+    )

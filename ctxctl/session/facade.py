@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,9 @@ from ctxctl.model.results import Frame, Step, Summary, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Texts
 from ctxctl.policies.registry import Strategy
 from ctxctl.session.addresses import address_id, step_ordinal
-from ctxctl.session.assembly import joints_of, text_of
+from ctxctl.session.assembly import assembled_text
 from ctxctl.session.calibration import NONE, SESSION, fitted_to
+from ctxctl.session.counting import Recount
 from ctxctl.session.history import ItemHistory
 from ctxctl.session.kept_replays import KeptReplays
 from ctxctl.session.learned.choice import OFF
@@ -36,7 +38,6 @@ from ctxctl.session.params import (
     ModeLookahead,
     OwnModels,
     Params,
-    Recount,
     fitter_of,
     planner_of,
     recomputer_of,
@@ -213,38 +214,33 @@ class Inspector:
         """
         kept = None if skipped else self._kept_replay()
         told = 0
+        try:
+            for step, turn in kept.results() if kept is not None else ():
+                told += 1
+                yield from (step,) if turn is None else (step, turn)
+        except DamagedError:
+            self._forget()
+            kept = None
         if kept is not None:
-            try:
-                for step, turn in kept.results():
-                    told += 1
-                    yield step
-                    if turn is not None:
-                        yield turn
-                self._settle(kept)
-                return
-            except DamagedError:
-                self._forget()
-        for number, (at, _) in enumerate(self.walk(progress, skipped=skipped, settle=True)):
-            if number >= told:
-                yield from at.done
+            self._settle(kept)
+            return
+        for at, _ in islice(self.walk(progress, skipped=skipped, settle=True), told, None):
+            yield from at.done
 
     def steps(self, progress: Progress | None = None, *, settle: bool = False) -> Iterator[StepAt]:
         """As `walk`, for those who need no engine: from the cache where the replay is kept there."""
-        kept = self._kept_replay()
-        told = 0
-        if kept is not None:
-            try:
-                for at in kept.walk():
-                    told += 1
-                    yield at
-                if settle:
-                    self._settle(kept)
-                return
-            except DamagedError:
-                self._forget()
-        for number, (at, _) in enumerate(self.walk(progress, settle=settle)):
-            if number >= told:
+        kept, told = self._kept_replay(), 0
+        try:
+            for at in kept.walk() if kept is not None else ():
+                told += 1
                 yield at
+        except DamagedError:
+            self._forget()
+            kept = None
+        if kept is None:
+            yield from (at for at, _ in islice(self.walk(progress, settle=settle), told, None))
+        elif settle:
+            self._settle(kept)
 
     def read_whole(self, progress: Progress | None = None) -> None:
         """Have `problems` and `summary` of the whole trace, by a replay where they are not known."""
@@ -267,7 +263,7 @@ class Inspector:
         kept.restore_problems(self.trace)
 
     def _forget(self) -> None:
-        """The kept replay is damaged: do without."""
+        """The kept replay is damaged: do without it."""
         with self._lock:
             self._kept.forget()
 
@@ -276,6 +272,21 @@ class Inspector:
         if skipped or self._kept_replay() is not None:
             return None
         return self._kept.writer(self.params, self.strategy, self.edits)
+
+    def counted(self, start: int = 0, first_line: int = 1) -> Iterator[list[Event]]:
+        """The trace's events, as many at once as were read together, their contents counted as far as they
+        can be looked up or counted beside.
+        """
+        batches = self.trace.batches(start, first_line)
+        return self._counter.counted(batches, self.trace.contents, self.trace.source.size)
+
+    def _batches(self) -> Iterator[list[Event]]:
+        """The events of a pass that stands beside the first."""
+        return self.counted()
+
+    def _events(self, start: int, first_line: int) -> Iterator[Event]:
+        for batch in self.counted(start, first_line):
+            yield from batch
 
     def walk(
         self,
@@ -307,10 +318,6 @@ class Inspector:
         finally:
             if writer is not None:
                 writer.give_up()
-
-    def _batches(self) -> Iterator[list[Event]]:
-        """The events of a pass that stands beside the first."""
-        return self.trace.batches()
 
     def _pass(self, engine: Engine, progress: Progress | None) -> Iterator[StepAt]:
         size = max(1, self.trace.source.size)
@@ -380,10 +387,9 @@ class Inspector:
         with self._lock:
             self._snapshots, self._cursor = snapshots, None
         size = max(1, self.trace.source.size)
-        for batch in self.trace.batches():
+        for batch in self.counted():
             if progress is not None:
                 progress(batch[0].offset / size)
-            self._counter.foresee(batch, self.trace.contents, least=8)
             for event in batch:
                 if done := engine.feed(event):
                     survey.note(noted(done), engine)
@@ -437,10 +443,7 @@ class Inspector:
 
     def _count(self, content: Content) -> tuple[int, bool]:
         """Tokens of a content: counted once for a trace, and never again for a text counted before."""
-        counted = content.count
-        if counted is None:
-            counted = content.count = self._counter.count(self.trace.contents.text(content))
-        return counted
+        return content.count or self._counter.count_of(content, self.trace.contents)
 
     def _counter_of(self, encoding: str) -> Count:
         """What counts with an encoding, for steps of models that have another one than the replay."""
@@ -496,7 +499,7 @@ class Inspector:
             if self._cursor is None:
                 if self._snapshots is None:
                     self._snapshots = Snapshots(self._engine(ignore_problem))
-                self._cursor = ReplayCursor(self._snapshots, self.trace.events)
+                self._cursor = ReplayCursor(self._snapshots, self._events)
             try:
                 if ordinal >= 0:
                     return self._cursor.at(ordinal)
@@ -551,11 +554,7 @@ class Inspector:
         `canonical`: JSON in its canonical form.
         """
         at = self.at(ordinal)
-        between, closes = joints_of(at.step, at.placements)
-        pairs = zip(at.placements, closes, strict=True)
-        return between.text.join(
-            f"{p.opens}{text_of(self.text, p, canonical=canonical)}{behind}" for p, behind in pairs
-        )
+        return assembled_text(at.step, at.placements, self.text, canonical=canonical)
 
     def native(self, line: int) -> dict[str, Any]:
         """A line of the trace again, with every field it has, less what was redacted; raises

@@ -1,15 +1,14 @@
 """The parameters a replay is made under, resolved once and named first in every output.
 
 Also what finds them where the user names none: a look through the trace (`ModeLookahead`), the model table
-and the runtimes' own rules (`LimitFinder`); and what counts tokens under them.
+and the runtimes' own rules (`LimitFinder`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,18 +17,14 @@ from ctxctl.engine.replay.step_tracker import StepTracker, ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.importers.capture import NATIVE
 from ctxctl.model import vocab
-from ctxctl.model.content import Content, ContentStore
-from ctxctl.model.event import Event
-from ctxctl.model.records import Assembly, Injection, Item, Selection, Usage
+from ctxctl.model.records import Assembly, Injection, Selection, Usage
 from ctxctl.model.vocab import ABOUT_THE_TRACE, Mode, mode_of
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
 from ctxctl.policies.registry import Strategy, is_policy, policy_by_name
 from ctxctl.session import calibration as calibrating
+from ctxctl.session.counting import CountingRoom
 from ctxctl.session.opening import Opened
-from ctxctl.tokens.cache import CountCache, default_path
-from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.model_encodings import resolve_encoding
-from ctxctl.tokens.overhead import written_size
 from ctxctl.tokens.ranks import NAMES, RANKS_OF
 from ctxctl.trace.decode import parse_line
 from ctxctl.trace.reader import Trace
@@ -42,10 +37,6 @@ if TYPE_CHECKING:
 _LINE = 1 << 16
 _PEEK = 4 << 20
 """Bytes at the head of a trace in which a model's name is looked for."""
-_FORESEEN = 1 << 16
-"""Longest text in bytes that the cache of counts is asked for together with others."""
-_FORESEEN_AT_ONCE = 4 << 20
-"""Bytes of the texts that it is asked for at once; they are decoded already and still remembered."""
 _NAME = 40
 """Characters of the longest name of a format."""
 _MODEL = re.compile(rb'"model(?:_ref)?"\s*:')
@@ -185,7 +176,7 @@ class Params(msgspec.Struct, frozen=True):
 
     def counter(self) -> CountingRoom:
         """A counter for the encoding, over the user's cache of counts."""
-        return counting_room(self.encoding)
+        return CountingRoom(self.encoding)
 
 
 def planner_of(strategy: Strategy | None) -> Policy | None:
@@ -213,97 +204,6 @@ def recomputer_of(strategy: Strategy | None) -> Recomputer | None:
     from ctxctl.model.recompute import Recomputer
 
     return strategy if isinstance(strategy, Recomputer) else None
-
-
-def counting_room(encoding: str) -> CountingRoom:
-    """A counter for an encoding, over the user's cache of counts."""
-    path = default_path()
-    cache = CountCache(path) if path is not None else None
-    return CountingRoom(Counter(encoding, cache), cache)
-
-
-class CountingRoom(NamedTuple):
-    """A token counter and the cache of counts behind it."""
-
-    counter: Counter
-    cache: CountCache | None
-
-    def trim(self, text: str, tokens: int, side: str) -> str:
-        """The text cut exactly at a token bound."""
-        from ctxctl.tokens.trim import trim
-
-        return trim(self.counter, text, tokens, "tail" if side == "tail" else "head")
-
-    def count(self, text: str) -> tuple[int, bool]:  # type: ignore[override]
-        """Tokens of a text, and whether the count is exact."""
-        return self.counter.count(text)
-
-    def foresee(self, batch: Iterable[Event], contents: ContentStore, least: int = 2) -> None:
-        """Take over what the cache knows of a batch's new contents, all with one question to it.
-
-        Of fewer than `least` it is asked one by one as they are counted, which is cheaper where nothing else
-        is at work.
-        """
-        new = [
-            content
-            for event in batch
-            if type(record := event.record) is Item
-            and (content := record.content) is not None
-            and content.count is None
-        ]
-        fresh: dict[Content, None] = {}
-        size = 0
-        for content in new:
-            if content.size <= _FORESEEN and size + content.size <= _FORESEEN_AT_ONCE:
-                size += 0 if content in fresh else content.size
-                fresh[content] = None
-        if len(fresh) >= least:
-            found = self.counter.known([contents.text(content) for content in fresh])
-            for content, count in zip(fresh, found, strict=True):
-                content.count = count or content.count
-
-    def flush(self) -> None:
-        """Write new counts to disk."""
-        if self.cache is not None:
-            self.cache.flush()
-
-    def close(self) -> None:
-        """Write new counts to disk and let the file go."""
-        if self.cache is not None:
-            self.cache.close()
-
-
-class Recount:
-    """Counts each content once; texts that were ever counted are not counted again."""
-
-    def __init__(self, contents: ContentStore, encoding: str) -> None:
-        self._contents = contents
-        self._room = counting_room(encoding)
-        self._encoding = encoding
-        self._counted: dict[str, tuple[int, bool]] = {}
-
-    def count(self, content: Content) -> tuple[int, bool]:
-        """Tokens of a content, and whether that is exact for the encoding."""
-        counted = self._counted.get(content.digest)
-        if counted is None:
-            counted = self._counted[content.digest] = self._room.count(self._contents.text(content))
-        return counted
-
-    def written(self, content: Content) -> int | None:
-        """As `Inspector.written`, under this encoding."""
-        return written_size(self._contents.text(content), self._room, self._encoding)
-
-    def trim(self, text: str, tokens: int, side: str) -> str:
-        """A text cut exactly at a token bound of this encoding."""
-        return self._room.trim(text, tokens, side)
-
-    def flush(self) -> None:
-        """Write new counts to disk."""
-        self._room.flush()
-
-    def close(self) -> None:
-        """Write new counts to disk and let the file go."""
-        self._room.close()
 
 
 def resolve_params(

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from ctxctl.tokens.cache import CountCache
 from ctxctl.tokens.ranks import RANKS_OF, get_encoding, ranks
 
 LONGEST_TOKEN: Final = 128
 """Bytes; no token of the embedded encodings is longer (a test holds them to it)."""
+
+
+class Uncounted(NamedTuple):
+    """A text that somebody else counts."""
+
+    raw: bytes
+    """In UTF-8."""
+    size: int
+    """Bytes."""
+    key: bytes
+    """In the cache of counts."""
 
 
 class Counter:
@@ -24,6 +35,8 @@ class Counter:
         if encoding not in RANKS_OF:
             ranks(encoding)
         self.encoding = encoding
+        self.base = RANKS_OF[encoding]
+        """What decides how ordinary text is counted: other encodings may have the same."""
         self._cache = cache
 
     def count(self, text: str) -> tuple[int, bool]:
@@ -40,7 +53,7 @@ class Counter:
             return self._tokenise(text)
         key = CountCache.key(self.encoding, raw)
         found = self._cache.get(key)
-        if found is not None and _possible(found, raw):
+        if found is not None and _possible(found, len(raw)):
             return found
         counted = self._tokenise(text)
         self._cache.put(key, *counted)
@@ -56,13 +69,26 @@ class Counter:
         counts: list[tuple[int, bool] | None] = []
         for key, raw in zip(keys, raws, strict=True):
             count = found.get(key) if raw else (0, True)
-            counts.append(count if count is not None and _possible(count, raw) else None)
+            counts.append(count if count is not None and _possible(count, len(raw)) else None)
         return counts
+
+    def uncounted(self, text: str) -> Uncounted | None:
+        """What somebody needs to count a text as `count` does; None of an empty one, which needs nobody."""
+        raw = _utf8(text)[1]
+        return Uncounted(raw, len(raw), CountCache.key(self.encoding, raw)) if raw else None
+
+    def keep(self, text: Uncounted, count: tuple[int, bool]) -> bool:
+        """Remember what somebody else has counted; False if it cannot be true."""
+        if not _possible(count, text.size):
+            return False
+        if self._cache is not None:
+            self._cache.put(text.key, *count)
+        return True
 
     def _tokenise(self, text: str) -> tuple[int, bool]:
         from ctxctl.tokens.chunks import count_tokens
 
-        base = RANKS_OF[self.encoding]
+        base = self.base
         # o200k_harmony counts ordinary text as o200k_base does: a second encoding would cost another 80 MB.
         return count_tokens(get_encoding(base), base, ranks(base), text)
 
@@ -76,6 +102,6 @@ def _utf8(text: str) -> tuple[str, bytes]:
         return text, text.encode()
 
 
-def _possible(count: tuple[int, bool], raw: bytes) -> bool:
+def _possible(count: tuple[int, bool], size: int) -> bool:
     """A file that was tampered with or hit by a flipped bit shall not show impossible numbers."""
-    return len(raw) <= count[0] * LONGEST_TOKEN and count[0] <= len(raw)
+    return size <= count[0] * LONGEST_TOKEN and count[0] <= size

@@ -174,10 +174,11 @@ def test_ci_commands_are_inert_and_still_readable() -> None:
     assert inert("std::vector ## heading") == "std::vector ## heading"
 
 
-def test_json_is_safe_to_print_and_still_the_same_value() -> None:
-    value = "\x7f\x9b\u202e\u200d\ufeff\U000e0041##[x] ##vso[y] 日本 👩‍👩‍👧"
+@pytest.mark.parametrize("more", ["", "".join(map(chr, range(0x2060, 0x2070)))], ids=["few", "many"])
+def test_json_is_safe_to_print_and_still_the_same_value(more: str) -> None:
+    value = "\x7f\x9b\u202e\u200d\ufeff\U000e0041##[x] ##vso[y] 日本 👩‍👩‍👧" + more
     raw = json.dumps({"k": value}, ensure_ascii=False)
-    safe = json_safe(raw)
+    safe = json_safe(raw.encode()).decode()
     assert json.loads(safe) == {"k": value}
     assert visible(safe) == safe
     assert inert(safe) == safe
