@@ -199,28 +199,20 @@ def _lint(value: object) -> dict[str, Any]:
     return table
 
 
-_UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_SIZE: Final = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s*([KMGT]?)B?", re.ASCII | re.IGNORECASE)
-
-
-def size_of(value: object) -> int:
-    """Bytes: a number from 0 up, or a text such as `500MB` or `2 GB`; raises ValueError for anything else."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62:
-        return value
-    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None:
-        raise ValueError('a size such as "2GB"')
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+def size_of(text: str) -> int | None:
+    """The bytes of a size as it is typed, such as 500K, 20 MiB or 4096; None where it is no size."""
+    found = re.fullmatch(r"([0-9]{1,15})\s*([kmgt]?)i?b?", text.strip(), re.ASCII | re.IGNORECASE)
+    return None if found is None else int(found[1]) << 10 * " kmgt".index(found[2].lower() or " ")
 
 
 def _cache(value: object) -> dict[str, int]:
-    words = 'a table such as [cache] with a line like max = "2GB"'
-    if not isinstance(value, dict) or value.keys() - {"max"}:
+    """A table of what may be kept: `max`, a size."""
+    words = 'a table such as [cache] with a line like max = "2G"'
+    table: dict[str, Any] = _checked(value, dict[str, str | Annotated[int, msgspec.Meta(ge=0)]], words)
+    sizes = {name: size_of(given) if isinstance(given, str) else given for name, given in table.items()}
+    if sizes.keys() - {"max"} or None in sizes.values():
         raise ValueError(words)
-    try:
-        return {name: size_of(given) for name, given in value.items()}
-    except ValueError:
-        raise ValueError(words) from None
+    return {name: size for name, size in sizes.items() if size is not None}
 
 
 def _flat(table: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:

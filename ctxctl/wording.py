@@ -135,6 +135,16 @@ def signed(n: int, *, brief: bool = False) -> str:
     return f"+{text}" if n > 0 else text
 
 
+def file_size(count: int) -> str:
+    """A size on disk, in powers of 1024: `812 B`, `26.1 MiB`."""
+    size, unit = float(count), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if size < 999.5:
+            break
+        size, unit = size / 1024, larger
+    return f"{count} B" if unit == "B" else f"{size:.3g} {unit}"
+
+
 def plural(n: int, one: str, many: str | None = None) -> str:
     """A number of things: `1 step`, `2 steps`; `many` where an s at the end does not do."""
     return f"{number(n)} {noun(n, one, many)}"

@@ -46,5 +46,6 @@ COMMANDS: Final = {
     "calibrate": Command("calibrate:calibrate", "Fit token counts to what providers billed."),
     "learn": Command("learn:learn", "Complete a client's logs by recordings of it."),
     "models": Command("models:models", "Windows, limits and prices of models, offline."),
+    "cache": Command("cache:cache", "What is kept between runs: show, prune, clear."),
 }
 """In the order of the help."""

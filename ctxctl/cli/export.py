@@ -162,9 +162,10 @@ def _sink(output: str, out: Output, *, force: bool, readable: bool) -> Iterator[
 
 def _size(text: str) -> int:
     """The bytes of ``--max-content``; raises UsageError("bad-size")."""
+    from ctxctl.config import size_of
     from ctxctl.errors import UsageError
 
-    size = opt.size_of(text)
+    size = size_of(text)
     if size is None:
         raise UsageError("bad-size", f"--max-content {text}: not a size", hint="for example 500K, 20M, 1G")
     return size

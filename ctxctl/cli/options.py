@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
@@ -65,12 +64,6 @@ def complete_policies(incomplete: str) -> list[str]:
     from ctxctl.policies.registry import policy_names
 
     return [name for name in policy_names() if name.startswith(incomplete)]
-
-
-def size_of(text: str) -> int | None:
-    """The bytes of a size as it is typed, such as 500K, 20 MiB or 4096; None where it is no size."""
-    found = re.fullmatch(r"([0-9]{1,15})\s*([kmgt]?)i?b?", text.strip(), re.IGNORECASE)
-    return None if found is None else int(found[1]) << 10 * " kmgt".index(found[2].lower() or " ")
 
 
 TraceArg = Annotated[

@@ -239,11 +239,12 @@ def _options(
 
 def _rotation(text: str) -> int | None:
     """The bytes of ``--rotate``, None for never; raises UsageError("bad-size")."""
+    from ctxctl.config import size_of
     from ctxctl.errors import UsageError
 
     if text.lower() in ("off", "never"):
         return None
-    size = opt.size_of(text)
+    size = size_of(text)
     if size is None or size < 1 << 10:
         raise UsageError(
             "bad-size", f"--rotate {text}: not a size", hint="1 KiB at least: 500K, 100M, 2G; or off"

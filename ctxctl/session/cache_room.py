@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,13 @@ from ctxctl.trace.cache_files import cache_directory
 MOST: Final = 2 << 30
 """Bytes that everything may take together, unless the settings say otherwise."""
 _CAPTURES: Final = "captures"
+_OURS: Final = {
+    "imports": re.compile(r"[0-9a-f]{32}"),
+    "indexes": re.compile(r"[0-9a-f]{32}\.|\.steps-"),
+    "answers": re.compile(r"answers-"),
+    "counts": re.compile(r"counts-"),
+}
+"""Names of what ctxctl makes: nothing else in the directory is counted, nor ever removed."""
 
 
 class CacheEntry(NamedTuple):
@@ -33,14 +41,15 @@ def cache_entries(directory: Path | None = None) -> list[CacheEntry]:
     top = directory or cache_directory()
     if top is None:
         return []
-    found = [*_captures(top / _CAPTURES), *_files(top / "index", "indexes"), *_files(top, "counts")]
+    found = [*_captures(top / _CAPTURES), *_files(top / "index", "indexes")]
+    found += [*_files(top, "answers"), *_files(top, "counts")]
     return sorted(found, key=lambda entry: (entry.used, str(entry.path)))
 
 
 def prune_cache(most: int | None = None, *, spare: Path | None = None) -> int:
     """Drop what was not used for longest until the rest has `most` bytes; return the bytes dropped.
 
-    The counts are never dropped for room: they are small, and what costs most to make again.
+    Counts and answers are never dropped for room: they are small, and bounded by themselves.
     """
     entries = cache_entries()
     total = sum(entry.size for entry in entries)
@@ -48,10 +57,18 @@ def prune_cache(most: int | None = None, *, spare: Path | None = None) -> int:
     for entry in entries:
         if total - freed <= (room() if most is None else most):
             break
-        if entry.path != spare and entry.kind != "counts":
+        if entry.path != spare and entry.kind in ("imports", "indexes"):
             drop(entry)
             freed += entry.size
     return freed
+
+
+def clear_cache() -> int:
+    """Drop everything that is kept; return the bytes dropped."""
+    entries = cache_entries()
+    for entry in entries:
+        drop(entry)
+    return sum(entry.size for entry in entries)
 
 
 def drop(entry: CacheEntry) -> None:
@@ -74,6 +91,8 @@ def room() -> int:
 
 def _captures(top: Path) -> Iterator[CacheEntry]:
     for folder in _scan(top):
+        if not _OURS["imports"].fullmatch(folder.name) or not folder.is_dir(follow_symlinks=False):
+            continue
         files = [entry.stat(follow_symlinks=False) for entry in _scan(Path(folder.path))]
         used = max((now.st_mtime for now in files), default=0.0)
         yield CacheEntry(Path(folder.path), "imports", sum(now.st_size for now in files), used)
@@ -81,7 +100,7 @@ def _captures(top: Path) -> Iterator[CacheEntry]:
 
 def _files(top: Path, kind: str) -> Iterator[CacheEntry]:
     for entry in _scan(top):
-        if entry.is_file(follow_symlinks=False):
+        if entry.is_file(follow_symlinks=False) and _OURS[kind].match(entry.name):
             now = entry.stat(follow_symlinks=False)
             yield CacheEntry(Path(entry.path), kind, now.st_size, max(now.st_mtime, now.st_atime))
 

@@ -167,3 +167,18 @@ def test_settings_of_the_ui(tmp_path: Path) -> None:
     assert (settings.theme, settings.remember, settings.mouse) == ("light", False, False)
     assert settings.keys == {"turn.next": ("n",), "turn.previous": ("N", "p"), "about": ()}
     assert config.load(env={"CTXCTL_THEME": "terminal-dark"}, cwd=tmp_path).theme == "terminal-dark"
+
+
+@pytest.mark.parametrize(
+    ("given", "bytes_"), [("1000", 1000), ('"2G"', 2 << 30), ('"500 MiB"', 500 << 20), ("0", 0)]
+)
+def test_a_size_of_the_cache(given: str, bytes_: int, tmp_path: Path) -> None:
+    (tmp_path / "ctxctl.toml").write_text(f"[cache]\nmax = {given}\n")
+    assert config.load(env={}, cwd=tmp_path).cache == {"max": bytes_}
+
+
+@pytest.mark.parametrize("given", ["max = -1", 'max = "lots"', "most = 5", "max = true"])
+def test_what_is_no_size_of_the_cache(given: str, tmp_path: Path) -> None:
+    (tmp_path / "ctxctl.toml").write_text(f"[cache]\n{given}\n")
+    with pytest.raises(UsageError, match="max"):
+        config.load(env={}, cwd=tmp_path)

@@ -247,7 +247,7 @@ def test_every_command_has_help(capsys: Out) -> None:
     assert list(COMMANDS) == [
         "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why", "cost",
         "budget", "lint", "validate", "import", "export",
-        "formats", "policies", "calibrate", "learn", "models",
+        "formats", "policies", "calibrate", "learn", "models", "cache",
     ]  # fmt: skip
     for name in COMMANDS:
         assert run([name, "--help"]) == 0
