@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Any, Final, NamedTuple
 
 from ctxctl.trace.source import Source
+from ctxctl.user_folders import user_folder
 
 FORMAT: Final = 6
 _MAGIC: Final = b"ctxctl step index\n"
@@ -204,9 +205,7 @@ def cache_directory() -> Path | None:
     named = os.environ.get("CTXCTL_CACHE_DIR")
     if named:
         return Path(named)
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("ctxctl", appauthor=False))
+    return user_folder("cache")
 
 
 def cache_file(source: Source, kind: str = "steps") -> Path | None:
