@@ -7,7 +7,7 @@ and the runtimes' own rules (`LimitFinder`).
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ctxctl.model.fitting import Fitter
     from ctxctl.model.policy import Policy
     from ctxctl.model.recompute import Recomputer
+    from ctxctl.tokens.catalogue.limits import LimitBook
 
 _LINE = 1 << 16
 _PEEK = 4 << 20
@@ -96,12 +97,16 @@ class LimitFinder:
     """
 
     def __init__(self, runtime: str | None, own: OwnModels | None = None) -> None:
-        from ctxctl.tokens.catalogue.limits import LimitBook
-
         self._runtime = runtime
-        self._book = LimitBook(own)
+        self._own = own
         self.compacts_at = lru_cache(maxsize=256)(self._compacts_at)
         """As `engine.rules.Rules.compacts_at` wants it."""
+
+    @cached_property
+    def _book(self) -> LimitBook:
+        from ctxctl.tokens.catalogue.limits import LimitBook  # needed where a trace records no limit
+
+        return LimitBook(self._own)
 
     def catalogue(
         self, model: str | None, provider: str | None, client: str | None

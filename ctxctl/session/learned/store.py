@@ -18,6 +18,7 @@ from ctxctl.session.learned.book import LearnedSet, decode_set
 from ctxctl.text import visible
 from ctxctl.tokens.calibrate.store import write
 from ctxctl.trace.source import Source
+from ctxctl.user_folders import user_folder
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}", re.ASCII)
 """What a client and a version may be called."""
@@ -38,9 +39,7 @@ def sets_folder() -> Path:
     named = os.environ.get("CTXCTL_DATA_DIR")
     if named:
         return Path(named) / "learned"
-    from platformdirs import user_data_path
-
-    return user_data_path("ctxctl", appauthor=False) / "learned"
+    return user_folder("data") / "learned"
 
 
 def path_of(client: str, version: str) -> Path:
