@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -27,6 +28,7 @@ WINDOW: Final = (
 """Keys of a step's window, in order."""
 _ENCODER: Final = msgspec.json.Encoder()
 _CHANGE: Final = tuple(name for name in Change.__struct_fields__ if name != "line")
+_CHANGED: Final = attrgetter(*_CHANGE)
 
 
 def line(obj: Mapping[str, Any]) -> bytes:
@@ -93,7 +95,7 @@ def _replaced(one: Replaced) -> dict[str, Any]:
 
 def change(value: Change) -> dict[str, Any]:
     """One change; its trace line is not part of the contract."""
-    return {name: getattr(value, name) for name in _CHANGE}
+    return dict(zip(_CHANGE, _CHANGED(value), strict=True))
 
 
 def changes(values: Iterable[Change], *, skipped: bool) -> list[dict[str, Any]]:

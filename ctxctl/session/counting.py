@@ -16,6 +16,8 @@ from ctxctl.tokens.overhead import written_size
 
 _AT_ONCE: Final = 4 << 20
 """Bytes of the texts that the cache is asked for at once; they are decoded already and still remembered."""
+_LEAST: Final = 8
+"""Contents that the cache is asked for together: for fewer the longer question costs more than it saves."""
 _PAYS: Final = 1 << 20
 """Bytes of uncounted texts from which on another process counts them: measured."""
 _AHEAD: Final = 8 << 20
@@ -59,8 +61,8 @@ class CountingRoom:
     def foresee(self, batch: Iterable[Event], store: ContentStore, least: int = 2) -> list[Content]:
         """Take over what the cache knows of a batch's new contents, all with one question to it.
 
-        Of fewer than `least` it is asked one by one as they are counted, which is cheaper where nothing else
-        is at work.  Returns those that are not counted yet.
+        Of fewer than `least` it is asked one by one, which is cheaper where no other thread is at work.
+        Returns those that are not counted yet.
         """
         new = [
             content
@@ -75,14 +77,15 @@ class CountingRoom:
             if content not in fresh and size + content.size <= _AT_ONCE:
                 size += content.size
                 fresh[content] = None
-        if len(fresh) >= least:
-            found = self.counter.known([store.text(content) for content in fresh])
-            for content, count in zip(fresh, found, strict=True):
-                content.count = count or content.count
+        if not fresh:
+            return []
+        found = self.counter.known([store.text(content) for content in fresh], least)
+        for content, count in zip(fresh, found, strict=True):
+            content.count = count or content.count
         return [content for content in fresh if content.count is None]
 
     def counted(
-        self, batches: Iterable[list[Event]], store: ContentStore, size: int, least: int = 2
+        self, batches: Iterable[list[Event]], store: ContentStore, size: int
     ) -> Iterator[list[Event]]:
         """Batches of a trace of `size` bytes, each when its contents are counted as far as that pays off.
 
@@ -91,18 +94,18 @@ class CountingRoom:
         """
         if self._beside is not None:  # another pass has it
             for batch in batches:
-                self.foresee(batch, store, least)
+                self.foresee(batch, store, _LEAST)
                 yield batch
             return
         try:
-            yield from self._overlapped(batches, store, size, least)
+            yield from self._overlapped(batches, store, size)
         finally:
             beside, self._beside = self._beside, None
             if beside is not None:
                 beside.close()
 
     def _overlapped(
-        self, batches: Iterable[list[Event]], store: ContentStore, size: int, least: int
+        self, batches: Iterable[list[Event]], store: ContentStore, size: int
     ) -> Iterator[list[Event]]:
         waiting: deque[tuple[list[Event], int]] = deque()
         """Batches with the number of the job that counts the last of their contents."""
@@ -118,7 +121,7 @@ class CountingRoom:
                 # What came before it is shown first, as if nothing had been read ahead.
                 yield from (batch for batch, _ in waiting)
                 raise
-            fresh = self.foresee(batch, store, least)
+            fresh = self.foresee(batch, store, _LEAST)
             met += sum(content.size for content in fresh)
             end = batch[-1].offset + batch[-1].length
             if self._beside is None and met * size >= _PAYS * end:

@@ -59,13 +59,20 @@ class Counter:
         self._cache.put(key, *counted)
         return counted
 
-    def known(self, texts: Sequence[str]) -> list[tuple[int, bool] | None]:
-        """What `count` gives for each text that the cache knows, None for the others; see `get_all`."""
+    def known(self, texts: Sequence[str], least: int = 2) -> list[tuple[int, bool] | None]:
+        """What `count` gives for each text that the cache knows, None for the others.
+
+        It is asked once for all of them (`CountCache.get_all`), for fewer than `least` one by one.
+        """
         if self._cache is None:
             return [None] * len(texts)
         raws = [_utf8(text)[1] for text in texts]
         keys = [CountCache.key(self.encoding, raw) for raw in raws]
-        found = self._cache.get_all(keys)
+        if len(keys) < least:
+            each = ((key, self._cache.get(key)) for key in keys)
+            found = {key: count for key, count in each if count is not None}
+        else:
+            found = self._cache.get_all(keys)
         counts: list[tuple[int, bool] | None] = []
         for key, raw in zip(keys, raws, strict=True):
             count = found.get(key) if raw else (0, True)

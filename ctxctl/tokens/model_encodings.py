@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 DEFAULT_ENCODING: Final = "o200k_base"
@@ -66,6 +67,7 @@ class Resolution(NamedTuple):
     """One sentence saying what was assumed; empty if `known`.  Holds the model's name: untrusted text."""
 
 
+@lru_cache(maxsize=256)
 def resolve_encoding(model: str | None) -> Resolution:
     """The encoding for a model name as a runtime, a router or a provider writes it.
 

@@ -47,13 +47,13 @@ _LONGEST = 1e12
 
 def ours(fields: Fields) -> Fields:
     """`metadata.ctxctl` of a record; empty where there is none."""
-    meta = Fields(fields.table("metadata"), fields.report, f"{fields.where}.metadata")
-    return Fields(meta.table("ctxctl"), fields.report, f"{meta.where}.ctxctl")
+    meta = Fields(fields.table("metadata"), fields.report, f"{fields.where}.metadata", shallow=fields.shallow)
+    return Fields(meta.table("ctxctl"), fields.report, f"{meta.where}.ctxctl", shallow=fields.shallow)
 
 
 def model_of(fields: Fields) -> str | None:
     """The model a record names: in `metadata.ctxctl.model`, `metadata.model`, or beside the other fields."""
-    meta = Fields(fields.table("metadata"), fields.report, f"{fields.where}.metadata")
+    meta = Fields(fields.table("metadata"), fields.report, f"{fields.where}.metadata", shallow=fields.shallow)
     return ours(fields).text("model") or meta.name("model") or fields.name("model_ref", "model")
 
 

@@ -65,12 +65,16 @@ def show(value: object) -> str:
 class Fields:
     """A JSON object read key by key; each reader takes alternatives and uses the first that is not null."""
 
-    __slots__ = ("data", "report", "where")
+    __slots__ = ("data", "report", "shallow", "where")
 
-    def __init__(self, data: dict[str, Any], report: Report, where: str = "data") -> None:
+    def __init__(
+        self, data: dict[str, Any], report: Report, where: str = "data", *, shallow: bool = False
+    ) -> None:
         self.data = data
         self.report = report
         self.where = where
+        self.shallow = shallow
+        """It is known that nothing in it nests deeper than the limit."""
 
     def get(self, *keys: str) -> Any:
         """The first value of `keys` that is neither absent nor null, else None."""
@@ -160,7 +164,7 @@ class Fields:
         if not isinstance(value, dict):
             self.wrong(key, "an object", value)
             return {}
-        if nests_deeper(DEPTH_LIMIT, value):
+        if not self.shallow and nests_deeper(DEPTH_LIMIT, value):
             self.report("too-deep", key, f"{self.where}.{key} nests more than {DEPTH_LIMIT} deep; ignored")
             return {}
         return value

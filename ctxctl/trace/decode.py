@@ -10,6 +10,7 @@ what is not JSON is repaired first (`trace.salvage`), and whatever was wrong is 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +25,7 @@ from ctxctl.trace import migrate
 from ctxctl.trace.build import BUILDERS, assembly
 from ctxctl.trace.coerce import Fields, parse_json, show
 from ctxctl.trace.contents import SEED, Contents
+from ctxctl.trace.depth import DEPTH_LIMIT, may_nest_deeper
 from ctxctl.trace.envelope import may_be_elsewhere, record_of
 from ctxctl.trace.items import ItemBuilder, Memos
 from ctxctl.trace.utf8 import check_around, check_around_blocks, check_utf8
@@ -46,6 +48,7 @@ _KNOWN: Final = frozenset(vocab.STANDARD_EVENTS) | {
 _DATA: Final = b'"data":'
 _STUB: Final = b'"data":0}'
 _ASSEMBLY_FIELDS: Final = tuple(name for name in AssemblyWire.__struct_fields__ if name != "ordered_blocks")
+_ASSEMBLED: Final = attrgetter(*_ASSEMBLY_FIELDS)
 
 PARSE_BYTES = 16 << 20
 """Records without raw bodies above this are parsed only if they hold few values."""
@@ -306,7 +309,8 @@ class Decoder:
             return None
         if kind == vocab.REDACTION_APPLIED and "policy_refs" not in data_fields:
             data_fields["policy_refs"] = parse_json(text).get("policy_refs")
-        return BUILDERS[kind](Fields(data_fields, self._fault))
+        shallow = not may_nest_deeper(DEPTH_LIMIT, raw)
+        return BUILDERS[kind](Fields(data_fields, self._fault, shallow=shallow))
 
     def _item(self, data: Raw, text: bytes) -> Item | None:
         """The item of `data`, remembered by its bytes and, where it ends the line, by those with its key."""
@@ -340,7 +344,10 @@ class Decoder:
             rows = [orjson.dumps(row) for row in fields.rows("ordered_blocks")]
         else:
             check_around_blocks(raw, wire.ordered_blocks)
-            fields = Fields({name: getattr(wire, name) for name in _ASSEMBLY_FIELDS}, self._fault)
+            shallow = not may_nest_deeper(DEPTH_LIMIT, raw)
+            fields = Fields(
+                dict(zip(_ASSEMBLY_FIELDS, _ASSEMBLED(wire), strict=True)), self._fault, shallow=shallow
+            )
             rows = wire.ordered_blocks  # type: ignore[assignment]
         return assembly(fields, self._items.blocks(rows, self._line, self._offset))
 

@@ -15,9 +15,14 @@ _OTHERS = bytes(code for code in range(256) if code not in b"[]")
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
+def may_nest_deeper(limit: int, raw: bytes) -> bool:
+    """Whether `raw` has so many brackets that some value in it may nest more than `limit` deep."""
+    return raw.count(b"[") + raw.count(b"{") > limit
+
+
 def deeper_than(limit: int, raw: bytes) -> bool:
     """Whether `raw` nests arrays and objects more than `limit` deep; linear time, in C."""
-    if raw.count(b"[") + raw.count(b"{") <= limit:
+    if not may_nest_deeper(limit, raw):
         return False
     bare = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     shape = b"".join(bare.split(b'"')[::2]).translate(_FOLD).translate(None, _OTHERS)

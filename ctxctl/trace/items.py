@@ -16,10 +16,10 @@ from ctxctl.model.records import Block, Item, Redaction
 from ctxctl.trace.annotations import of_item
 from ctxctl.trace.coerce import Fields, Report, parse_json
 from ctxctl.trace.contents import SEED, Contents
-from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
+from ctxctl.trace.depth import DEPTH_LIMIT, may_nest_deeper, nests_deeper
 from ctxctl.trace.memo import Memo
 from ctxctl.trace.utf8 import check_utf8
-from ctxctl.trace.wire import ItemWire, Raw, decode_body, decode_item
+from ctxctl.trace.wire import ItemWire, Raw, decode_body, decode_item, decode_plain_block
 
 _SHA256 = re.compile(r"sha256:([0-9a-fA-F]{64})\Z")
 _MARK = "{content}"
@@ -115,11 +115,12 @@ class ItemBuilder:
         else:
             content, digest, by_ref = self._content(wire.content, wire.content_ref, line, offset)
             metadata = wire.metadata or {}
-            reported = bool(metadata) and nests_deeper(DEPTH_LIMIT, metadata)
+            reported = bool(metadata) and may_nest_deeper(DEPTH_LIMIT, raw)
+            reported = reported and nests_deeper(DEPTH_LIMIT, metadata)
             fields = Fields({"metadata": metadata, "source_refs": wire.source_refs}, self._report)
             if reported:
                 metadata = fields.table("metadata")
-            source, digests = _sources(fields)
+            source, digests = _sources(fields) if wire.source_refs else (None, ())
             item = Item(
                 wire.item_id,
                 wire.context_kind if wire.context_kind != "custom" else _native_kind(metadata),
@@ -228,6 +229,17 @@ class ItemBuilder:
         self._report(slug, "content", message)
 
     def _block(self, key: bytes, raw: bytes, line: bytes, offset: int) -> Block | None:
+        try:
+            plain = decode_plain_block(raw)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            return self._other_block(key, raw, line, offset)
+        block = Block(
+            plain.block_id, tuple(plain.item_refs), plain.position, segment=plain.segment, role=plain.role
+        )
+        return self.memos.blocks.put(key, block)
+
+    def _other_block(self, key: bytes, raw: bytes, line: bytes, offset: int) -> Block | None:
+        """A block that says more, or not as it should."""
         check_utf8(raw)
         try:
             data = parse_json(raw)

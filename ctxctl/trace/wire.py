@@ -87,6 +87,16 @@ class Body(msgspec.Struct, gc=False):
     summary: Raw = NOTHING
 
 
+class PlainBlock(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A block of an assembly that says no more than which items stand there, as nearly all do."""
+
+    item_refs: list[str]
+    block_id: str | None = None
+    position: float | None = None
+    segment: str | None = None
+    role: str | None = None
+
+
 class AssemblyWire(msgspec.Struct, gc=False):
     """`context_assembly` with raw blocks; the other fields are coerced later."""
 
@@ -105,4 +115,5 @@ decode_head = msgspec.json.Decoder(Head).decode
 decode_loose = msgspec.json.Decoder(LooseHead).decode
 decode_item = msgspec.json.Decoder(ItemWire).decode
 decode_body = msgspec.json.Decoder(Body).decode
+decode_plain_block = msgspec.json.Decoder(PlainBlock).decode
 decode_assembly = msgspec.json.Decoder(AssemblyWire).decode

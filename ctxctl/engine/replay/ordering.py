@@ -67,6 +67,11 @@ class StepOrder:
         """How many events wait."""
         return sum(map(len, self._waiting.values()))
 
+    @property
+    def is_due(self) -> bool:
+        """Whether `next` gives something."""
+        return self.head is None and bool(self._waiting)
+
     def holds(self, place: EventPlace) -> bool:
         """Whether an event has to wait."""
         if place.opened:
@@ -92,7 +97,7 @@ class StepOrder:
 
     def next(self) -> list[WaitingEvent] | None:
         """What was held of the step that began first, once nothing stands before it."""
-        if self.head is not None or not self._waiting:
+        if not self.is_due:
             return None
         number = next(iter(self._waiting))
         found = self._waiting.pop(number)

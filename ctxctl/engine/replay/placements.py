@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import count as counting
 from typing import Any, NamedTuple
 
@@ -179,6 +179,18 @@ class Placer:
         found = [self._in_block(ref, part, segments, joint=joint) for ref, part in pairs]
         if block.token_estimate is not None and all(p.method == "uncounted" for p in found):
             found[0] = self._declared(found[0], block.token_estimate)
+        return found
+
+    def singles(self, blocks: Iterable[Block], segments: dict[str, str]) -> list[Placement]:
+        """The placements of blocks with one ref each; see `single`."""
+        placed = self._blocks.get
+        found = []
+        for block in blocks:
+            memo = placed(id(block))
+            if memo is not None and memo.segments is segments and memo.known.get(memo.name) is memo.version:
+                found.append(memo.placement)
+            else:
+                found.append(self.single(block, segments))
         return found
 
     def single(self, block: Block, segments: dict[str, str]) -> Placement:

@@ -156,20 +156,34 @@ class Engine:
         for key, until in list(self._order.until.items()):
             if until.end <= event.offset:
                 yield from self._finish(self.threads[key], until)
-        yield from self._placed(event, place)
+        yield from self._placed(event, place) or ()
 
-    def _in_order(self, event: Event) -> Iterator[Step | Turn]:
+    def _in_order(self, event: Event) -> Iterable[Step | Turn] | None:
         if event.event_type in vocab.ABOUT_THE_TRACE:
-            yield from self._shown(event, self._about(event))
-            yield from self._held()
-        else:
-            yield from self._placed(event, self.tracker.place(event))
+            return self._about_in_order(event)
+        return self._placed(event, self.tracker.place(event))
 
-    def _placed(self, event: Event, place: EventPlace) -> Iterator[Step | Turn]:
-        assert self._order is not None
-        if self._order.holds(place):
-            self._order.hold(event, place)
-            return
+    def _about_in_order(self, event: Event) -> Iterator[Step | Turn]:
+        yield from self._shown(event, self._about(event))
+        yield from self._held()
+
+    def _placed(self, event: Event, place: EventPlace) -> Iterable[Step | Turn] | None:
+        order = self._order
+        assert order is not None
+        if order.holds(place):
+            order.hold(event, place)
+            return None
+        # Without a generator where nothing comes of it, as of nearly all events of a trace that resends.
+        if self.seen is None and self._repeats(event, place) and not order.is_due:
+            until = order.reached(place.cursor.key, event)
+            return None if until is None else self._finish_and_go_on(place.cursor.key, until)
+        return self._taken_and_held(event, place)
+
+    def _finish_and_go_on(self, key: ThreadKey, until: Until) -> Iterator[Step | Turn]:
+        yield from self._finish(self.threads[key], until)
+        yield from self._held()
+
+    def _taken_and_held(self, event: Event, place: EventPlace) -> Iterator[Step | Turn]:
         yield from self._taken(event, place)
         yield from self._held()
 
@@ -186,11 +200,16 @@ class Engine:
     def _taken(self, event: Event, place: EventPlace) -> Iterator[Step | Turn]:
         assert self._order is not None
         key = place.cursor.key
-        again = not place.opened and not place.late and self.threads.get(key) is self._last
-        yield from self._shown(event, None if again and self._again(event) else self._take(event, place))
+        yield from self._shown(event, None if self._repeats(event, place) else self._take(event, place))
         until = self._order.reached(key, event)
         if until is not None:
             yield from self._finish(self.threads[key], until)
+
+    def _repeats(self, event: Event, place: EventPlace) -> bool:
+        """Whether an event may be passed over, as `_again` has it."""
+        if place.opened or place.late or self.threads.get(place.cursor.key) is not self._last:
+            return False
+        return self._again(event)
 
     def _finish(self, thread: ThreadState, until: Until) -> list[Step | Turn]:
         """Finish a step that has had its last event."""

@@ -35,6 +35,7 @@ class Cursor:
         "number",
         "pending",
         "seen",
+        "stays",
         "step",
         "step_id",
         "task",
@@ -65,6 +66,8 @@ class Cursor:
         """Something that belongs to the next frame came after the open step's model injection."""
         self.asm_ids: set[str] = set()
         self.inj_ids: set[str] = set()
+        self.stays = EventPlace(self, False, False, False)
+        """The place of what belongs to the open step and opens nothing."""
         self.attempt: str | None = None
         """The attempt that the open step belongs to, where one is named; `task`: at which task."""
         self.task: str | None = None
@@ -75,6 +78,7 @@ class Cursor:
         for name in Cursor.__slots__:
             value = getattr(self, name)
             setattr(twin, name, value.copy() if isinstance(value, dict | set) else value)
+        twin.stays = EventPlace(twin, False, False, False)
         return twin
 
     def state(self) -> list[Any]:
@@ -257,7 +261,7 @@ class StepTracker:
                 return self._settle(cursor, event)
             if cursor.injected and event.event_type in _FRAME_EVENTS:
                 cursor.pending = True
-            return EventPlace(cursor, False, False, False)
+            return cursor.stays
         return self._move(cursor, event)
 
     def _cursor(self, session: str | None, thread: str | None) -> Cursor:
@@ -348,7 +352,7 @@ class StepTracker:
                 cursor.inj_ids.add(record.assembly_id)
         elif cursor.injected and event.event_type in _FRAME_EVENTS:
             cursor.pending = True
-        return EventPlace(cursor, opened, new_turn, False)
+        return EventPlace(cursor, opened, new_turn, False) if opened else cursor.stays
 
 
 def _another_attempt(cursor: Cursor, event: Event) -> bool:

@@ -219,9 +219,8 @@ class WindowResolver:
         return found.record, self._in_era(found).placements
 
     def _whole(self, blocks: tuple[Block, ...] | list[Block], segments: dict[str, str]) -> Resolved:
-        if all(len(block.refs) == 1 for block in blocks):
-            single = self._placer.single
-            return Resolved([single(block, segments) for block in blocks], None)
+        if not [block for block in blocks if len(block.refs) != 1]:
+            return Resolved(self._placer.singles(blocks, segments), None)
         placements: list[Placement] = []
         spans: list[int] | None = None
         make = self._placer.block
@@ -374,7 +373,7 @@ def _offset(spans: list[int] | None, block: int) -> int:
 
 def _ordered(blocks: tuple[Block, ...]) -> tuple[Block, ...] | list[Block]:
     """Blocks by `position`; one without keeps its place in the list."""
-    if all(b.position is None for b in blocks):
+    if not [b for b in blocks if b.position is not None]:
         return blocks
     rows = [(index if b.position is None else b.position, index) for index, b in enumerate(blocks)]
     if rows == sorted(rows):

@@ -155,7 +155,7 @@ def test_there_is_one_pass_over_the_trace(monkeypatch: pytest.MonkeyPatch) -> No
     batches = inspector.trace.batches
     monkeypatch.setattr(inspector.trace, "batches", lambda *a: passes.append(a) or batches(*a))
     found(inspector, "apple or pear status:removed")
-    assert passes == [()]
+    assert passes == [(0, 1)]
 
 
 def test_hits_are_bounded_and_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
