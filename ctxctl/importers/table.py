@@ -16,6 +16,10 @@ _SPELLED: Final = re.compile(rb"\\u00(?:[46][1-9a-fA-F]|[57][0-9aA]|5[fF]|2[eE])
 """A letter, `_` or `.` that JSON spells by its number, as no writer does: no word is found then."""
 
 
+_LONGEST: Final = 48
+"""The most bytes of a word that is looked for in front of a quote, or behind one."""
+
+
 class Entry(NamedTuple):
     """One format that is not loaded yet."""
 
@@ -43,6 +47,10 @@ class HeadWords:
         self._head = head
         self._first = head[:1], head.removeprefix(_BOM).lstrip()[:1]
         self._all = _SPELLED.search(head) is not None
+        parts = head.split(b'"')
+        # What stands in front of a quote, each once, and what follows one: a tenth of the head, or less.
+        self._ends = b'"'.join({part[-_LONGEST:] for part in parts[:-1]}) + b'"' * (len(parts) > 1)
+        self._begins = b'"' * (len(parts) > 1) + b'"'.join({part[:_LONGEST] for part in parts[1:]})
         self._known: dict[str, bool] = {}
 
     def admit(self, entry: Entry) -> bool:
@@ -56,8 +64,16 @@ class HeadWords:
         found = self._known.get(word)
         if found is None:
             data = word.encode("latin-1")
-            found = self._known[word] = data in self._first if len(data) == 1 else data in self._head
+            found = self._known[word] = data in (self._first if len(data) == 1 else self._place(data))
         return found
+
+    def _place(self, word: bytes) -> bytes:
+        """What to look for a word in: less than the head for one that ends or begins with a quote."""
+        if word.count(b'"') != 1 or len(word) > _LONGEST:
+            return self._head
+        if word[-1:] == b'"':
+            return self._ends
+        return self._begins if word[:1] == b'"' else self._head
 
 
 def _plugin(name: str, hints: tuple[str, ...]) -> Entry:

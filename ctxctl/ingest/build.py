@@ -134,9 +134,11 @@ class Maker:
 
     def by(self, version: Any) -> None:
         """Take over the client's version from a line if it has one: a text, or the number of a schema."""
+        if version is None or version == self.client:
+            return  # the same object stays, so that readers can ask for that
         if isinstance(version, int) and not isinstance(version, bool):
             version = str(version)
-        if version is not self.client and isinstance(version, str) and 0 < len(version) <= _LONGEST_VERSION:
+        if version != self.client and isinstance(version, str) and 0 < len(version) <= _LONGEST_VERSION:
             self.client = version
 
     def at(self, value: Any) -> None:

@@ -48,6 +48,10 @@ _OF_THE_FORMAT: Final = ("threads", "wrapper")
 """Facts that either every request of a format tells, or none."""
 
 
+_Facts = Iterable[tuple[str, Level]]
+"""Facts that an event tells, each with how it is known."""
+
+
 class Meter:
     """Counts over the events of one import how often each fact was native, derived, simulated or lacking.
 
@@ -62,6 +66,8 @@ class Meter:
         self._of_the_format = tuple(
             fact for fact in _OF_THE_FORMAT if fact in claims and claims[fact].level is not Level.NOT_RECORDED
         )
+        self._told: dict[tuple[Any, ...], int] = {}
+        """How many events told what, since it was entered into the counts."""
         self._counts: dict[str, dict[str, int]] = {}
         self._billed_model = False
         """Whether a bill names its model: then the model was taken, even if no request has it."""
@@ -97,13 +103,15 @@ class Meter:
         Args:
             not_understood: Facts among `missing` that the file seems to hold nevertheless.
         """
+        self._enter()
         if not self.requests:
             for known in self._standing.values():
                 for fact, level in known.items():
                     self._add(fact, level)
             places = self._unsent.get(vocab.ASSEMBLY_CREATED) or self._unsent.get(vocab.SURFACE_CREATED, {})
             for (turned, timed), times in places.items():
-                self._place(turned, timed, times)
+                for fact, level in self._place(turned, timed):
+                    self._add(fact, level, times)
         for fact in IN_USAGE:
             told = sum(self._counts.get(fact, {}).values())
             if self.requests > told:
@@ -117,6 +125,7 @@ class Meter:
     @property
     def empty(self) -> bool:
         """Whether nothing that a request holds was met, and no request."""
+        self._enter()
         return not (self.requests or self._standing or "messages" in self._counts)
 
     def missing(self) -> tuple[str, ...]:
@@ -124,6 +133,7 @@ class Meter:
 
         Of a capture without requests, those that its format can tell, the messages among them.
         """
+        self._enter()
         told = {fact for fact, levels in self._counts.items() if set(levels) - {Level.NOT_RECORDED.value}}
         # What was announced anywhere was taken, even if no request has it.
         told |= {fact for known in self._standing.values() for fact in known}
@@ -139,6 +149,17 @@ class Meter:
         """By fact, the keys that its claim knows to be something else."""
         return {fact: self._about.claim(fact).beside for fact in facts}
 
+    def _count(self, *tells: Any) -> None:
+        """Count an event by what it tells; events that tell the same are entered together (`_enter`)."""
+        self._told[tells] = self._told.get(tells, 0) + 1
+
+    def _enter(self) -> None:
+        """Enter what was counted, in the order in which each was told first."""
+        for (enter, *tells), times in self._told.items():
+            for fact, level in enter(self, *tells):
+                self._add(fact, level, times)
+        self._told.clear()
+
     def _add(self, fact: str, level: Level, count: int = 1) -> None:
         if level is Level.NATIVE:
             best = self._about.claim(fact).level
@@ -153,60 +174,80 @@ class Meter:
         fact = _OF_KIND.get(kind, "reminders") if isinstance(kind, str) else "reminders"
         if data.get("content_mode") == "opaque" and "content" not in data:
             level = Level.NOT_RECORDED
-        if fact in _STANDING:
+        standing = fact in _STANDING
+        if standing:
             thread = (event.get("session_id"), event.get("thread_id"))
             self._standing.setdefault(thread, {})[fact] = level
-        else:
-            self._add(fact, level)
-        self._add("item_ids", Level.DERIVED if marks.get("identity") == "derived" else Level.NATIVE)
-        if data.get("source_refs"):
-            self._add("sources", level if level is not Level.NOT_RECORDED else Level.NATIVE)
-        if marks.get("truncated") is True:
-            self._add("truncation", level)
+        self._count(
+            Meter._of_item, None if standing else fact, level, marks.get("identity") == "derived",
+            bool(data.get("source_refs")), marks.get("truncated") is True,
+        )  # fmt: skip
+
+    def _of_item(self, fact: str | None, level: Level, named: bool, sourced: bool, cut: bool) -> _Facts:
+        if fact is not None:
+            yield fact, level
+        yield "item_ids", Level.DERIVED if named else Level.NATIVE
+        if sourced:
+            yield "sources", level if level is not Level.NOT_RECORDED else Level.NATIVE
+        if cut:
+            yield "truncation", level
 
     def _surface(self, event: Json, data: Json) -> None:
-        self._add("candidates", _level(_marks(data)))
+        self._count(Meter._at_one_level, _level(_marks(data)), "candidates")
         self._note_place(event)
 
     def _selection(self, _event: Json, data: Json) -> None:
-        level = _level(_marks(data))
-        self._add("selected", level)
-        if data.get("omitted_items") or data.get("omitted_refs") or data.get("omitted_item_refs"):
-            self._add("omitted", level)
+        omits = data.get("omitted_items") or data.get("omitted_refs") or data.get("omitted_item_refs")
+        facts = ("selected", "omitted") if omits else ("selected",)
+        self._count(Meter._at_one_level, _level(_marks(data)), *facts)
 
     def _budget(self, _event: Json, data: Json) -> None:
-        level = _level(_marks(data))
+        facts = []
         if any(data.get(name) is not None for name in ("max_tokens", "max_bytes", "max_items")):
-            self._add("limit", level)
+            facts.append("limit")
         if data.get("reserved_tokens") is not None:
-            self._add("reserved", level)
+            facts.append("reserved")
         if data.get("truncation_records"):
-            self._add("truncation", level)
+            facts.append("truncation")
+        self._count(Meter._at_one_level, _level(_marks(data)), *facts)
+
+    def _at_one_level(self, level: Level, *facts: str) -> _Facts:
+        return ((fact, level) for fact in facts)
 
     def _assembly(self, event: Json, data: Json) -> None:
         if data.get("target", vocab.MODEL) == vocab.MODEL:
-            self._add("order", _level(_marks(data)))
             marks = _marks(data)
-            if "model" in marks:
-                self._add("model", Level.NATIVE)
+            self._count(Meter._of_assembly, _level(marks), "model" in marks)
             if "client_version" in marks:
                 self._understood.version(marks["client_version"], _line(event))
             self._note_place(event)
+
+    def _of_assembly(self, level: Level, named: bool) -> _Facts:
+        yield "order", level
+        if named:
+            yield "model", Level.NATIVE
 
     def _injection(self, event: Json, data: Json) -> None:
         if data.get("target", vocab.MODEL) != vocab.MODEL:
             return
         self.requests += 1
         marks = _marks(data)
-        self._add("requests", _level(marks))
-        self._place(*_told_place(event), 1, derived=marks.get("turn") == "derived")
         lacks = marks.get("lacks")
-        for fact in self._of_the_format:
-            lacking = isinstance(lacks, list) and fact in lacks
-            self._add(fact, Level.NOT_RECORDED if lacking else Level.NATIVE)
+        lacking = [fact for fact in self._of_the_format if fact in lacks] if isinstance(lacks, list) else ()
         known = self._standing.get((event.get("session_id"), event.get("thread_id")), {})
-        for fact in _STANDING:
-            self._add(fact, known.get(fact, Level.NOT_RECORDED))
+        self._count(
+            Meter._of_injection, _level(marks), *_told_place(event), marks.get("turn") == "derived",
+            tuple(lacking), *(known.get(fact, Level.NOT_RECORDED) for fact in _STANDING),
+        )  # fmt: skip
+
+    def _of_injection(
+        self, level: Level, turned: bool, timed: bool, derived: bool, lacking: tuple[str, ...], *known: Level
+    ) -> _Facts:
+        yield "requests", level
+        yield from self._place(turned, timed, derived=derived)
+        for fact in self._of_the_format:
+            yield fact, Level.NOT_RECORDED if fact in lacking else Level.NATIVE
+        yield from zip(_STANDING, known, strict=True)
 
     def _note_place(self, event: Json) -> None:
         """Remember a place, in case nothing tells of requests."""
@@ -215,20 +256,22 @@ class Meter:
             place = _told_place(event)
             found[place] = found.get(place, 0) + 1
 
-    def _place(self, turned: bool, timed: bool, count: int, *, derived: bool = False) -> None:
+    def _place(self, turned: bool, timed: bool, *, derived: bool = False) -> _Facts:
         known = Level.DERIVED if derived else Level.NATIVE
-        self._add("turns", known if turned else Level.NOT_RECORDED, count)
-        self._add("times", Level.NATIVE if timed else Level.NOT_RECORDED, count)
+        yield "turns", known if turned else Level.NOT_RECORDED
+        yield "times", Level.NATIVE if timed else Level.NOT_RECORDED
 
     def _compaction(self, _event: Json, data: Json) -> None:
-        self._add("compaction", _level(_marks(data)))
-        self._add("summary", Level.NATIVE if data.get("summary_ref") else Level.NOT_RECORDED)
+        self._count(Meter._of_compaction, _level(_marks(data)), bool(data.get("summary_ref")))
+
+    def _of_compaction(self, level: Level, summarised: bool) -> _Facts:
+        yield "compaction", level
+        yield "summary", Level.NATIVE if summarised else Level.NOT_RECORDED
 
     def _usage(self, _event: Json, data: Json) -> None:
         self._billed_model = self._billed_model or data.get("model") is not None
-        for fact in IN_USAGE:
-            if data.get(fact) is not None:
-                self._add(fact, _level(_marks(data)))
+        told = [fact for fact in IN_USAGE if data.get(fact) is not None]
+        self._count(Meter._at_one_level, _level(_marks(data)), *told)
 
 
 def _line(event: Json) -> int:

@@ -94,8 +94,10 @@ def values(
                 yield first, value
             return
     loads = orjson.loads
-    ahead = _LookAhead(first, stream)
-    for line in ahead:
+    ahead = _LookAhead(stream)
+    waiting: deque[Line] = ahead.waiting
+    waiting.append(first)
+    while (line := waiting.popleft() if waiting else next(stream, None)) is not None:
         data = line.data
         if skip is not None and line is not first and skip(data):
             continue
@@ -119,21 +121,12 @@ def values(
 
 
 class _LookAhead:
-    """Lines with a look-ahead."""
+    """Lines that were read ahead of the one at hand."""
 
-    def __init__(self, first: Line, lines: Iterator[Line]) -> None:
-        self._waiting = deque([first])
+    def __init__(self, lines: Iterator[Line]) -> None:
+        self.waiting: deque[Line] = deque()
+        """Those that are still to be handed on, before the rest of the lines."""
         self._lines = lines
-
-    def __iter__(self) -> Iterator[Line]:
-        while True:
-            if self._waiting:
-                yield self._waiting.popleft()
-                continue
-            line = next(self._lines, None)
-            if line is None:
-                return
-            yield line
 
     def join(self, line: Line) -> Any:
         """Take the array or object that a line begins and later lines end; None, and nothing taken, where
@@ -145,12 +138,12 @@ class _LookAhead:
         depth = nesting_balance(line.data)
         parts, size, at = [line.data], len(line.data), 0
         while depth is not None and depth > 0 and size <= MAX_JOINED:
-            if at == len(self._waiting):
+            if at == len(self.waiting):
                 more = next(self._lines, None)
                 if more is None:
                     return None
-                self._waiting.append(more)
-            data = self._waiting[at].data
+                self.waiting.append(more)
+            data = self.waiting[at].data
             at += 1
             change = nesting_balance(data)
             if change is None or (change == 0 and data[:2] == b'{"' and _is_record(data)):
@@ -164,7 +157,7 @@ class _LookAhead:
         except orjson.JSONDecodeError:
             return None
         for _ in range(at):
-            self._waiting.popleft()
+            self.waiting.popleft()
         return value
 
 

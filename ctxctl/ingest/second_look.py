@@ -47,6 +47,17 @@ _NEEDLES: Final = {
     "messages": (b"role",),
 }
 """By fact, what stands in small letters in each line that has it."""
+_BETWEEN: Final = rb"(?:\s|\\+[nrt])*"
+_ROLE: Final = rb'role\\*"' + _BETWEEN + rb":" + _BETWEEN + rb'\\*"'
+_SPELLED: Final = {
+    b"system": (rb'system[^"]{0,200}"' + _BETWEEN + rb":", _ROLE + rb"system"),
+    b"instruction": (rb'instruction[^"]{0,200}"' + _BETWEEN + rb":",),
+    b"developer": (rb'developer[^"]{0,200}"' + _BETWEEN + rb":", _ROLE + rb"developer"),
+    b"schema": (rb'schema\\*"' + _BETWEEN + rb":" + _BETWEEN + rb"\{",),
+    b"parameters": (rb'parameters\\*"' + _BETWEEN + rb":" + _BETWEEN + rb"\{",),
+}
+"""How words of facts that most captures lack stand in their keys, in JSON and in strings of JSON: a line
+that has them otherwise only is not parsed, as most lines with them merely speak of such things."""
 _PLAIN: Final = {
     "system_prompt": (
         rb'role["\']?\s*:\s*["\']?(?:system|developer)\b|system_?(?:prompt|instructions?)["\']?\s*:\s*\S'
@@ -188,18 +199,51 @@ class _Search:
     ) -> None:
         """Open the telling lines of a part of the file; what is torn at its ends is no JSON, and skipped."""
         data = source.read(start, size)
-        offset, number = start, 1 if start == 0 else 0
-        for part in data.split(b"\n"):
-            if self._telling(part):
-                if len(part) > opened:
-                    break
-                opened -= len(part)
-                self._line(source, Line(number, offset, part), name)
-                if not self.wanted:
-                    break
-            offset += len(part) + 1
-            number += 1 if start == 0 else 0
-        self.looked += min(len(data), offset - start)
+        small = data.lower()
+        number, counted, at = 1, 0, 0
+        ahead: dict[bytes, int] = {}
+        while (found := self._next_telling(small, at, ahead)) < len(small):
+            first = small.rfind(b"\n", at, found) + 1 or at
+            at = small.find(b"\n", found) + 1 or len(data) + 1
+            part = data[first : at - 1]
+            if len(part) > opened:
+                self.looked += first
+                return
+            opened -= len(part)
+            if self._is_spelled(small, first, at - 1, ahead):
+                number, counted = number + data.count(b"\n", counted, first), first
+                self._line(source, Line(number if start == 0 else 0, start + first, part), name)
+            if not self.wanted:
+                self.looked += first
+                return
+        self.looked += len(data)
+
+    def _next_telling(self, small: bytes, at: int, ahead: dict[bytes, int]) -> int:
+        """Where the next word stands that a fact has in its keys; the end where none does.
+
+        `ahead`: by word, where it stands next behind an earlier place; kept from call to call.
+        """
+        found = len(small)
+        for needles in self._needles.values():
+            for needle in needles:
+                place = ahead.get(needle, -1)
+                if place < at:
+                    place = small.find(needle, at)
+                    place = ahead[needle] = place if place >= 0 else len(small)
+                found = min(found, place)
+        return found
+
+    def _is_spelled(self, small: bytes, first: int, end: int, ahead: dict[bytes, int]) -> bool:
+        """Whether a line may hold one of the facts that are still looked for; `ahead` as it was found."""
+        for needles in self._needles.values():
+            for needle in needles:
+                if ahead[needle] < end:
+                    spelled = _SPELLED.get(needle)
+                    if spelled is None or any(
+                        re.compile(pattern).search(small, first, end) for pattern in spelled
+                    ):
+                        return True
+        return False
 
     def _line(self, source: Source, line: Line, name: str | None) -> None:
         try:

@@ -12,7 +12,7 @@ or a tracing service says that the request cost stands there too, under many nam
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from ctxctl.model.numbers import count
 
@@ -53,6 +53,17 @@ _MOST_STATED: Final = 1_000_000
 """US dollars; more is no cost of a request."""
 
 
+_TIERS: Final = (
+    ("service_tier", ("service_tier", "serviceTier", "trafficType")), ("speed", ("speed",)),
+    ("inference_geo", ("inference_geo",)),
+)  # fmt: skip
+_SERVED: Final = frozenset(key for _, keys in _TIERS for key in keys)
+_COSTS: Final = frozenset(_STATED)
+_OTHER_THAN_TEXT: Final = frozenset(name for name, _ in (*_DETAILS, *_MODALITIES, *_FLAT))
+_UNITS: Final = frozenset(("server_tool_use", "num_search_queries"))
+_UNITS_BESIDE: Final = frozenset(("output", "candidates"))
+
+
 def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
     """The fields of `ctxctl.usage.reported` that say it; empty where nothing does.
 
@@ -60,28 +71,48 @@ def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
         usage: The usage as the provider or the client wrote it.
         response: The response that it stands in: OpenAI's tier and calls of tools stand beside the usage.
     """
-    usage = usage if isinstance(usage, Mapping) else {}
-    response = response if isinstance(response, Mapping) else {}
+    usage = usage if _is_mapping(usage) else {}
+    response = response if _is_mapping(response) else {}
+    both = (usage, response) if response else (usage,)
     made: dict[str, Any] = {}
-    for name, places in (
-        ("service_tier", ("service_tier", "serviceTier", "trafficType")), ("speed", ("speed",)),
-        ("inference_geo", ("inference_geo",)),
-    ):  # fmt: skip
-        said = next(
-            (t for held in (usage, response) for p in places if (t := short_word(held.get(p))) is not None),
-            None,
-        )
+    # Every bill passes here, and most have few of these keys: what has none of them is not searched.
+    if not (_SERVED.isdisjoint(usage) and _SERVED.isdisjoint(response)):
+        made |= _served(both)
+    if not _OTHER_THAN_TEXT.isdisjoint(usage) and (modalities := _modalities(usage)):
+        made["modalities"] = modalities
+    if not (_UNITS.isdisjoint(usage) and _UNITS_BESIDE.isdisjoint(response)) and (
+        units := _units(usage, response)
+    ):
+        made["units"] = units
+    if usage.get("iterations") and (further := _further(usage)):
+        made["further"] = further
+    if not (_COSTS.isdisjoint(usage) and _COSTS.isdisjoint(response)):
+        said = next((t for held in both for n in _STATED if (t := dollars(held.get(n)))), None)
+        if said is not None:
+            made["stated_usd"] = said
+    return made
+
+
+def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    return type(value) is dict or isinstance(value, Mapping)  # asking an abstract class is slow
+
+
+def _served(both: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """How the request was served, where that is not what list prices are for."""
+    made: dict[str, str] = {}
+    for name, places in _TIERS:
+        said = _first_word(both, places)
         if said is not None and said.lower() not in STANDARD:
             made[name] = said
-    for name, found in (
-        ("modalities", _modalities(usage)), ("units", _units(usage, response)), ("further", _further(usage)),
-    ):  # fmt: skip
-        if found:
-            made[name] = found
-    said = next((t for held in (usage, response) for n in _STATED if (t := dollars(held.get(n)))), None)
-    if said is not None:
-        made["stated_usd"] = said
     return made
+
+
+def _first_word(both: Iterable[Mapping[str, Any]], places: tuple[str, ...]) -> str | None:
+    for held in both:
+        for place in places:
+            if place in held and (said := short_word(held[place])) is not None:
+                return said
+    return None
 
 
 def dollars(value: Any) -> str | None:
@@ -89,7 +120,9 @@ def dollars(value: Any) -> str | None:
 
     A table of parts is its `total`.
     """
-    if isinstance(value, Mapping):
+    if value is None:
+        return None
+    if _is_mapping(value):
         value = value.get("total")
     if isinstance(value, bool) or not isinstance(value, int | float | str) or len(str(value)) > 40:
         return None
@@ -112,18 +145,18 @@ def _modalities(usage: Mapping[str, Any]) -> dict[str, int]:
     found: dict[str, int] = {}
     for name, side in _DETAILS:
         details = usage.get(name)
-        if not isinstance(details, Mapping):
+        if not _is_mapping(details):
             continue
         for kind in ("audio", "image"):
             value = count(details.get(f"{kind}_tokens")) or count(details.get(kind))
             _more(found, f"{kind}_{side}", value)
         cached = details.get("cached_tokens_details")
-        if isinstance(cached, Mapping):
+        if _is_mapping(cached):
             _more(found, "audio_cached", count(cached.get("audio_tokens")))
     for name, side in _MODALITIES:
         listed = usage.get(name)
         for one in listed if isinstance(listed, list) else ():
-            if isinstance(one, Mapping) and (modality := short_word(one.get("modality"))) is not None:
+            if _is_mapping(one) and (modality := short_word(one.get("modality"))) is not None:
                 value = count(one.get("tokenCount")) or count(one.get("token_count"))
                 _more(found, f"{modality.lower()}_{side}", value)
     for name, part in _FLAT:
@@ -140,12 +173,14 @@ def _units(usage: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, i
     """Calls of the provider's own tools."""
     found: dict[str, int] = {}
     tools = usage.get("server_tool_use")
-    for name, value in tools.items() if isinstance(tools, Mapping) else ():
-        if isinstance(name, str) and name.endswith("_requests") and count(value):
+    for name, value in tools.items() if _is_mapping(tools) else ():
+        if value and isinstance(name, str) and name.endswith("_requests") and count(value):
             found[name.removesuffix("_requests")] = count(value) or 0
     searched = count(usage.get("num_search_queries"))
     if searched:
         found.setdefault("web_search", searched)
+    if not response:
+        return found
     for kind in _items(response):
         unit = _CALLS.get(kind)
         if unit is not None:
@@ -161,7 +196,7 @@ def _items(response: Mapping[str, Any]) -> Iterable[str]:
         kind = item.get("type")
         # OpenAI bills a search, and not the opening of a page that it found.
         action = item.get("action")
-        opened = isinstance(action, Mapping) and action.get("type") not in (None, "search")
+        opened = _is_mapping(action) and action.get("type") not in (None, "search")
         if isinstance(kind, str) and not (kind == "web_search_call" and opened):
             yield kind
 
@@ -169,15 +204,13 @@ def _items(response: Mapping[str, Any]) -> Iterable[str]:
 def _grounded(candidate: Mapping[str, Any]) -> int:
     value = candidate.get("groundingMetadata") or candidate.get("grounding_metadata")
     queries = (
-        (value.get("webSearchQueries") or value.get("web_search_queries"))
-        if isinstance(value, Mapping)
-        else None
+        (value.get("webSearchQueries") or value.get("web_search_queries")) if _is_mapping(value) else None
     )
     return len(queries) if isinstance(queries, list) else 0
 
 
 def _list(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [one for one in value if _is_mapping(one)] if isinstance(value, list) else []
 
 
 def _further(usage: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -197,7 +230,7 @@ def _further(usage: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "cached_tokens": one.get("cache_read_input_tokens"),
                 "cache_write_tokens": one.get("cache_creation_input_tokens"),
                 "cache_write_1h_tokens": writes.get("ephemeral_1h_input_tokens")
-                if isinstance(writes, Mapping)
+                if _is_mapping(writes)
                 else 0,
                 "output_tokens": one.get("output_tokens"),
             }

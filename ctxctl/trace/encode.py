@@ -32,7 +32,7 @@ def line_of(event: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
     Raises InvalidEventError for what JSON cannot hold, or not that deep.
     """
     try:
-        return orjson.dumps(event) + b"\n", event
+        return orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE), event
     except (orjson.JSONEncodeError, RecursionError):
         import json
 

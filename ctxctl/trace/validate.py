@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any, Final
 
 from ctxctl.model import vocab
+from ctxctl.trace.shapes import Shapes
 
 RECORD_SCHEMAS: Final = {
     vocab.SURFACE_CREATED: "context-surface",
@@ -46,19 +47,37 @@ def _check(name: str, value: dict[str, Any]) -> str | None:
 
 @cache
 def _validator(name: str) -> Callable[[dict[str, Any]], str | None]:
-    import fastjsonschema
-
-    path = resources.files("ctxctl.trace") / "schemas" / f"agentcontext-{name}.schema.json"
-    validate = fastjsonschema.compile(json.loads(path.read_bytes()))
+    allows = Shapes(_schema(name)).allow
 
     def check(value: dict[str, Any]) -> str | None:
-        try:
-            validate(value)
-        except fastjsonschema.JsonSchemaValueException as error:
-            return str(error.message)
-        return None
+        return None if allows(value) else _fault(name, value)
 
     return check
+
+
+def _fault(name: str, value: dict[str, Any]) -> str | None:
+    """What the schema itself says of a value, where its shape does not tell that it is fine."""
+    import fastjsonschema
+
+    try:
+        _compiled(name)(value)
+    except fastjsonschema.JsonSchemaValueException as error:
+        return str(error.message)
+    return None
+
+
+@cache
+def _compiled(name: str) -> Callable[[dict[str, Any]], Any]:
+    import fastjsonschema  # slow to import
+
+    compiled: Callable[[dict[str, Any]], Any] = fastjsonschema.compile(_schema(name))
+    return compiled
+
+
+def _schema(name: str) -> dict[str, Any]:
+    path = resources.files("ctxctl.trace") / "schemas" / f"agentcontext-{name}.schema.json"
+    read: dict[str, Any] = json.loads(path.read_bytes())
+    return read
 
 
 @cache
@@ -66,8 +85,7 @@ def schema_fields() -> frozenset[str]:
     """Names of all fields that the schemas know, at whatever depth."""
     found: set[str] = set()
     for name in ("event", *dict.fromkeys(RECORD_SCHEMAS.values())):
-        path = resources.files("ctxctl.trace") / "schemas" / f"agentcontext-{name}.schema.json"
-        found.update(_named(json.loads(path.read_bytes())))
+        found.update(_named(_schema(name)))
     return frozenset(found)
 
 

@@ -134,13 +134,15 @@ class TraceWriter:
         full: dict[str, Any] = dict.fromkeys(FIRST)
         full.update(event)
         full["schema_version"] = vocab.SCHEMA_VERSION
-        full["source"] = full["source"] or self._source
-        full["time"] = full["time"] or (self._clock() if self._clock is not None else None)
+        if not full["source"]:
+            full["source"] = self._source
+        if not full["time"]:
+            full["time"] = self._clock() if self._clock is not None else None
         if full["event_id"] is None:
             self._made += 1
             full["event_id"] = f"{self._prefix}-{self._made:06d}"
-        for name in [name for name, value in full.items() if value is None]:
-            del full[name]
+        if None in full.values():
+            full = {name: value for name, value in full.items() if value is not None}
         data = full.pop("data", None)
         if isinstance(data, dict):
             full["data"] = _complete_record(kind, data, full.get("time"))

@@ -187,8 +187,9 @@ class Session:
             uuid = ""
         kind = value.get("type")
         line = self._line
-        self._account.met(kind, line.number, line.offset, len(line.data), self._make.file)
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
+        if handler is None:
+            self._account.met(kind, line.number, line.offset, len(line.data), self._make.file)
         if self._make.client is not self._client:
             self._client = self._make.client
             self._is_recorded = self._is_recorded or is_since(self._client, RECORDED)

@@ -50,7 +50,9 @@ class Origin(NamedTuple):
 class Call:
     """One API call whose lines are still coming: the provider's numbers, merged."""
 
-    __slots__ = ("cause", "line", "model", "output", "place", "prompt", "terms", "tier", "time", "unit")
+    __slots__ = (
+        "cause", "line", "model", "output", "place", "prompt", "terms", "tier", "time", "told", "unit",
+    )  # fmt: skip
 
     def __init__(self, unit: ChainUnit, place: Place, line: int, time: str) -> None:
         self.unit = unit
@@ -58,6 +60,8 @@ class Call:
         self.line = line
         self.time = time
         self.model: str | None = None
+        self.told: Json | None = None
+        """The usage of the last line."""
         self.prompt: dict[str, int] = {}
         self.output: int | None = None
         self.tier: str | None = None
@@ -73,8 +77,9 @@ class Call:
             self.model = model
         self.cause = miss_cause(message) or self.cause
         usage = message.get("usage")
-        if not isinstance(usage, dict):
-            return
+        if not isinstance(usage, dict) or usage == self.told:
+            return  # each line of a message repeats its usage, and the last ones know more of it
+        self.told = usage
         if not self.prompt:
             self.prompt = {
                 name: count for name, key in _COUNTS if (count := _count(usage.get(key))) is not None
@@ -391,12 +396,14 @@ class StepWriter:
     def _announce_answer(self, thread: Thread, unit: ChainUnit) -> None:
         """Announce a call's answer behind its bill, so that the two can be compared; it enters the next
         request's window."""
-        own = {id(entry) for entry in unit.head if entry.kind in vocab.ANSWERS}
+        if not thread.pending:
+            return
+        own = {entry for entry in unit.head if entry.kind in vocab.ANSWERS}
         if not own:
             return
         place, rest = thread.place(), []
         for entry in thread.pending:
-            if id(entry) not in own:
+            if entry not in own:
                 rest.append(entry)
             else:
                 self._announce_item(entry, place)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ctxctl.importers import registry
 from ctxctl.importers.table import TABLE, HeadWords
@@ -35,6 +37,18 @@ def heads(path: Path) -> Iterator[bytes]:
     yield from (head[:size] for size in (200, 1000, 5000, 20_000) if size < len(head))
     yield outline(head)
     yield b"\xef\xbb\xbf \n" + head
+
+
+WORDS = sorted({word for entry in TABLE for hint in entry.hints for word in hint.split(" & ")})
+
+
+@given(st.lists(st.sampled_from((*WORDS, '"', "x", ": ", "_", "\n", "y" * 60)), max_size=12))
+def test_a_word_is_found_wherever_it_stands(parts: list[str]) -> None:
+    head = "".join(parts).encode("latin-1")
+    words = HeadWords(head)
+    for word in WORDS:
+        if len(word) > 1:
+            assert words._has(word) == (word.encode("latin-1") in head), word
 
 
 @pytest.mark.parametrize("folder", sorted({path.relative_to(ROOT / "fixtures").parts[0] for path in files()}))

@@ -30,9 +30,45 @@ SCHEMA = {"type": "object", "properties": {"input_tokens": {"type": "integer", "
 
 
 def found(value: Any) -> dict[str, str]:
-    """By fact, the keys under which one record seems to hold it."""
+    """By fact, the keys under which one record seems to hold it: alone, and as one of several lines."""
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return {fact: hit.key for fact, hit in look_again(Source.from_bytes("x", data), ALL, {}).hits.items()}
+    seen = look_again(Source.from_bytes("x", data), ALL, {}).hits
+    if not isinstance(value, bytes):
+        several = look_again(Source.from_bytes("x", b'{"n":1}\n' + data + b"\n"), ALL, {}).hits
+        assert {fact: hit.key for fact, hit in several.items()} == {f: hit.key for f, hit in seen.items()}
+        assert all(hit.line == 2 for hit in several.values())
+    return {fact: hit.key for fact, hit in seen.items()}
+
+
+@pytest.mark.parametrize("fact", ["system_prompt", "tool_definitions"])
+def test_a_line_is_parsed_for_one_fact_alone_too(fact: str) -> None:
+    told = {
+        "system_prompt": [
+            {"SYSTEM_Prompt": PROMPT}, {"a": {"base_instructions": PROMPT}}, {"developerMessage": PROMPT},
+            {"m": [{"role": "developer", "content": PROMPT}]}, {"m": {"role": "System", "content": PROMPT}},
+            {"body": json.dumps({"system": PROMPT})}, {"b": json.dumps({"x": json.dumps({"system": PROMPT})})},
+            {"body": json.dumps({"m": [{"role": "system", "content": PROMPT}]}, indent=1)},
+        ],
+        "tool_definitions": [
+            {"t": [{"name": "a", key: SCHEMA}]}
+            for key in ("input_schema", "inputSchema", "parameters", "parametersJsonSchema", "json_schema")
+        ] + [{"body": json.dumps({"t": [{"name": "a", "parameters": SCHEMA}]}, indent=2)}],
+    }  # fmt: skip
+    for value in told[fact]:
+        data = b'{"n":1}\n' + json.dumps(value, indent=None).encode() + b"\n"
+        assert [*look_again(Source.from_bytes("x", data), (fact,), {}).hits] == [fact], value
+        spaced = json.dumps(value, separators=(" , ", " : ")).encode()
+        assert [*look_again(Source.from_bytes("x", b'{"n":1}\n' + spaced), (fact,), {}).hits] == [fact], value
+
+
+def test_a_line_that_only_speaks_of_a_fact_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+    monkeypatch.setattr(looking._Search, "_line", lambda self, source, line, name: parsed.append(line.number))
+    texts = ["the system's instructions", "a schema with parameters", 'read "system" and "parameters"']
+    data = lines(*({"text": text} for text in texts), {"x": {"systemPrompt": PROMPT}})
+    seen = look_again(Source.from_bytes("x", data), ("system_prompt", "tool_definitions"), {})
+    assert parsed == [4]
+    assert seen.looked == len(data)
 
 
 @pytest.mark.parametrize(

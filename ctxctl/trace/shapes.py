@@ -1,0 +1,109 @@
+"""Which records a JSON Schema allows by the types of their fields alone, as nearly all of a trace are alike.
+
+A record's shape is the names and the types of its fields.  What a schema demands of one shape is worked out
+once; what its fields' values still have to show (a time, the members of a list) is asked of each record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+_Test = Callable[[Any], bool]
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "object": (dict,), "array": (list,),
+}  # fmt: skip
+_OF_A_SCHEMA: Final = frozenset(
+    ("$schema", "$id", "title", "description", "type", "additionalProperties", "properties", "required")
+)
+_MOST: Final = 1000
+"""The most shapes that are remembered of one schema."""
+_TIME: Final = re.compile(
+    r"[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])\Z"
+).match
+"""The usual times, on any day but a leap year's last of February."""
+
+
+class Shapes:
+    """The shapes that one schema allows.
+
+    `allow` never says yes to what the schema refuses, and may say no to what it allows: whoever gets a no
+    asks the schema itself.  Of a schema with other keywords than `_OF_A_SCHEMA` it allows nothing.
+    """
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self._is_plain = (
+            schema.keys() <= _OF_A_SCHEMA
+            and schema.get("type") == "object"
+            and schema.get("additionalProperties") is True
+        )
+        self._required = frozenset(schema.get("required", ()))
+        self._fields: dict[str, dict[str, Any]] = schema.get("properties", {})
+        self._known: dict[tuple[Any, ...], tuple[tuple[str, _Test], ...] | None] = {}
+
+    def allow(self, record: dict[str, Any]) -> bool:
+        """Whether a record is fine by its shape, and by what its fields of that shape have to show."""
+        shape = (*record, *map(type, record.values()))
+        try:
+            tests = self._known[shape]
+        except KeyError:
+            tests = self._tests(record)
+            if len(self._known) < _MOST:
+                self._known[shape] = tests
+        if tests is None:
+            return False
+        for name, test in tests:  # noqa: SIM110 - a generator costs as much as the tests
+            if not test(record[name]):
+                return False
+        return True
+
+    def _tests(self, record: dict[str, Any]) -> tuple[tuple[str, _Test], ...] | None:
+        """What the values of a record's fields have to show; None where the schema is to be asked."""
+        if not self._is_plain or not self._required <= record.keys():
+            return None
+        tests: list[tuple[str, _Test]] = []
+        for name, value in record.items():
+            if name not in self._fields:
+                continue
+            allowed, test = _of_field(self._fields[name], type(value))
+            if not allowed:
+                return None
+            if test is not None:
+                tests.append((name, test))
+        return tuple(tests)
+
+
+def _of_field(field: dict[str, Any], kind: type) -> tuple[bool, _Test | None]:
+    """Whether a field may hold values of a type, and what these have to show; no in any doubt."""
+    if not field:
+        return True, None
+    if kind not in _types(field):
+        return False, None
+    rest = field.keys() - {"type"}
+    if not rest or (kind is dict and field.get("additionalProperties") is True and len(rest) == 1):
+        return True, None
+    if rest == {"format"} and field["format"] == "date-time":
+        return True, _is_time
+    if rest == {"minimum"}:
+        least = field["minimum"]
+        return True, lambda value: bool(value >= least)
+    if rest == {"items"} and kind is list and field["items"].keys() == {"type"}:
+        members = _types(field["items"])
+        return True, lambda value: members.issuperset(map(type, value))
+    return False, None
+
+
+@lru_cache(maxsize=256)
+def _is_time(value: str) -> bool:
+    """Whether a text is a time; an event and its record have the same one, and often the next ones too."""
+    return _TIME(value) is not None
+
+
+def _types(field: dict[str, Any]) -> frozenset[type]:
+    said = field.get("type", ())
+    return frozenset(
+        kind for name in ([said] if isinstance(said, str) else said) for kind in _TYPES.get(name, ())
+    )
