@@ -12,8 +12,8 @@ from ctxctl.cli.main import run
 from ctxctl.session import import_cache, kept_replays
 from ctxctl.trace import inputs
 
-ONE_IN = 40
-"""Of the files of the corpus; `python -m pytest` with CTXCTL_KEPT_ONE_IN=1 takes all."""
+ONE_IN = int(os.environ.get("KEPT_ONE_IN", 40))
+"""Of the files of the corpus; `python -m pytest` with KEPT_ONE_IN=1 takes all."""
 
 COMMANDS = (
     ("replay", "--json", "{}"),
@@ -30,7 +30,7 @@ def captures() -> Iterator[Path]:
     files += sorted(
         {path.parent for path in files if "claude-code" not in path.parts and "codex" not in path.parts}
     )
-    return iter(files[:: int(os.environ.get("CTXCTL_KEPT_ONE_IN", ONE_IN))])
+    return iter(files[:: ONE_IN])
 
 
 def printed(arguments: list[str], capture: pytest.CaptureFixture[bytes]) -> tuple[int, bytes, bytes]:
