@@ -11,9 +11,7 @@ import contextlib
 import os
 import select
 import struct
-import subprocess
 import sys
-import tempfile
 from collections import deque
 from collections.abc import Sequence
 from typing import IO, Final
@@ -44,6 +42,9 @@ class CountingProcess:
     """
 
     def __init__(self, base: str) -> None:
+        import subprocess  # slow to import, as the next one is, and only large captures need them
+        import tempfile
+
         self._texts: IO[bytes] = tempfile.TemporaryFile(prefix="ctxctl-", buffering=0)  # noqa: SIM115 - kept
         self._at = 0
         self._jobs: deque[tuple[int, int]] = deque()

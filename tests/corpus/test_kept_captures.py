@@ -30,7 +30,7 @@ def captures() -> Iterator[Path]:
     files += sorted(
         {path.parent for path in files if "claude-code" not in path.parts and "codex" not in path.parts}
     )
-    return iter(files[:: ONE_IN])
+    return iter(files[::ONE_IN])
 
 
 def printed(arguments: list[str], capture: pytest.CaptureFixture[bytes]) -> tuple[int, bytes, bytes]:
