@@ -76,6 +76,11 @@ class ImportSlot:
             key = hashlib.sha256(words.encode("utf-8", "surrogateescape")).hexdigest()[:32]
             self._folder = directory / "captures" / key
 
+    @property
+    def usable(self) -> bool:
+        """Whether anything may be kept there: of a large capture that is a file or a directory."""
+        return self._folder is not None
+
     def load(self, problems: list[Problem], learned: LearnedUse | None) -> Source | None:
         """The kept import; its problems, and what the learned set put in, are added.  None where there is
         none of the capture as it is now.

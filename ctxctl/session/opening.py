@@ -66,9 +66,9 @@ def _imported(
     from ctxctl.importers.registry import is_ours
     from ctxctl.session.import_cache import ImportSlot
 
-    if not is_ours(importer):
-        return convert(source, importer, problems, learned)
     slot = ImportSlot(source, importer, learned)
+    if not slot.usable or not is_ours(importer):
+        return convert(source, importer, problems, learned)
     known = slot.load(problems, learned)
     if known is not None:
         return known
