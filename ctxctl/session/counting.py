@@ -135,6 +135,8 @@ class CountingRoom:
             while waiting and (beside.has_taken(waiting[0][1]) or end - waiting[0][0][0].offset > _AHEAD):
                 yield waiting.popleft()[0]
         yield from (batch for batch, _ in waiting)
+        if self._beside is not None:
+            self._beside.wait()  # what the last events have shown may be counted after them
 
     def _started(self) -> CountingBeside | None:
         """A process to count in, where there is room for one; tried once."""

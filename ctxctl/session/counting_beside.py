@@ -81,6 +81,12 @@ class CountingBeside:
             while content in self._waiting:
                 self._take(wait=True)
 
+    def wait(self) -> None:
+        """Wait for all that is under way."""
+        with self._lock:
+            while self._waiting:
+                self._take(wait=True)
+
     def _take(self, *, wait: bool) -> bool:
         """Take the counts of the next job; False if they are not there yet."""
         counts = self._process.take(wait=wait)
