@@ -139,6 +139,24 @@ def test_what_it_counted_is_in_the_cache_for_the_next_run(
     assert not here
 
 
+def test_a_text_that_nobody_foresaw_is_counted_there_too(
+    trace: Path, started: list[CountingProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = _here(monkeypatch)
+    monkeypatch.setattr("ctxctl.tokens.counter.is_loaded", lambda _: False)
+    with Inspector.open(trace) as inspector:
+        room = inspector._counter
+        batches = inspector.counted()
+        next(batches)
+        assert len(started) == 1
+        assert room.count("a text that is in no line") == (7, True)
+        assert not here
+        os.kill(started[0].pid, signal.SIGKILL)
+        assert room.count("another one of those") == (4, True)
+        assert here == ["another one of those"]
+        list(batches)
+
+
 def test_a_walk_that_is_left_ends_the_process(trace: Path, started: list[CountingProcess]) -> None:
     with Inspector.open(trace) as inspector:
         assert inspector.at(1).step.turn
