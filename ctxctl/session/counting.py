@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from ctxctl.model.content import Content, ContentStore
@@ -100,9 +101,7 @@ class CountingRoom:
         try:
             yield from self._overlapped(batches, store, size)
         finally:
-            beside, self._beside = self._beside, None
-            if beside is not None:
-                beside.close()
+            self._end()
 
     def _overlapped(
         self, batches: Iterable[list[Event]], store: ContentStore, size: int
@@ -125,7 +124,7 @@ class CountingRoom:
             met += sum(content.size for content in fresh)
             end = batch[-1].offset + batch[-1].length
             if self._beside is None and met * size >= _PAYS * end:
-                self._beside = self._started()
+                self._begin()
             beside = self._beside
             if beside is None:
                 yield batch
@@ -135,20 +134,26 @@ class CountingRoom:
             while waiting and (beside.has_taken(waiting[0][1]) or end - waiting[0][0][0].offset > _AHEAD):
                 yield waiting.popleft()[0]
         yield from (batch for batch, _ in waiting)
+        if self._beside is not None:
+            self._beside.wait()  # what the last events have shown may be counted after them
 
-    def _started(self) -> CountingBeside | None:
-        """A process to count in, where there is room for one; tried once."""
+    def _begin(self) -> None:
+        """Start a process to count in, where there is room for one; tried once."""
         if self._tried:
-            return None
+            return
         self._tried = True
         from ctxctl.tokens.counting_process import CountingProcess, may_start
 
         if not may_start():
-            return None
-        try:
-            return CountingBeside(self.counter, CountingProcess(self.counter.base))
-        except OSError:  # no process, or no file for the texts
-            return None
+            return
+        with suppress(OSError):  # no process, or no file for the texts
+            self._beside = CountingBeside(self.counter, CountingProcess(self.counter.base))
+            self.counter.elsewhere = self._beside.ask
+
+    def _end(self) -> None:
+        beside, self._beside, self.counter.elsewhere = self._beside, None, None
+        if beside is not None:
+            beside.close()
 
     def flush(self) -> None:
         """Write new counts to disk."""
@@ -157,9 +162,7 @@ class CountingRoom:
 
     def close(self) -> None:
         """Write new counts to disk and let the file go."""
-        beside, self._beside = self._beside, None
-        if beside is not None:
-            beside.close()
+        self._end()
         if self._cache is not None:
             self._cache.close()
 

@@ -81,6 +81,19 @@ class CountingBeside:
             while content in self._waiting:
                 self._take(wait=True)
 
+    def ask(self, raw: bytes) -> tuple[int, bool] | None:
+        """The count of a text in UTF-8, behind all that is under way; None if there is no room for it."""
+        with self._lock:
+            self.wait()
+            counts = self._process.take(wait=True) if self._process.put([raw]) else None
+            return counts[0] if counts is not None else None
+
+    def wait(self) -> None:
+        """Wait for all that is under way."""
+        with self._lock:
+            while self._waiting:
+                self._take(wait=True)
+
     def _take(self, *, wait: bool) -> bool:
         """Take the counts of the next job; False if they are not there yet."""
         counts = self._process.take(wait=wait)

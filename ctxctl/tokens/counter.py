@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.tokens.cache import CountCache
-from ctxctl.tokens.ranks import RANKS_OF, get_encoding, ranks
+from ctxctl.tokens.ranks import RANKS_OF, get_encoding, is_loaded, ranks
 
 LONGEST_TOKEN: Final = 128
 """Bytes; no token of the embedded encodings is longer (a test holds them to it)."""
@@ -38,6 +38,9 @@ class Counter:
         self.base = RANKS_OF[encoding]
         """What decides how ordinary text is counted: other encodings may have the same."""
         self._cache = cache
+        self.elsewhere: Callable[[bytes], tuple[int, bool] | None] | None = None
+        """What counts a text that is in UTF-8 in the place of this process, as long as that has not loaded
+        the encoding; None, and where it gives None: nothing does."""
 
     def count(self, text: str) -> tuple[int, bool]:
         """(tokens, exact): what `encode_ordinary` gives for the text, exactly if `exact`.
@@ -50,12 +53,12 @@ class Counter:
             return 0, True
         text, raw = _utf8(text)
         if self._cache is None:
-            return self._tokenise(text)
+            return self._tokenise(text, raw)
         key = CountCache.key(self.encoding, raw)
         found = self._cache.get(key)
         if found is not None and _possible(found, len(raw)):
             return found
-        counted = self._tokenise(text)
+        counted = self._tokenise(text, raw)
         self._cache.put(key, *counted)
         return counted
 
@@ -92,7 +95,12 @@ class Counter:
             self._cache.put(text.key, *count)
         return True
 
-    def _tokenise(self, text: str) -> tuple[int, bool]:
+    def _tokenise(self, text: str, raw: bytes) -> tuple[int, bool]:
+        elsewhere = self.elsewhere
+        if elsewhere is not None and not is_loaded(self.base):
+            found = elsewhere(raw)
+            if found is not None and _possible(found, len(raw)):
+                return found
         from ctxctl.tokens.chunks import count_tokens
 
         base = self.base

@@ -11,7 +11,7 @@ import pytest
 
 from ctxctl.errors import UnreadableError
 from ctxctl.model.event import Event
-from ctxctl.session import Inspector, counting
+from ctxctl.session import Inspector, counting, counting_beside
 from ctxctl.session.counting import CountingRoom
 from ctxctl.session.counting_beside import CountingBeside
 from ctxctl.tokens import counting_process
@@ -65,12 +65,26 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
+@pytest.mark.parametrize("open_step", [False, True])
+@pytest.mark.parametrize("slow", [False, True])
 def test_a_replay_is_the_same_and_counts_nothing_here(
-    trace: Path, started: list[CountingProcess], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = _plain(trace, monkeypatch)
+    trace: Path, started: list[CountingProcess], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    open_step: bool, slow: bool,
+) -> None:  # fmt: skip
+    part = tmp_path / "part.jsonl"
+    lines = trace.read_bytes().splitlines(keepends=True)
+    if open_step:  # its items are counted when nothing more comes
+        lines = lines[: max(n for n, line in enumerate(lines, 1) if b'"context.item.added"' in line)]
+    part.write_bytes(b"".join(lines))
+    expected = _plain(part, monkeypatch)
     here = _here(monkeypatch)
-    with Inspector.open(trace) as inspector:
+    take: Callable[..., list[tuple[int, bool]] | None] = CountingProcess.take
+    if slow:  # no count is there before somebody waits for it, and for each anew
+        monkeypatch.setattr(counting_beside, "_JOB", 1)
+        monkeypatch.setattr(
+            CountingProcess, "take", lambda self, *, wait: take(self, wait=True) if wait else None
+        )
+    with Inspector.open(part) as inspector:
         assert list(inspector.replay()) == expected
     assert len(started) == 1
     assert not here
@@ -123,6 +137,24 @@ def test_what_it_counted_is_in_the_cache_for_the_next_run(
         assert list(inspector.replay()) == first
     assert len(started) == 1
     assert not here
+
+
+def test_a_text_that_nobody_foresaw_is_counted_there_too(
+    trace: Path, started: list[CountingProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = _here(monkeypatch)
+    monkeypatch.setattr("ctxctl.tokens.counter.is_loaded", lambda _: False)
+    with Inspector.open(trace) as inspector:
+        room = inspector._counter
+        batches = inspector.counted()
+        next(batches)
+        assert len(started) == 1
+        assert room.count("a text that is in no line") == (7, True)
+        assert not here
+        os.kill(started[0].pid, signal.SIGKILL)
+        assert room.count("another one of those") == (4, True)
+        assert here == ["another one of those"]
+        list(batches)
 
 
 def test_a_walk_that_is_left_ends_the_process(trace: Path, started: list[CountingProcess]) -> None:
