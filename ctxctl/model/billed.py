@@ -124,6 +124,10 @@ def dollars(value: Any) -> str | None:
         return None
     if _is_mapping(value):
         value = value.get("total")
+    if type(value) is float and 0 <= value < _MOST_STATED:
+        text = str(value)
+        if "e" not in text and text[0] != "-":
+            return text  # as nearly all are written
     if isinstance(value, bool) or not isinstance(value, int | float | str) or len(str(value)) > 40:
         return None
     from decimal import Decimal, InvalidOperation  # loaded only where a cost is stated

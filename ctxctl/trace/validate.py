@@ -32,37 +32,32 @@ RECORD_SCHEMAS: Final = {
 
 def validate_event(event: dict[str, Any]) -> list[str]:
     """What is wrong with an event by the schemas: at most one message for the event and one for its data."""
-    found = [_check("event", event)]
+    found: list[str | None] = []
+    if not _shapes("event").allow(event):
+        found.append(_fault("event", event))
     name = RECORD_SCHEMAS.get(event.get("event_type", ""))
     if name is not None:
         data = event.get("data")
-        found.append(_check(name, data) if isinstance(data, dict) else "data is missing or not an object")
+        if not isinstance(data, dict):
+            found.append("data is missing or not an object")
+        elif not _shapes(name).allow(data):
+            found.append(_fault(name, data))
     return [message for message in found if message is not None]
 
 
-def _check(name: str, value: dict[str, Any]) -> str | None:
-    message = _validator(name)(value)
-    return None if message is None else f"{name}: {message}"
-
-
 @cache
-def _validator(name: str) -> Callable[[dict[str, Any]], str | None]:
-    allows = Shapes(_schema(name)).allow
-
-    def check(value: dict[str, Any]) -> str | None:
-        return None if allows(value) else _fault(name, value)
-
-    return check
+def _shapes(name: str) -> Shapes:
+    return Shapes(_schema(name))
 
 
 def _fault(name: str, value: dict[str, Any]) -> str | None:
-    """What the schema itself says of a value, where its shape does not tell that it is fine."""
+    """What the schema itself says of a value whose shape does not tell that it is fine."""
     import fastjsonschema
 
     try:
         _compiled(name)(value)
     except fastjsonschema.JsonSchemaValueException as error:
-        return str(error.message)
+        return f"{name}: {error.message}"
     return None
 
 

@@ -156,7 +156,10 @@ class TraceWriter:
             if "content_ref" in data and data.get("content_mode") == "inline":
                 data["content_mode"] = "ref"
         elif kind == vocab.ASSEMBLY_CREATED and isinstance(blocks := data.get("ordered_blocks"), list):
-            data["ordered_blocks"] = [self._referred(b, shown) if isinstance(b, dict) else b for b in blocks]
+            # Hardly a block has a content of its own.
+            data["ordered_blocks"] = [
+                self._referred(b, shown) if isinstance(b, dict) and "content" in b else b for b in blocks
+            ]
         return data
 
     def _referred(self, holder: dict[str, Any], shown: list[str]) -> dict[str, Any]:

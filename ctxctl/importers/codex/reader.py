@@ -124,7 +124,9 @@ class Rollout(Run):
         kind = record.get("type")
         payload = record.get("payload")
         inner = payload.get("type") if kind in _NESTED and isinstance(payload, dict) else None
-        self.met(f"{kind}/{inner}" if isinstance(inner, str) else kind)
+        named = f"{kind}/{inner}" if isinstance(inner, str) else kind
+        if not isinstance(named, str) or named not in self.understood.known:
+            self.met(named)
         handler = self._types.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             if isinstance(payload, dict):

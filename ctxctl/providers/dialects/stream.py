@@ -6,7 +6,7 @@ In streams of the Responses API the last event has the whole answer; a stream th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import orjson
@@ -23,20 +23,29 @@ _GEMINI: Final = frozenset({"candidates", "usageMetadata", "usage_metadata"})
 def events(text: str) -> Iterator[Json]:
     """The JSON objects that a stream's events carry; what is no JSON (`[DONE]`, a torn end) is left out."""
     data: list[str] = []
-    for line in _LINE_END.split(text):
+    for line in _LINE_END.split(text) if "\r" in text else text.split("\n"):
         if line.startswith("data:"):
-            data.append(line[5:].removeprefix(" "))
+            data.append(line[5:])
         elif not line and data:
             yield from _loaded(data)
             data = []
-    yield from _loaded(data)
+    if data:
+        yield from _loaded(data)
 
 
-def _loaded(data: list[str]) -> Iterator[Json]:
-    if not data:
-        return
+def _loaded(data: list[str]) -> Iterable[Json]:
+    if len(data) > 1:
+        return _of_lines(data)
+    try:
+        value = orjson.loads(data[0])
+    except orjson.JSONDecodeError:
+        return ()
+    return (value,) if isinstance(value, dict) else ()
+
+
+def _of_lines(data: list[str]) -> Iterator[Json]:
     # Several lines are one value; captures that lost the blank lines have one value a line.
-    for whole in (["\n".join(data)], data if len(data) > 1 else []):
+    for whole in (["\n".join(data)], data):
         found = []
         for one in whole:
             try:
