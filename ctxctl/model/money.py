@@ -61,6 +61,10 @@ class Tokens(NamedTuple):
         """All of the answer."""
         return sum(self) - self.context
 
+    def plus(self, other: Tokens) -> Tokens:
+        """The sum."""
+        return Tokens(*(a + b for a, b in zip(self, other, strict=True)))
+
 
 class Money(NamedTuple):
     """US dollars, exact; by how the tokens are billed, then what is billed beside them."""

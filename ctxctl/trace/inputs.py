@@ -64,6 +64,14 @@ class Inputs:
         if self.listings.setdefault(key, _digest(found)) != _digest(found):
             self.steady = False
 
+    def absorb(self, other: Inputs) -> None:
+        """What was looked at in a part of this is a part of it."""
+        self.steady = self.steady and other.steady
+        for name, state in other.files.items():
+            self.steady = self.steady and self.files.setdefault(name, state) == state
+        for key, digest in other.listings.items():
+            self.steady = self.steady and self.listings.setdefault(key, digest) == digest
+
     def unchanged(self) -> bool:
         """Whether everything is as it was found."""
         try:
@@ -80,13 +88,21 @@ _RECORDING: Final[ContextVar[Inputs | None]] = ContextVar("inputs", default=None
 
 @contextmanager
 def recording() -> Iterator[Inputs]:
-    """Note what is looked at in here, by this thread."""
+    """Note what is looked at in here, by this thread; who records around it gets that too."""
     inputs = Inputs()
     token = _RECORDING.set(inputs)
     try:
         yield inputs
     finally:
         _RECORDING.reset(token)
+        note_inputs(inputs)
+
+
+def note_inputs(known: Inputs) -> None:
+    """Say that something is used that rests on these inputs."""
+    inputs = _RECORDING.get()
+    if inputs is not None:
+        inputs.absorb(known)
 
 
 def note_file(path: str | Path) -> None:
