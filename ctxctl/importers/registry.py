@@ -35,6 +35,8 @@ from ctxctl.wording import plural
 HEAD: Final = 64 * 1024
 """Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""
 _THRESHOLD = 50
+NATIVE: Final = "native"
+"""The name of a trace of our own, as `--format` takes it."""
 _UNRECOGNISED: Final = frozenset({"no-events", "nothing-known-in-directory", "unknown-capture"})
 """Slugs of errors about what no format claims."""
 _SURE: Final = 90
@@ -113,6 +115,11 @@ def is_ours(made: Format) -> bool:
     """
     if isinstance(made, PluginFormat) and not any(entry.name == made.name for entry in TABLE):
         return False
+    return only_ours()
+
+
+def only_ours() -> bool:
+    """Whether there are no plug-ins of other packages."""
     return not _plugins()
 
 
@@ -300,7 +307,7 @@ def detect_folder(folder: Folder) -> Format | str:
     Raises:
         UnreadableError: `nothing-known-in-directory`, `several-traces-in-directory`.
     """
-    whole = _format_of_folder(folder)
+    whole = format_of_folder(folder)
     if whole is not None:
         return whole
     found: list[tuple[str, Format]] = []
@@ -320,6 +327,17 @@ def detect_folder(folder: Folder) -> Format | str:
     return several_of(found)
 
 
+def format_in(folder: Folder, name: str) -> str | None:
+    """The name of the format of a directory's file, `native` for a trace; None for what nobody knows."""
+    head = folder.head(name, HEAD)
+    if not head:
+        return None
+    if is_native(head):
+        return NATIVE
+    found = _format_of_file(folder, name, head)
+    return None if found is None else found.name
+
+
 def _format_of_file(folder: Folder, name: str, head: bytes) -> Format | None:
     try:
         with folder.open(name) as source:
@@ -328,7 +346,8 @@ def _format_of_file(folder: Folder, name: str, head: bytes) -> Format | None:
         return of_head(head)
 
 
-def _format_of_folder(folder: Folder) -> Format | None:
+def format_of_folder(folder: Folder) -> Format | None:
+    """The format of a directory that is one capture, or holds sessions of one; None for any other."""
     best: Format | None = None
     top = _THRESHOLD - 1
     for candidate in available():

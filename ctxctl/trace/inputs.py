@@ -21,7 +21,7 @@ YOUNG: Final = 2.0
 """Seconds: what was changed so little before it was looked at may change again without its times telling."""
 MAX_FILES: Final = 20_000
 MAX_DEPTH: Final = 8
-_UNDER: Final = "/"
+UNDER: Final = "/"
 """In place of a pattern: all files under a directory."""
 
 
@@ -119,7 +119,7 @@ def files_under(directory: Path) -> tuple[str, ...]:
     found = _under(directory)
     inputs = _RECORDING.get()
     if inputs is not None:
-        inputs.listing(directory, _UNDER, found)
+        inputs.listing(directory, UNDER, found)
         for name in found:
             inputs.file(os.path.join(directory, name))
     return tuple(found)
@@ -146,10 +146,26 @@ def file_state(path: str) -> FileState | None:
     return FileState(now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
 
 
+_LISTED: Final[dict[tuple[str, str], tuple[FileState, list[str]]]] = {}
+"""What patterns of one level found in directories, and the state that the directory had: many captures of one
+directory look for the same."""
+
+
 def _found(directory: Path, pattern: str) -> list[str]:
-    if pattern == _UNDER:
+    if pattern == UNDER:
         return _under(directory)
-    return sorted(str(path.relative_to(directory)) for path in directory.glob(pattern))
+    state = file_state(str(directory))
+    if state is None:
+        return []
+    key = (str(directory), pattern)
+    known = _LISTED.get(key)
+    if known is not None and known[0] == state:
+        return known[1]
+    settled = state.settled(time.time())
+    found = sorted(str(path.relative_to(directory)) for path in directory.glob(pattern))
+    if settled and "/" not in pattern and "**" not in pattern:
+        _LISTED[key] = (state, found)
+    return found
 
 
 def _under(top: Path) -> list[str]:

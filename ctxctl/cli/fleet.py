@@ -1,0 +1,120 @@
+"""What commands do that are given a directory of captures: find them, ask them, and tell what went wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxctl.cli.output import note
+from ctxctl.errors import Exit
+from ctxctl.model.problem import Problem
+
+if TYPE_CHECKING:
+    from ctxctl.cli.run import Run
+    from ctxctl.fleet.asking import Asker, Failed
+    from ctxctl.fleet.captures import CaptureFile
+
+_PART = 8
+"""Which part of the cache's room the answers may take: one in so many."""
+
+
+class Fleet(NamedTuple):
+    """A directory of several captures, ready to be asked."""
+
+    directory: str
+    captures: list[CaptureFile]
+    asker: Asker
+    rests_on: str
+
+
+@contextmanager
+def fleet(path: str, run: Run, doing: str) -> Iterator[Fleet | None]:
+    """The captures of a directory, with a progress line; None where the path is one capture, or a file.
+
+    Raises UsageError (`unknown-format`).
+    """
+    if path == "-" or not os.path.isdir(path):
+        yield None
+        return
+    from ctxctl.fleet.asking import Asker
+    from ctxctl.fleet.surroundings import surroundings
+
+    settings = run.settings
+    rests_on = surroundings(_kept_things(settings.calibration))
+    with run.out.progress(doing), answers(settings.cache) as store:
+        asker = Asker(path, store, run.out.progressed)
+        captures = asker.captures(settings.format, rests_on)
+        yield Fleet(path, captures, asker, rests_on) if captures else None
+
+
+@contextmanager
+def answers(cache: Mapping[str, int]) -> Iterator[AnswerStore | None]:
+    """Where answers are kept; None where nothing is to be kept."""
+    from ctxctl.fleet.store import FILE_NAME, AnswerStore
+    from ctxctl.trace.cache_files import cache_directory
+
+    directory = cache_directory()
+    if directory is None:
+        yield None
+        return
+    with AnswerStore(directory / "answers" / FILE_NAME, cache.get("max", 1 << 31) // _PART) as store:
+        yield store
+
+
+def _kept_things(calibration: str) -> Iterable[Path]:
+    """What the user keeps that answers depend on: calibrations and learned sets."""
+    from ctxctl.session.learned.store import sets_folder
+    from ctxctl.tokens.calibrate.store import folder
+
+    return (folder(), sets_folder(), Path(calibration))
+
+
+class Told(NamedTuple):
+    """What one capture has to say beside its answer."""
+
+    name: str
+    problems: list[Problem]
+    count: int
+    """How many there were, those not kept included."""
+
+
+def named(told: Told) -> Iterator[Problem]:
+    """A capture's problems, each with its name."""
+    for problem in told.problems:
+        message = f"{told.name}: {problem.message}"
+        yield Problem(problem.line, problem.byte, problem.slug, message)
+
+
+def failed(name: str, why: Failed) -> Told:
+    """A capture that could not be read, as its problem."""
+    return Told(name, [Problem(0, 0, why.slug, why.message)], 1)
+
+
+def tell_all(directory: str, told: Iterable[Told], run: Run) -> None:
+    """Problems of all captures: as JSON on standard output, else on standard error, no more than allowed."""
+    from ctxctl.report import jsonout
+    from ctxctl.report.tables import problem_lines
+
+    if run.json:
+        for one in told:
+            for problem in named(one):
+                run.out.json(jsonout.problem(problem))
+        return
+    cap = None if run.everything else run.settings.problems
+    shown: list[Problem] = []
+    count = 0
+    for one in told:
+        count += one.count
+        if cap is None or len(shown) < cap:
+            shown += named(one)
+    run.out.flush()
+    for line in problem_lines(directory, shown, count, cap):
+        note(line)
+
+
+def verdict(findings: int, run: Run) -> Exit:
+    """The exit code: under ``--strict``, problems are findings."""
+    return Exit.FINDINGS if run.settings.strict and findings else Exit.OK
