@@ -298,7 +298,7 @@ def _parts(
 
 def step_costs(inspector: Inspector, costs: Costs, progress: Progress | None = None) -> Iterable[StepCost]:
     """Every step of a trace with its cost, in their order; `costs` has the sums when it is over."""
-    for at, _ in inspector.walk(progress):
+    for at in inspector.steps(progress):
         yield costs.add(at.step, at.placements)
 
 

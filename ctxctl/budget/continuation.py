@@ -49,8 +49,8 @@ def session_so_far(inspector: Inspector, address: str, progress: Progress | None
     turns = {span.turn for span in spans[: last + 1] if (span.session, span.thread) == key}
     unit = "turn" if len(turns) >= LEAST_TURNS else "request"
     observed, course, number = Observed(), SessionGrowth(), 0
-    walk = inspector.walk(progress, settle=True)
-    for ordinal, (at, _) in enumerate(walk):
+    walk = inspector.steps(progress, settle=True)
+    for ordinal, at in enumerate(walk):
         step = at.step
         if (step.session, step.thread) == key:
             number = step.turn if unit == "turn" else number + 1

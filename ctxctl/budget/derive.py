@@ -71,7 +71,7 @@ def _single_conversation(threads: Sequence[Observed], drift: float | None) -> It
 def observed(inspector: Inspector, progress: Progress | None = None) -> list[Observed]:
     """The thread with most steps of each session of a trace, in their order."""
     threads: dict[tuple[str | None, str], Observed] = {}
-    for at, _ in inspector.walk(progress, settle=True):
+    for at in inspector.steps(progress, settle=True):
         threads.setdefault((at.step.session, at.step.thread), Observed()).add(at.step, at.placements)
     longest: dict[str | None, Observed] = {}
     for (session, _), thread in threads.items():

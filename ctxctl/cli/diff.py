@@ -80,7 +80,7 @@ def diff(
         one = two = stack.enter_context(opened(left.trace, run, "replaying"))
         if right is not None and right.trace != left.trace:
             two = stack.enter_context(opened(right.trace, run, "replaying"))
-        one.outline(run.out.progressed)
+        one.read_whole(run.out.progressed)
         named = locate(one, left.address, None, options.thread)
         at = named if right is not None else _previous_step(one, named)
         to = named if right is None else locate(two, right.address, None, options.thread)

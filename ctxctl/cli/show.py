@@ -54,7 +54,7 @@ def show(
     place = split_frame(frame)
     run = begin(options)
     with reported(place.trace, run, "replaying") as inspector:
-        inspector.outline(run.out.progressed)
+        inspector.read_whole(run.out.progressed)
         ordinal = locate(inspector, place.address, options.turn, options.thread)
         tell = _json if options.json else _plain
         tell(inspector, run, ordinal, stage, text, canonical=options.canonical)

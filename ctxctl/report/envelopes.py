@@ -28,7 +28,7 @@ def envelope_lines(inspector: Inspector, version: str, progress: Callable[[float
     `version` is ctxctl's.
     """
     time = NO_TIME
-    for ordinal, (at, _) in enumerate(inspector.walk(progress)):
+    for ordinal, at in enumerate(inspector.steps(progress)):
         time = at.step.time or time
         envelope = _envelope(ordinal, at.step, at.placements, time, version)
         try:

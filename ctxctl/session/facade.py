@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -48,11 +48,13 @@ from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_d
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
 from ctxctl.tokens.overhead import written_size
+from ctxctl.trace.cache_files import LEAST, DamagedError
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.edits import Edits
     from ctxctl.session.edits import Resolved
     from ctxctl.session.inventory import Inventory
+    from ctxctl.session.replay_cache import KeptReplay, ReplayKey, ReplayWriter
 
 __all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "ReportedProblems"]
 
@@ -93,6 +95,9 @@ class Inspector:
         self._cursor: ReplayCursor | None = None
         self._places: StepPlaces | None = None
         self._ahead: ModeLookahead | None = None
+        self._kept: KeptReplay | None = None
+        self._asked_kept: object = None
+        """What the kept replay was last looked for under."""
         self.item_history: ItemHistory | None = None
         """What became of every item, once somebody has replayed the trace for it (`analysis.why`)."""
         self.inventory: Inventory | None = None
@@ -137,7 +142,7 @@ class Inspector:
             )
             made = cls(opened, msgspec.structs.replace(params, limits=limits), strategy)
             if params.calibration.origin == SESSION:
-                steps = (at.step for at, _ in made.walk())
+                steps = (at.step for at in made.steps())
                 fitted = fitted_to(steps, params.encoding, params.encoding_of)
                 made.params = msgspec.structs.replace(made.params, calibration=fitted)
             if drop or set:
@@ -207,17 +212,95 @@ class Inspector:
 
         With `skipped`, changes list the skipped items too: as many as the frame holds, at each step.
         """
-        found = self.reporting()
-        engine = self._engine(found.add, skipped=skipped)
-        size = max(1, self.trace.source.size)
-        for batch in self.trace.batches():
-            if progress is not None:
-                progress(batch[0].offset / size)
-            for event in batch:
-                if done := engine.feed(event):
-                    yield from done
-        yield from engine.end()
-        self._finish(engine, found)
+        kept = None if skipped else self.kept_replay()
+        told = 0
+        if kept is not None:
+            try:
+                for step, turn in kept.results():
+                    told += 1
+                    yield step
+                    if turn is not None:
+                        yield turn
+                self._settle(kept)
+                return
+            except DamagedError:
+                self._forget(kept)
+        for number, (at, _) in enumerate(self.walk(progress, skipped=skipped, settle=True)):
+            if number >= told:
+                yield from at.done
+
+    def steps(self, progress: Progress | None = None, *, settle: bool = False) -> Iterator[StepAt]:
+        """As `walk`, for those who need no engine: from the cache where the replay is kept there."""
+        kept = self.kept_replay()
+        told = 0
+        if kept is not None:
+            try:
+                for at in kept.walk():
+                    told += 1
+                    yield at
+                if settle:
+                    self._settle(kept)
+                return
+            except DamagedError:
+                self._forget(kept)
+        for number, (at, _) in enumerate(self.walk(progress, settle=settle)):
+            if number >= told:
+                yield at
+
+    def read_whole(self, progress: Progress | None = None) -> None:
+        """Have `problems` and `summary` of the whole trace, by a replay where they are not known."""
+        if self._summary is not None:
+            return
+        kept = self.kept_replay()
+        if kept is None:
+            self.outline(progress)
+        else:
+            self._settle(kept)
+
+    def kept_replay(self) -> KeptReplay | None:
+        """The replay of the trace in the user's cache; None where none is kept, or it cannot be."""
+        with self._lock:
+            if (asked := (self.params, self.edits)) != self._asked_kept:
+                self._asked_kept = asked
+                key = self._replay_key()
+                if key is not None:
+                    from ctxctl.session.replay_cache import KeptReplay
+
+                    self._kept = KeptReplay.open(key, self.trace.contents)
+            return self._kept
+
+    def _replay_key(self) -> ReplayKey | None:
+        """Under what the replay is kept; None for a trace with redactions, a small or a growing one, and for
+        what is supposed.
+        """
+        source = self.trace.source
+        if self.trace.redactor is not None or source.spooled or source.path is None or source.size < LEAST:
+            return None
+        from ctxctl.session.cache_key import made_under
+        from ctxctl.session.replay_cache import ReplayKey
+
+        under = made_under(self)
+        return None if under is None else ReplayKey(source, under)
+
+    def _settle(self, kept: KeptReplay) -> None:
+        """Know what a replay to the end would have told."""
+        self._found, self._summary = kept.found(), kept.summary
+        kept.restore_problems(self.trace)
+
+    def _forget(self, kept: KeptReplay) -> None:
+        """A kept replay is damaged: do without."""
+        with self._lock:
+            kept.drop()
+            self._kept = None
+
+    def _keeping(self, *, skipped: bool) -> ReplayWriter | None:
+        """What writes a pass down for next time; None where it is kept already, or cannot be."""
+        if skipped or self.kept_replay() is not None or (key := self._replay_key()) is None:
+            return None
+        from ctxctl.session.replay_cache import ReplayWriter
+
+        writer = ReplayWriter(key, self.trace.contents)
+        return writer if writer.writes else None
 
     def _batches(self) -> Iterator[list[Event]]:
         """The events of a pass that stands beside the first."""
@@ -237,30 +320,43 @@ class Inspector:
         `settle` it stands for them: `problems` and `summary` are its own once it has come to its end.
         `seen` is told of each event once the engine has taken it in, after the steps that it finished.
         """
-        found = self.reporting() if settle else None
-        engine = self._engine(ignore_problem if found is None else found.add, skipped=skipped)
+        found = self.reporting() if settle else ReportedProblems()
+        engine = self._engine(found.add, skipped=skipped)
         engine.seen = seen
+        writer = self._keeping(skipped=skipped)
+        try:
+            for at in self._pass(engine, progress):
+                if writer is not None:
+                    writer.add(at)
+                yield at, engine
+            if settle:
+                self._finish(engine, found)
+            if writer is not None:
+                writer.finish(self.trace, self._summary_of(engine, found), found)
+        finally:
+            if writer is not None:
+                writer.give_up()
+
+    def _pass(self, engine: Engine, progress: Progress | None) -> Iterator[StepAt]:
         size = max(1, self.trace.source.size)
         for batch in self._batches():
             if progress is not None:
                 progress(batch[0].offset / size)
             for event in batch:
                 if done := engine.feed(event):
-                    for at in steps_with_turns(engine, done):
-                        yield at, engine
-        for at in steps_with_turns(engine, engine.end()):
-            yield at, engine
-        if found is not None:
-            self._finish(engine, found)
+                    yield from steps_with_turns(engine, done)
+        yield from steps_with_turns(engine, engine.end())
+
+    def _summary_of(self, engine: Engine, found: ReportedProblems) -> Summary:
+        problems = len(self._opened.problems) + self.trace.problem_count + found.count
+        return engine.totals.summary(problems=problems, unique_contents=len(self.trace.contents))
 
     def _finish(self, engine: Engine, found: ReportedProblems) -> None:
         self._found = found
         self._counter.flush()
         for recount in self._recounts.values():
             recount.flush()
-        self._summary = engine.totals.summary(
-            problems=self.problem_count, unique_contents=len(self.trace.contents)
-        )
+        self._summary = self._summary_of(engine, found)
 
     def places(self, progress: Progress | None = None) -> StepPlaces:
         """Which steps there are, from the index; nothing is replayed."""
@@ -301,6 +397,11 @@ class Inspector:
         survey = self._survey_rows = Survey()
         history = ItemHistory()
         snapshots = Snapshots(engine)
+        writer = self._keeping(skipped=False)
+
+        def noted(done: Iterable[Step | Turn]) -> Iterator[Step | Turn]:
+            return history.noting(done if writer is None else writer.taken(done, engine), engine)
+
         with self._lock:
             self._snapshots, self._cursor = snapshots, None
         size = max(1, self.trace.source.size)
@@ -310,11 +411,13 @@ class Inspector:
             self._counter.foresee(batch, self.trace.contents, least=8)
             for event in batch:
                 if done := engine.feed(event):
-                    survey.note(history.noting(done, engine), engine)
+                    survey.note(noted(done), engine)
                     ended = len(survey.rows)
                     snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
-        survey.note(history.noting(engine.end(), engine), engine)
+        survey.note(noted(engine.end()), engine)
         self._finish(engine, found)
+        if writer is not None:
+            writer.finish(self.trace, self._summary_of(engine, found), found)
         self.item_history = history.finish(engine, self.trace.covered)
         assert self._summary is not None
         return Outline(tuple(survey.rows), self._summary)
@@ -407,6 +510,14 @@ class Inspector:
         Costs a replay from the nearest snapshot before it, or from the start where there is none yet.
         """
         with self._lock:
+            kept = self.kept_replay()
+            if kept is not None:
+                try:
+                    return kept.at(ordinal)
+                except DamagedError:
+                    self._forget(kept)
+                except IndexError:
+                    raise UsageError("no-such-frame", f"the trace has no step {ordinal}") from None
             if self._cursor is None:
                 if self._snapshots is None:
                     self._snapshots = Snapshots(self._engine(ignore_problem))
@@ -501,6 +612,8 @@ class Inspector:
 
     def close(self) -> None:
         """Close the files; the inspector is of no use afterwards."""
+        if self._kept is not None:
+            self._kept.close()
         self._counter.close()
         for recount in self._recounts.values():
             recount.close()

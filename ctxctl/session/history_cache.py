@@ -12,14 +12,13 @@ import msgspec
 import xxhash
 
 from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.session.cache_key import made_under
 from ctxctl.session.history import ITEMS, ROWS, STEPS, ItemHistory
-from ctxctl.tokens.catalogue.table import load_table as table
 from ctxctl.trace.cache_files import cache_file, fingerprint_of, open_own, replace_file, same_file
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector, Progress
-    from ctxctl.session.params import Params
 
 FORMAT: Final = 4
 _MAGIC: Final = b"ctxctl history\n"
@@ -92,16 +91,16 @@ def item_history_of(inspector: Inspector, progress: Progress | None = None) -> I
     """What became of every item of a trace; the first call may replay the trace, and keeps the outline."""
     known, source = inspector.item_history, inspector.trace.source
     if known is None or known.covered != source.size:
-        made_under = _made_under(inspector)
-        known = load_history(source, made_under) if made_under is not None else None
+        key = made_under(inspector)
+        known = load_history(source, key) if key is not None else None
         if known is None:
             inspector.outline(progress)
             known = inspector.item_history
             if known is None or known.covered != source.size:  # outlined in another way, or grown meanwhile
                 known = _walked(inspector, progress)
             # Of a trace with problems nothing is saved: each run has to read it anew to report them.
-            if made_under is not None and known.covered == source.size and not inspector.problem_count:
-                save_history(source, made_under, known)
+            if key is not None and known.covered == source.size and not inspector.problem_count:
+                save_history(source, key, known)
         inspector.item_history = known
     return known
 
@@ -113,22 +112,3 @@ def _walked(inspector: Inspector, progress: Progress | None) -> ItemHistory:
         for _ in found.noting((at.step,), engine):
             last = engine
     return found.finish(last, size) if len(found) else found
-
-
-def _made_under(inspector: Inspector) -> str | None:
-    """All that the rows depend on besides the file; None where they are of no use to another run."""
-    if inspector.edits is not None:
-        return None
-    params = inspector.params
-    limits = str(params.limits) if params.limits.given else ""
-    version = getattr(sys.modules["ctxctl"], "__version__", "")
-    encoding = f"{params.encoding}{' for all' if params.one_encoding else ''}"
-    named = (version, params.target, params.policy, params.model or "", encoding, limits)
-    return "\n".join((*named, *_sizes_under(params)))
-
-
-def _sizes_under(params: Params) -> tuple[str, ...]:
-    """What sizes and limits rest on besides: a calibration, the model table, the user's own models."""
-    found = params.calibration.calibration
-    weighed = params.calibration.origin + (f" {found.digest}" if found is not None else "")
-    return weighed, table().date, str(sorted(params.own_models.items()))

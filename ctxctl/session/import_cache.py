@@ -19,7 +19,7 @@ import msgspec
 import xxhash
 
 from ctxctl.model.problem import Problem
-from ctxctl.trace.cache_files import cache_directory, code_state, open_own, replace_file
+from ctxctl.trace.cache_files import LEAST, cache_directory, code_state, open_own, replace_file
 from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs
 from ctxctl.trace.source import Source
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ctxctl.session.learned.choice import LearnedUse
 
 FORMAT: Final = 1
-LEAST: Final = 1 << 20
-"""Bytes of a capture from which on its import is kept: a smaller one is imported in no time."""
 FREE: Final = 4
 """An import is kept where the disk has room for so many times the capture."""
 _CHUNK: Final = 1 << 20

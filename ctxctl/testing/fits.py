@@ -155,7 +155,7 @@ def _session_fits(name: str, limits: Model | None, reserve: int, headroom: int, 
             at = inspector.at(inspector.resolve(address))
             looked.at(at.step, at.placements)
         else:
-            for at, _ in inspector.walk():
+            for at in inspector.steps():
                 looked.at(at.step, at.placements)
     return looked.verdict(visible(name), uncounted=uncounted)
 

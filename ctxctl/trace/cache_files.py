@@ -13,8 +13,14 @@ from typing import Any, Final
 
 from ctxctl.trace.source import Source
 
+LEAST: Final = 1 << 20
+"""Bytes of a capture or a trace from which on what is made of it is kept."""
 _SAMPLES: Final = 16
 _SAMPLE_BYTES: Final = 4096
+
+
+class DamagedError(Exception):
+    """Something that was kept turned out to be damaged."""
 
 
 def cache_directory() -> Path | None:

@@ -60,6 +60,25 @@ class _Derived:
         self.after = after
 
 
+class StoredContent(msgspec.Struct, frozen=True, array_like=True):
+    """A content as it can be kept beside its trace: where its text stands, or what it is made of."""
+
+    digest: str
+    size: int
+    form: Form
+    count: tuple[int, bool] | None
+    first: int = 0
+    """As `offset` and `length`, of what is inline in the trace: the lowest offset it was seen at."""
+    offset: int = 0
+    length: int = -1
+    base: int | None = None
+    """Number of the content that it is made around, with `before` and `after`."""
+    before: str = ""
+    after: str = ""
+    text: str | None = None
+    """Of what ctxctl made itself."""
+
+
 class ContentMark(NamedTuple):
     """How much a store knew at some time."""
 
@@ -185,6 +204,36 @@ class Contents:
     def inside(self, content: Content) -> Content | None:
         """The content that a derived one is made around; None for any other."""
         return content.origin.base if isinstance(content.origin, _Derived) else None
+
+    def stored(self, content: Content, base: int | None) -> StoredContent | None:
+        """A content to be kept; `base`: the number that the caller gave to what `inside` says of it.
+
+        None where its text stands in no file that stays.
+        """
+        origin = content.origin
+        plain = StoredContent(content.digest, content.size, content.form, content.count)
+        if isinstance(origin, str):
+            return msgspec.structs.replace(plain, text=origin)
+        if isinstance(origin, _Derived):
+            return msgspec.structs.replace(plain, base=base, before=origin.before, after=origin.after)
+        if not isinstance(origin, _Shown) or origin.spilled:
+            return None
+        return msgspec.structs.replace(plain, first=origin.first, offset=origin.offset, length=origin.length)
+
+    def restored(self, stored: StoredContent, base: Content | None) -> Content:
+        """A content that was kept, as one of this store; `base`: what it is made around."""
+        with self._lock:
+            content = self._by_digest.get(stored.digest)
+            if content is None:
+                origin: object = stored.text
+                if base is not None:
+                    origin = _Derived(stored.before, base, stored.after)
+                elif stored.text is None:
+                    origin = _Shown(stored.first, stored.offset, stored.length, False)
+                content = Content(stored.digest, stored.size, stored.form, origin)
+                self._by_digest[stored.digest] = content
+            content.count = content.count or stored.count
+            return content
 
     def mark(self) -> ContentMark:
         """What is known by now; `forget` goes back to it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import Any, Protocol
 
@@ -68,6 +68,18 @@ class Trace:
     def covered(self) -> int:
         """Bytes from the start that some pass has read without a gap."""
         return self._covered
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a pass has left out events that it had seen before."""
+        return bool(self._repeats)
+
+    def restore(self, problems: Sequence[Problem], count: int) -> None:
+        """Know what reading the whole trace has found at an earlier time: as `problems`, `problem_count`."""
+        with self._lock:
+            if self._covered < self.source.size:
+                self._problems, self._count = list(problems), count
+                self._covered = self.source.size
 
     def events(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[Event]:
         """The events of the lines that begin in [start, stop), in order.

@@ -1,0 +1,33 @@
+"""What a replay depends on besides the trace: the key under which its results are kept."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from ctxctl.tokens.catalogue.table import load_table as table
+from ctxctl.trace.cache_files import code_state
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector
+    from ctxctl.session.params import Params
+
+
+def made_under(inspector: Inspector) -> str | None:
+    """All that the rows depend on besides the file; None where they are of no use to another run."""
+    if inspector.edits is not None:
+        return None
+    if inspector.strategy is not None and not inspector.strategy.__class__.__module__.startswith("ctxctl."):
+        return None  # nobody knows when a plug-in changes
+    params = inspector.params
+    limits = str(params.limits) if params.limits.given else ""
+    encoding = f"{params.encoding}{' for all' if params.one_encoding else ''}"
+    named = (code_state(), sys.byteorder, params.target, params.policy, params.model or "", encoding, limits)
+    return "\n".join((*named, *_sizes_under(params)))
+
+
+def _sizes_under(params: Params) -> tuple[str, ...]:
+    """What sizes and limits rest on besides: a calibration, the model table, the user's own models."""
+    found = params.calibration.calibration
+    weighed = params.calibration.origin + (f" {found.digest}" if found is not None else "")
+    return weighed, table().date, str(sorted(params.own_models.items()))
