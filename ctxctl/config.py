@@ -26,6 +26,8 @@ THEMES: Final = get_args(Theme)
 """Looks of the terminal UI; `auto` is dark or light, whichever the terminal says that it is."""
 _MAX_FILE: Final = 1 << 20
 _NAME: Final = "ctxctl.toml"
+_TOOL: Final = rb"""(?m)^\s*\[?\s*["']?tool["']?\s*(?:[]=]|\.\s*["']?ctxctl)"""
+"""What a ``pyproject.toml`` with settings has; one that names ctxctl elsewhere only is not parsed."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -305,7 +307,7 @@ def _table(path: Path) -> dict[str, object] | None:
     except OSError:
         return None
     inside = path.name == "pyproject.toml"
-    if len(data) > _MAX_FILE or (inside and b"ctxctl" not in data):
+    if len(data) > _MAX_FILE or (inside and not (b"ctxctl" in data and re.search(_TOOL, data))):
         return None
     import tomllib
 

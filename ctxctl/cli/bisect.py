@@ -6,9 +6,8 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 Arguments = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         metavar="TRACE [TRACE] [PREDICATE]",
         help="A trace and a predicate (quote it), or two traces, with a predicate or without.",
         autocompletion=opt.complete_files,
@@ -56,7 +55,7 @@ def bisect(
             tell_problems(inspector, run)
         code = max(verdict(inspector, run) for inspector in inspectors)
         run.out.flush()
-    raise typer.Exit(code if found else Exit.FINDINGS)
+    raise Done(code if found else Exit.FINDINGS)
 
 
 def _traces_and_predicate(arguments: Sequence[str]) -> tuple[list[str], str | None]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,15 +14,15 @@ if TYPE_CHECKING:
     from ctxctl.model.blame import Blame, Block
     from ctxctl.session import Inspector
 
-Stat = Annotated[bool, typer.Option("--stat", help="Only the sums: by kind, source, tool server and age.")]
-Stale = Annotated[bool, typer.Option("--stale", help="Only stale copies: those that a later one replaced.")]
+Stat = Annotated[bool, Option("--stat", help="Only the sums: by kind, source, tool server and age.")]
+Stale = Annotated[bool, Option("--stale", help="Only stale copies: those that a later one replaced.")]
 Duplicate = Annotated[
     bool,
-    typer.Option("--duplicate", help="Only blocks that say what an earlier one says, or nearly."),
+    Option("--duplicate", help="Only blocks that say what an earlier one says, or nearly."),
 ]
 Item = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--item",
         metavar="ITEM",
         help="Only the copies of this item: its id, ID@VERSION, title, source, or a piece of its text.",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,16 +21,14 @@ _FORMATS = ("text", "json", "junit", "sarif", "github")
 
 PlanArg = Annotated[
     str | None,
-    typer.Argument(
+    Argument(
         metavar="[PLAN]", help="The plan, a TOML file (docs/budget.md).", autocompletion=opt.complete_files
     ),
 ]
-Init = Annotated[
-    bool, typer.Option("--init", help="Write a plan to start from: to PLAN, or to standard output.")
-]
+Init = Annotated[bool, Option("--init", help="Write a plan to start from: to PLAN, or to standard output.")]
 From = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--from", metavar="TRACE[@ADDRESS]",
         help="Write a plan derived from this recorded session, which goes on from TRACE@40, after turn 40; "
         "without @ it may be repeated.",
@@ -39,21 +36,19 @@ From = Annotated[
     ),
 ]  # fmt: skip
 Live = Annotated[
-    bool, typer.Option("--live", help="Run the MCP servers that the plan names, and ask for their tools.")
+    bool, Option("--live", help="Run the MCP servers that the plan names, and ask for their tools.")
 ]
-Check = Annotated[bool, typer.Option("--check", help="Exit 1 where a limit of the plan is not kept.")]
+Check = Annotated[bool, Option("--check", help="Exit 1 where a limit of the plan is not kept.")]
 Baseline = Annotated[
     str | None,
-    typer.Option(
-        "--baseline", metavar="FILE", help="Check against this committed file too (implies --check)."
-    ),
+    Option("--baseline", metavar="FILE", help="Check against this committed file too (implies --check)."),
 ]
 Update = Annotated[
-    bool, typer.Option("--update-baseline", help="Write the --baseline anew, and say what changed in it.")
+    bool, Option("--update-baseline", help="Write the --baseline anew, and say what changed in it.")
 ]
 Form = Annotated[
     str,
-    typer.Option(
+    Option(
         "--format", metavar="NAME", help="text, json, or for --check also junit, sarif or github.",
         autocompletion=lambda incomplete: [name for name in _FORMATS if name.startswith(incomplete)],
     ),
@@ -88,7 +83,7 @@ def budget(
     run = begin(options._replace(json=form == "json"))
     if init or trace:
         _write_plan(plan, trace or [], run._replace(options=opt.CommonOptions()))
-        raise typer.Exit(Exit.OK)
+        raise Done(Exit.OK)
     if plan is None:
         raise UsageError(
             "plan-needed",
@@ -114,7 +109,7 @@ def budget(
         _summarize(found, findings)
     run.out.flush()
     failed = any(finding.level == "error" for finding in findings)
-    raise typer.Exit(Exit.FINDINGS if failed else Exit.OK)
+    raise Done(Exit.FINDINGS if failed else Exit.OK)
 
 
 def _listed_by_servers(plan: Plan, path: Path, out: Output) -> dict[str, Any]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 Traces = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="[TRACE|DIR]...",
         help="Sessions with reported usage; of a directory all of them. None: what is shipped and saved.",
         autocompletion=opt.complete_files,
@@ -26,17 +25,15 @@ Traces = Annotated[
 ]
 Save = Annotated[
     bool,
-    typer.Option(
-        "--save", help="Keep it for later sessions: its models are used in place of the shipped ones."
-    ),
+    Option("--save", help="Keep it for later sessions: its models are used in place of the shipped ones."),
 ]
-To = Annotated[str | None, typer.Option("--to", metavar="FILE", help="Write it to a file.")]
+To = Annotated[str | None, Option("--to", metavar="FILE", help="Write it to a file.")]
 Everything = Annotated[
     bool,
-    typer.Option("--all", help="List every model that could not be fitted; every weight of what is shipped."),
+    Option("--all", help="List every model that could not be fitted; every weight of what is shipped."),
 ]
 OnlyModel = Annotated[
-    str | None, typer.Option("--model", metavar="NAME", help="Only this model, dates and tags apart.")
+    str | None, Option("--model", metavar="NAME", help="Only this model, dates and tags apart.")
 ]
 
 
@@ -58,14 +55,14 @@ def calibrate(
         if save or to is not None:
             raise UsageError("no-calibration", "--save and --to need sessions to fit to")
         _list_calibrations(run)
-        raise typer.Exit(Exit.OK)
+        raise Done(Exit.OK)
     lanes, damaged = _gathered(traces, run)
     if model is not None:
         lanes = [[lane for lane in session if lane.model == family(model)] for session in lanes]
     outcome = _fitted(lanes, run)
     _tell(outcome, len(lanes), run)
     _save(outcome.calibration, to, run, save=save)
-    raise typer.Exit(Exit.FINDINGS if damaged and run.settings.strict else Exit.OK)
+    raise Done(Exit.FINDINGS if damaged and run.settings.strict else Exit.OK)
 
 
 def _gathered(traces: list[str], run: Run) -> tuple[list[list[Lane]], bool]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
     from ctxctl.cli.run import Run
@@ -14,15 +13,13 @@ if TYPE_CHECKING:
 
 Sources = Annotated[
     list[str],
-    typer.Argument(metavar="SRC...", help="Foreign captures; - is stdin.", autocompletion=opt.complete_files),
+    Argument(metavar="SRC...", help="Foreign captures; - is stdin.", autocompletion=opt.complete_files),
 ]
 Where = Annotated[
     str,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="The trace to write; - is stdout.", show_default=True
-    ),
+    Option("--output", "-o", metavar="FILE", help="The trace to write; - is stdout.", show_default=True),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it is there.")]
+Force = Annotated[bool, Option("--force", help="Replace FILE if it is there.")]
 
 
 class Imported(NamedTuple):
@@ -61,7 +58,7 @@ def convert(
     run.out.flush()
     _tell(done, run, output)
     problems = sum(not problem.is_note for one in done for problem in one.problems)
-    raise typer.Exit(Exit.FINDINGS if run.settings.strict and problems else Exit.OK)
+    raise Done(Exit.FINDINGS if run.settings.strict and problems else Exit.OK)
 
 
 def _import(

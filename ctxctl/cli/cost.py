@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -18,17 +17,17 @@ _BY = ("kind", "item", "source", "segment")
 
 By = Annotated[
     str,
-    typer.Option("--by", metavar="WHAT", help="What it was spent on: kind, item, source or segment."),
+    Option("--by", metavar="WHAT", help="What it was spent on: kind, item, source or segment."),
 ]
-Top = Annotated[int, typer.Option("--top", metavar="N", min=1, help="Lines of what it was spent on.")]
-Steps = Annotated[bool, typer.Option("--steps", help="A line for each step too.")]
+Top = Annotated[int, Option("--top", metavar="N", min=1, help="Lines of what it was spent on.")]
+Steps = Annotated[bool, Option("--steps", help="A line for each step too.")]
 Provider = Annotated[
-    str | None, typer.Option("--provider", metavar="NAME", help="Whose prices, where the trace does not say.")
+    str | None, Option("--provider", metavar="NAME", help="Whose prices, where the trace does not say.")
 ]
 
 AsOf = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--as-of",
         metavar="DATE",
         help="Prices of this day (YYYY-MM-DD) for requests without a time; never today's.",

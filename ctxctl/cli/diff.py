@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,29 +19,27 @@ if TYPE_CHECKING:
 
 A = Annotated[
     str,
-    typer.Argument(
-        metavar="A", help="A frame: run.jsonl@3, or run.jsonl.", autocompletion=opt.complete_files
-    ),
+    Argument(metavar="A", help="A frame: run.jsonl@3, or run.jsonl.", autocompletion=opt.complete_files),
 ]
 B = Annotated[
     str | None,
-    typer.Argument(
+    Argument(
         metavar="B",
         help="Another; @7 alone is in the same trace. Without it A is compared with the frame before it.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
 ]
-Stat = Annotated[bool, typer.Option("--stat", help="Only the table of changes.")]
+Stat = Annotated[bool, Option("--stat", help="Only the table of changes.")]
 PatchOnly = Annotated[
     bool,
-    typer.Option("--patch", help="Only texts: diffs of updated items, and added and removed ones whole."),
+    Option("--patch", help="Only texts: diffs of updated items, and added and removed ones whole."),
 ]
-Ui = Annotated[bool, typer.Option("--ui", help="Open the terminal UI on the two frames.")]
-ExitCode = Annotated[bool, typer.Option("--exit-code", help="Exit 1 if the frames differ.")]
+Ui = Annotated[bool, Option("--ui", help="Open the terminal UI on the two frames.")]
+ExitCode = Annotated[bool, Option("--exit-code", help="Exit 1 if the frames differ.")]
 Sessions = Annotated[
     bool,
-    typer.Option("--sessions", help="Compare two whole sessions of one task, turn by turn, not two frames."),
+    Option("--sessions", help="Compare two whole sessions of one task, turn by turn, not two frames."),
 ]
 
 
@@ -71,11 +68,9 @@ def diff(
     right = split_frame(b, same=left.trace) if b is not None else None
     run = begin(options)
     if sessions:
-        raise typer.Exit(
-            _whole_sessions(left, right, run, stat=stat, exit_code=exit_code, frames=patch or ui)
-        )
+        raise Done(_whole_sessions(left, right, run, stat=stat, exit_code=exit_code, frames=patch or ui))
     if ui:
-        raise typer.Exit(_interface(left, right, options.thread, run))
+        raise Done(_interface(left, right, options.thread, run))
     with ExitStack() as stack:
         one = two = stack.enter_context(opened(left.trace, run, "replaying"))
         if right is not None and right.trace != left.trace:
@@ -92,7 +87,7 @@ def diff(
         if two is not one and not options.json:
             _note_default_frames(left, right)
         code = max(verdict(one, run), verdict(two, run))
-    raise typer.Exit(Exit.FINDINGS if exit_code and found.differs else code)
+    raise Done(Exit.FINDINGS if exit_code and found.differs else code)
 
 
 def _interface(left: NamedPlace, right: NamedPlace | None, thread: str | None, run: Run) -> int:

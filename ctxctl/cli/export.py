@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Done, Option
 
 if TYPE_CHECKING:
     from typing import IO
@@ -28,23 +27,23 @@ def _complete_format_names(incomplete: str) -> list[str]:
 
 Where = Annotated[
     str,
-    typer.Option("--output", "-o", metavar="FILE", help="The file to write; - is stdout.", show_default=True),
+    Option("--output", "-o", metavar="FILE", help="The file to write; - is stdout.", show_default=True),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it is there.")]
+Force = Annotated[bool, Option("--force", help="Replace FILE if it is there.")]
 As = Annotated[
     str,
-    typer.Option(
+    Option(
         "--format", metavar="NAME", help=f"What to export as: {', '.join(_FORMATS)}.",
         autocompletion=_complete_format_names, show_default=True,
     ),
 ]  # fmt: skip
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="Only what the published schemas know: nothing spliced, nothing by ref."),
+    Option("--strict", help="Only what the published schemas know: nothing spliced, nothing by ref."),
 ]
 Target = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--target",
         metavar="NAME",
         help="For whom; evidence_export: contents are cited, not copied.",
@@ -53,7 +52,7 @@ Target = Annotated[
 ]
 ReadAs = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--read-as",
         metavar="NAME",
         help="Read TRACE as this format instead of detecting it.",
@@ -62,11 +61,11 @@ ReadAs = Annotated[
 ]
 Table = Annotated[
     str | None,
-    typer.Option("--table", metavar="NAME", help="Which table: steps, changes (csv, parquet)."),
+    Option("--table", metavar="NAME", help="Which table: steps, changes (csv, parquet)."),
 ]
 MaxContent = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--max-content", metavar="SIZE", help="Room for all texts: 500K, 20M; the longest are cut (html)."
     ),
 ]
@@ -126,7 +125,7 @@ def export(
         run.out.flush()
         tell_learned(inspector, always=format not in ("html", "markdown"))
         note_problems(inspector.name, found, max(len(found), inspector.problem_count), run)
-    raise typer.Exit(Exit.OK)
+    raise Done(Exit.OK)
 
 
 def _export_options(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
     from ctxctl.cli.run import Run
@@ -15,15 +14,15 @@ if TYPE_CHECKING:
 
 Arguments = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         metavar="TRACE... PREDICATE",
         help="Traces, then what is asked of their steps (docs/search.md); quote it.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
 ]
-First = Annotated[bool, typer.Option("--first", help="Only the first step of each trace; reads no further.")]
-Count = Annotated[bool, typer.Option("--count", help="Only how many steps of each trace.")]
+First = Annotated[bool, Option("--first", help="Only the first step of each trace; reads no further.")]
+Count = Annotated[bool, Option("--count", help="Only how many steps of each trace.")]
 
 
 class Counts(NamedTuple):
@@ -74,7 +73,7 @@ def find(
         worst = max(worst, code)
     run.out.flush()
     missed = not found or worst
-    raise typer.Exit(worst if worst > Exit.FINDINGS else Exit.FINDINGS if missed else Exit.OK)
+    raise Done(worst if worst > Exit.FINDINGS else Exit.FINDINGS if missed else Exit.OK)
 
 
 class _FindOptions(NamedTuple):

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done
 
 if TYPE_CHECKING:
     from ctxctl.cli.output import Output
     from ctxctl.entry_points import Plugin
     from ctxctl.ingest.declaration import Format
 
-Name = Annotated[
-    str | None, typer.Argument(metavar="[NAME]", help="One format: what it reads and what it tells.")
-]
+Name = Annotated[str | None, Argument(metavar="[NAME]", help="One format: what it reads and what it tells.")]
 
 
 @opt.takes("json")
@@ -38,7 +35,7 @@ def formats(
         _all(available(), run.out, json=options.json)
         _broken(broken_plugins(), run.out, json=options.json)
     run.out.flush()
-    raise typer.Exit(0)
+    raise Done(0)
 
 
 def _all(known: tuple[Format, ...], out: Output, *, json: bool) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 Recordings = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="[RECORDING]...",
         help="Whole requests: a recording of ctxctl, a body dump, HAR, request JSON. None: what is known.",
         autocompletion=opt.complete_files,
@@ -26,16 +25,14 @@ Recordings = Annotated[
 ]
 Client = Annotated[
     str | None,
-    typer.Option(
-        "--client", metavar="NAME", help="Whose requests they are: claude-code, codex, opencode, ..."
-    ),
+    Option("--client", metavar="NAME", help="Whose requests they are: claude-code, codex, opencode, ..."),
 ]
 Version = Annotated[
-    str | None, typer.Option("--version", metavar="VERSION", help="Of which version, where they do not say.")
+    str | None, Option("--version", metavar="VERSION", help="Of which version, where they do not say.")
 ]
 Forget = Annotated[
     str | None,
-    typer.Option("--forget", metavar="CLIENT[@VERSION]", help="Remove what is known of a client."),
+    Option("--forget", metavar="CLIENT[@VERSION]", help="Remove what is known of a client."),
 ]
 
 
@@ -60,7 +57,7 @@ def learn(
         _learn(recordings, client, version, run)
     else:
         _list_sets(run)
-    raise typer.Exit(Exit.OK)
+    raise Done(Exit.OK)
 
 
 def _learn(recordings: list[str], client: str | None, version: str | None, run: Run) -> None:

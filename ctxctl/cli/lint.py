@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,38 +18,38 @@ _FORMS = ("text", "json", "sarif", "junit", "github")
 
 Traces = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="TRACE...", help="Traces or foreign captures; - is stdin.", autocompletion=opt.complete_files
     ),
 ]
 Select = Annotated[
     list[str] | None,
-    typer.Option("--select", metavar="RULES", help="Only these: codes, their beginnings, names; or all."),
+    Option("--select", metavar="RULES", help="Only these: codes, their beginnings, names; or all."),
 ]
-Ignore = Annotated[list[str] | None, typer.Option("--ignore", metavar="RULES", help="Not these; it wins.")]
+Ignore = Annotated[list[str] | None, Option("--ignore", metavar="RULES", help="Not these; it wins.")]
 Severity = Annotated[
     str | None,
-    typer.Option("--severity", metavar="LEAST", help="Rules from this on: error, warning or info."),
+    Option("--severity", metavar="LEAST", help="Rules from this on: error, warning or info."),
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="RULE.NAME=VALUE", help="A rule's parameter: CTX009.share=0.4."),
+    Option("--set", metavar="RULE.NAME=VALUE", help="A rule's parameter: CTX009.share=0.4."),
 ]
 Form = Annotated[
     str,
-    typer.Option(
+    Option(
         "--output", metavar="FORM", help="text, json, sarif, junit or github.",
         autocompletion=lambda incomplete: [name for name in _FORMS if name.startswith(incomplete)],
     ),
 ]  # fmt: skip
 Baseline = Annotated[
-    str | None, typer.Option("--baseline", metavar="FILE", help="Leave out the findings that this file has.")
+    str | None, Option("--baseline", metavar="FILE", help="Leave out the findings that this file has.")
 ]
-Update = Annotated[bool, typer.Option("--update-baseline", help="Write the --baseline anew.")]
-Statistics = Annotated[bool, typer.Option("--statistics", help="A row for each rule instead of findings.")]
-Explain = Annotated[str | None, typer.Option("--explain", metavar="RULE", help="All about one rule.")]
-ListRules = Annotated[bool, typer.Option("--rules", help="All rules, a sentence each.")]
-Everything = Annotated[bool, typer.Option("--all", help="Every finding, and every problem of the input.")]
+Update = Annotated[bool, Option("--update-baseline", help="Write the --baseline anew.")]
+Statistics = Annotated[bool, Option("--statistics", help="A row for each rule instead of findings.")]
+Explain = Annotated[str | None, Option("--explain", metavar="RULE", help="All about one rule.")]
+ListRules = Annotated[bool, Option("--rules", help="All rules, a sentence each.")]
+Everything = Annotated[bool, Option("--all", help="Every finding, and every problem of the input.")]
 
 
 @opt.takes(
@@ -87,7 +86,7 @@ def lint(
     run = begin(options._replace(json=form == "json"))
     if explain is not None or list_rules:
         _documented(explain, run)
-        raise typer.Exit(Exit.OK)
+        raise Done(Exit.OK)
     if not traces:
         raise UsageError("trace-needed", "no trace is given", hint="`ctxctl lint run.jsonl`, or --rules")
     own = run.settings.lint
@@ -97,7 +96,7 @@ def lint(
     choice = _chosen_rules(select, ignore, severity, settings, own)
     found = _found(traces, choice, run)
     code = _tell(found, choice, baseline, form, run, update=update_baseline, table=statistics)
-    raise typer.Exit(max(code, found.code))
+    raise Done(max(code, found.code))
 
 
 class _Found(NamedTuple):

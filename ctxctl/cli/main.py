@@ -1,114 +1,26 @@
-"""The command line: the app, and the one place where an exception becomes a message and an exit code."""
+"""The command line: the one place where an exception becomes a message and an exit code."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import typer
-
-from ctxctl.cli import (
-    bisect,
-    blame,
-    budget,
-    calibrate,
-    convert,
-    cost,
-    diff,
-    export,
-    find,
-    formats,
-    learn,
-    lint,
-    log,
-    models,
-    policies,
-    record,
-    replay,
-    show,
-    validate,
-    watch,
-    why,
-)
+from ctxctl.cli.commands import COMMANDS
+from ctxctl.cli.ordinary import ordinary
+from ctxctl.cli.parameters import Done
+from ctxctl.cli.selection import shielded
 from ctxctl.errors import CtxctlError, Exit, PluginError, UnreadableError
 
 BUG = 70
 """Exit code of a bug in ctxctl (EX_SOFTWARE), never of bad input."""
 
-_EPILOG = (
-    "Exit codes: 0 fine, 1 findings (--strict, --exit-code, validate) or output that cannot be written, "
-    "2 wrong usage, 3 unreadable input, 4 something optional is missing, 130 interrupted."
-)
-
-app = typer.Typer(
-    name="ctxctl",
-    help="What the model saw on this turn, why, what changed since the last one, and what it cost.",
-    epilog=_EPILOG,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        from ctxctl import __version__
-        from ctxctl.cli.output import Output
-
-        out = Output()
-        out.lines([f"ctxctl {__version__}"])
-        out.flush()
-        raise typer.Exit(0)
-
-
-@app.callback()
-def _top(
-    version: Annotated[
-        bool, typer.Option("--version", "-V", help="Print the version.", callback=_version, is_eager=True)
-    ] = False,
-) -> None:
-    pass
-
-
-app.command("replay", short_help="Every step and turn of a trace: UI or report.")(replay.replay)
-app.command("watch", short_help="A session while it is written: UI or lines.")(watch.watch)
-app.command(
-    "record", short_help="Sessions of other programs, while they run.",
-    context_settings={"allow_interspersed_args": False},
-)(record.record)  # fmt: skip
-app.command("diff", short_help="Two frames: what entered and left between them.")(diff.diff)
-app.command("show", short_help="One frame: its stages, items, assembled text.")(show.show)
-app.command("blame", short_help="Whose each line of a frame's text is, since when.")(blame.blame)
-app.command("find", short_help="Steps at which a predicate holds.")(find.find)
-app.command("bisect", short_help="Where a predicate turns true, or two traces part.")(bisect.bisect)
-app.command("log", short_help="An item's life, from step to step.")(log.log)
-app.command("why", short_help="Why an item is, or is not, in a window.")(why.why)
-app.command("cost", short_help="What a session cost, and on what.")(cost.cost)
-app.command("budget", short_help="Will a planned context fit, and a gate for CI.")(budget.budget)
-app.command("lint", short_help="Waste, contradictions and leaks in traces.")(lint.lint)
-app.command("validate", short_help="Check a trace against schemas and rules.")(validate.validate)
-app.command("import", short_help="Convert foreign captures to a trace.")(convert.convert)
-app.command("export", short_help="Write a trace in another form.")(export.export)
-app.command("formats", short_help="What can be opened, and what each format tells.")(formats.formats)
-app.command("policies", short_help="What a session can be replayed under.")(policies.policies)
-app.command("calibrate", short_help="Fit token counts to what providers billed.")(calibrate.calibrate)
-app.command("learn", short_help="Complete a client's logs by recordings of it.")(learn.learn)
-app.command("models", short_help="Windows, limits and prices of models, offline.")(models.models)
-
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; never raises, whatever the input was."""
-    from ctxctl.cli.output import complain
-    from ctxctl.cli.selection import shielded
-
     try:
-        code = app(args=shielded(arguments), prog_name="ctxctl", standalone_mode=False)
-        if code == Exit.INTERRUPTED:  # the parser has turned KeyboardInterrupt into this
-            return _interrupted()
-        return code if isinstance(code, int) else Exit.OK
+        return _ended(shielded(arguments))
     except CtxctlError as error:
         return _told(error)
     except KeyboardInterrupt:
@@ -118,14 +30,47 @@ def run(arguments: Sequence[str]) -> int:
             return Exit.OK
         return error.code if isinstance(error.code, int) else Exit.OK
     except MemoryError:
-        complain("out of memory")
-        return Exit.UNREADABLE
+        return _out_of_memory()
     except OSError as error:
         return _failed(error)
     except BaseException as error:  # a panic of a native library is no Exception
         if hasattr(error, "format_message"):
             return _misused(error, arguments)
         return _bug(error)
+
+
+def _ended(arguments: Sequence[str]) -> int:
+    """Run one command to its end; its exit code.  Raises whatever it raises."""
+    call = ordinary(arguments)
+    code = _by_typer(arguments) if call is None else _called(call)
+    if code == Exit.INTERRUPTED:  # Typer has turned KeyboardInterrupt into this
+        return _interrupted()
+    return code if isinstance(code, int) else Exit.OK
+
+
+def _by_typer(arguments: Sequence[str]) -> Any:
+    from ctxctl.cli.app import app  # slow to import
+
+    return app(args=arguments, prog_name="ctxctl", standalone_mode=False)
+
+
+def _called(call: Callable[[], None]) -> int:
+    try:
+        call()
+    except Done as done:
+        return done.code
+    except BrokenPipeError:  # whoever read has gone: nobody is left to tell
+        from ctxctl.cli.output import abandon_stdout
+
+        abandon_stdout()
+    return Exit.OK
+
+
+def _out_of_memory() -> int:
+    from ctxctl.cli.output import complain
+
+    complain("out of memory")
+    return Exit.UNREADABLE
 
 
 def _told(error: CtxctlError) -> int:
@@ -175,8 +120,7 @@ def _misused(error: Any, arguments: Sequence[str]) -> int:
     if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
         note(context.get_help())
         return Exit.USAGE
-    names = [command.name for command in app.registered_commands]
-    known = arguments[:1] if arguments and arguments[0] in names else []
+    known = arguments[:1] if arguments and arguments[0] in COMMANDS else []
     path = context.command_path if context is not None else " ".join(["ctxctl", *known])
     complain(str(error.format_message()), f"`{path} --help` lists what there is")
     return Exit.USAGE

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
 
 Name = Annotated[
     str | None,
-    typer.Argument(metavar="[NAME]", help="A model, as a trace, a router or a cloud writes it."),
+    Argument(metavar="[NAME]", help="A model, as a trace, a router or a cloud writes it."),
 ]
 Provider = Annotated[
     str | None,
-    typer.Option("--provider", metavar="NAME", help="Who serves it: limits and prices hang on that."),
+    Option("--provider", metavar="NAME", help="Who serves it: limits and prices hang on that."),
 ]
 
 
@@ -45,7 +44,7 @@ def models(
             _unknown(name, provider)
         _tell(known, run.out, json=options.json)
     run.out.flush()
-    raise typer.Exit(0)
+    raise Done(0)
 
 
 def _unknown(name: str, provider: str | None) -> None:

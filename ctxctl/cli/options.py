@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
-import typer
+from ctxctl.cli.parameters import Argument, Option
 
 _ENCODINGS = ("o200k_base", "cl100k_base", "o200k_harmony")
 _TARGETS = ("model", "tool", "runtime", "ui", "user", "reviewer", "peer_agent", "evidence_export")
@@ -75,29 +75,27 @@ def size_of(text: str) -> int | None:
 
 TraceArg = Annotated[
     str,
-    typer.Argument(
-        metavar="TRACE", help="Trace or foreign capture; - is stdin.", autocompletion=complete_files
-    ),
+    Argument(metavar="TRACE", help="Trace or foreign capture; - is stdin.", autocompletion=complete_files),
 ]
 ItemArg = Annotated[
     str,
-    typer.Argument(metavar="ITEM", help="An item's id, ID@VERSION, title, source, or a piece of its text."),
+    Argument(metavar="ITEM", help="An item's id, ID@VERSION, title, source, or a piece of its text."),
 ]
 FrameArg = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="TRACE[@ADDRESS]",
         help="A frame: run.jsonl@3, @3.2, @-1, @explorer:2. No address: the last frame.",
         autocompletion=complete_files,
     ),
 ]
-EveryProblem = Annotated[bool, typer.Option("--all", help="List every problem, however many there are.")]
+EveryProblem = Annotated[bool, Option("--all", help="List every problem, however many there are.")]
 TurnOf = Annotated[
     str | None,
-    typer.Option("--turn", metavar="TURN[.STEP]", help="The same as @TURN[.STEP] after the trace."),
+    Option("--turn", metavar="TURN[.STEP]", help="The same as @TURN[.STEP] after the trace."),
 ]
 ThreadOf = Annotated[
-    str | None, typer.Option("--thread", metavar="NAME", help="The thread of addresses that name none.")
+    str | None, Option("--thread", metavar="NAME", help="The thread of addresses that name none.")
 ]
 
 
@@ -106,26 +104,24 @@ class CommonOptions(NamedTuple):
     as if they had not been given.
     """
 
-    plain: Annotated[bool, typer.Option("--plain", help="Plain report, also on a terminal.")] = False
-    json: Annotated[bool, typer.Option("--json", help="JSON lines, version 2 (docs/json.md).")] = False
+    plain: Annotated[bool, Option("--plain", help="Plain report, also on a terminal.")] = False
+    json: Annotated[bool, Option("--json", help="JSON lines, version 2 (docs/json.md).")] = False
     canonical: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--canonical",
             help="Texts with JSON in canonical form (keys sorted, no spaces), not as it was sent.",
         ),
     ] = False
-    everything: Annotated[bool, typer.Option("--all", help="List skipped items and every problem too.")] = (
-        False
-    )
+    everything: Annotated[bool, Option("--all", help="List skipped items and every problem too.")] = False
     turn: Annotated[
         str | None,
-        typer.Option("--turn", metavar="N|A..B", help="Only this turn, or these; negative from the end."),
+        Option("--turn", metavar="N|A..B", help="Only this turn, or these; negative from the end."),
     ] = None
-    thread: Annotated[str | None, typer.Option("--thread", metavar="NAME", help="Only this thread.")] = None
+    thread: Annotated[str | None, Option("--thread", metavar="NAME", help="Only this thread.")] = None
     target: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--target",
             metavar="NAME",
             help="Whose view: model, tool, user, ...",
@@ -134,23 +130,21 @@ class CommonOptions(NamedTuple):
     ] = None
     model: Annotated[
         str | None,
-        typer.Option("--model", metavar="NAME", help="Count as for this model, whatever the trace names."),
+        Option("--model", metavar="NAME", help="Count as for this model, whatever the trace names."),
     ] = None
     encoding: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--encoding", metavar="NAME", help="Count with this encoding.", autocompletion=complete_encodings
         ),
     ] = None
     policy: Annotated[
         str | None,
-        typer.Option(
-            "--policy", metavar="NAME", help="Replay by this policy.", autocompletion=complete_policies
-        ),
+        Option("--policy", metavar="NAME", help="Replay by this policy.", autocompletion=complete_policies),
     ] = None
     calibration: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--calibration",
             metavar="NAME",
             help="Tokens of a model without a public tokenizer: saved, shipped, none, session, a digest or a"
@@ -160,13 +154,11 @@ class CommonOptions(NamedTuple):
     ] = None
     no_learned: Annotated[
         bool,
-        typer.Option(
-            "--no-learned", help="Show what the log itself holds, without learned items (docs/learn.md)."
-        ),
+        Option("--no-learned", help="Show what the log itself holds, without learned items (docs/learn.md)."),
     ] = False
     format: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--format",
             metavar="NAME",
             help="Read as this format instead of detecting it.",
@@ -175,12 +167,12 @@ class CommonOptions(NamedTuple):
     ] = None
     strict: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--strict", help="Exit 1 on problems in the input, or if a replay differs.", show_default=False
         ),
     ] = None
     color: Annotated[
-        str | None, typer.Option("--color", metavar="WHEN", help="auto, always or never.", show_default=False)
+        str | None, Option("--color", metavar="WHEN", help="auto, always or never.", show_default=False)
     ] = None
 
     def flags(self) -> dict[str, object]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done
 
 if TYPE_CHECKING:
     from ctxctl.policies.registry import PolicyListing
 
 Name = Annotated[
     str | None,
-    typer.Argument(
+    Argument(
         metavar="[NAME]", help="One policy: its rules and parameters.", autocompletion=opt.complete_policies
     ),
 ]
@@ -41,7 +40,7 @@ def policies(
     else:
         run.out.lines(_listed(known, run.out.width))
     run.out.flush()
-    raise typer.Exit(0)
+    raise Done(0)
 
 
 def _listed(known: list[PolicyListing], width: int) -> Iterator[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
     from ctxctl.record.options import Options
@@ -17,7 +16,7 @@ _PORT = 4318
 
 Command = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="[-- COMMAND...]",
         help="Run this program with its model calls going through a recording proxy; "
         "with --mcp: the MCP server to run.",
@@ -26,65 +25,61 @@ Command = Annotated[
 ]
 Output = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--output", "-o", metavar="FILE",
         help="Trace to append to. Default: ctxctl-DATE-TIME.jsonl here.", show_default=False,
     ),
 ]  # fmt: skip
-Proxy = Annotated[bool, typer.Option("--proxy", help="Run the proxy alone, for programs started elsewhere.")]
-Otlp = Annotated[
-    bool, typer.Option("--otlp", help="Receive OpenTelemetry GenAI spans and events (OTLP/HTTP).")
-]
-Events = Annotated[bool, typer.Option("--events", help="Receive events: POST /v1/events, NDJSON.")]
-Mcp = Annotated[
-    bool, typer.Option("--mcp", help="Stand between an MCP client and the server COMMAND, over stdio.")
-]
-Stdin = Annotated[bool, typer.Option("--stdin", help="Events or any known format from standard input.")]
+Proxy = Annotated[bool, Option("--proxy", help="Run the proxy alone, for programs started elsewhere.")]
+Otlp = Annotated[bool, Option("--otlp", help="Receive OpenTelemetry GenAI spans and events (OTLP/HTTP).")]
+Events = Annotated[bool, Option("--events", help="Receive events: POST /v1/events, NDJSON.")]
+Mcp = Annotated[bool, Option("--mcp", help="Stand between an MCP client and the server COMMAND, over stdio.")]
+Stdin = Annotated[bool, Option("--stdin", help="Events or any known format from standard input.")]
 Watch = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--watch", metavar="DIR", help="Keep importing what another tool writes there.",
         autocompletion=opt.complete_files, show_default=False,
     ),
 ]  # fmt: skip
 Port = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--port", metavar="N", min=0, max=65535, show_default=False,
         help="Port on 127.0.0.1; 0: any free one. Default: 4318 for --otlp and --events, else any.",
     ),
 ]  # fmt: skip
 Upstream = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--upstream", metavar="NAME=URL", show_default=False,
         help="Where calls of NAME go, a provider (openai) or a variable that the program reads; repeatable.",
     ),
 ]  # fmt: skip
 Session = Annotated[
-    str | None, typer.Option("--session", metavar="ID", help="Name of the session.", show_default=False)
+    str | None, Option("--session", metavar="ID", help="Name of the session.", show_default=False)
 ]
 Source = Annotated[
     str | None,
-    typer.Option("--source", metavar="NAME", help="Who records: the events' source.", show_default=False),
+    Option("--source", metavar="NAME", help="Who records: the events' source.", show_default=False),
 ]
 Redact = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--redact", metavar="RULES", help="Redaction rules of yours (TOML), besides the built-in ones.",
         autocompletion=opt.complete_files, show_default=False,
     ),
 ]  # fmt: skip
-NoRedact = Annotated[bool, typer.Option("--no-redact", help="Leave secrets in the trace.")]
-Fsync = Annotated[bool, typer.Option("--fsync", help="Wait until each event is on the disk.")]
+NoRedact = Annotated[bool, Option("--no-redact", help="Leave secrets in the trace.")]
+Fsync = Annotated[bool, Option("--fsync", help="Wait until each event is on the disk.")]
 Rotate = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--rotate", metavar="SIZE",
         help="Rename FILE before it grows beyond: 100M, 2G; off: never. Default: 1G.", show_default=False,
     ),
 ]  # fmt: skip
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only what goes wrong.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Say only what goes wrong.")]
 
 
 @opt.takes("format redact no_redact fsync rotate quiet")
@@ -133,7 +128,7 @@ def record(
         format_name=options.format,
         upstreams=upstream or [],
     )
-    raise typer.Exit(code)
+    raise Done(code)
 
 
 def _run(

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Done, Option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,20 +24,20 @@ if TYPE_CHECKING:
 
 Window = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--window", metavar="TOKENS", help="Suppose a model with this window: 128000, 128k, 1m (simulated)."
     ),
 ]
 Reserve = Annotated[
     str | None,
-    typer.Option("--reserve", metavar="TOKENS", help="Suppose that this much is kept for the answer."),
+    Option("--reserve", metavar="TOKENS", help="Suppose that this much is kept for the answer."),
 ]
 MaxInput = Annotated[
-    str | None, typer.Option("--max-input", metavar="TOKENS", help="Suppose this limit on the prompt.")
+    str | None, Option("--max-input", metavar="TOKENS", help="Suppose this limit on the prompt.")
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--drop",
         metavar="KIND|SOURCE|SERVER",
         help="Suppose that these items had never been there: kind:tool_result, source:app:notes,"
@@ -47,19 +46,17 @@ Drop = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--set",
         metavar="ITEM=FILE",
         help="Suppose this text in the place of an item's (ITEM@VERSION: of one version's); - is stdin."
         " Repeatable.",
     ),
 ]
-Compare = Annotated[
-    bool, typer.Option("--compare", help="Recorded and simulated side by side, turn by turn.")
-]
+Compare = Annotated[bool, Option("--compare", help="Recorded and simulated side by side, turn by turn.")]
 Where = Annotated[
     str | None,
-    typer.Option("--where", metavar="PREDICATE", help="Only steps at which this holds (docs/search.md)."),
+    Option("--where", metavar="PREDICATE", help="Only steps at which this holds (docs/search.md)."),
 ]
 
 
@@ -94,16 +91,16 @@ def replay(
     )
     query = where_query(where, alone=not compare)
     if compare:
-        raise typer.Exit(_compared(trace, run))
+        raise Done(_compared(trace, run))
     quiet = options.plain or options.json or options.turn or options.thread or where or is_dumb_terminal()
     if not quiet and is_terminal(sys.stdout) and _has_keys(trace, is_terminal(sys.stdin)):
-        raise typer.Exit(_interface(trace, run))
+        raise Done(_interface(trace, run))
     with opened(trace, run, "replaying") as inspector:
         chosen = selected_turns(options.turn, options.thread, lambda: inspector.places().spans)
         show = _json if options.json else _plain
         code = show(inspector, run, chosen, options.turn, query)
         run.out.flush()
-    raise typer.Exit(code)
+    raise Done(code)
 
 
 def _compared(trace: str, run: Run) -> int:

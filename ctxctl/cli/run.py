@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-import typer
-
 from ctxctl.cli.options import CommonOptions
 from ctxctl.cli.output import Output, note
+from ctxctl.cli.parameters import Done
 from ctxctl.errors import Exit
 from ctxctl.model.whatif import AS_RECORDED, Limits, Replacement
 from ctxctl.report.heading import Header, base_name
@@ -104,7 +103,7 @@ def reported(path: str, run: Run, doing: str) -> Iterator[Inspector]:
         tell_problems(inspector, run)
         run.out.flush()
         code = verdict(inspector, run)
-    raise typer.Exit(code)
+    raise Done(code)
 
 
 def header(

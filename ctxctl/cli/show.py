@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Option
 
 if TYPE_CHECKING:
     from ctxctl.cli.run import Run
@@ -15,11 +14,11 @@ if TYPE_CHECKING:
 
 Stage = Annotated[
     str | None,
-    typer.Option("--stage", metavar="NAME", help="Only this stage.", autocompletion=opt.complete_stages),
+    Option("--stage", metavar="NAME", help="Only this stage.", autocompletion=opt.complete_stages),
 ]
 Text = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--text",
         help="The assembled text, then a diff of each updated item; with --stage assembly the text alone.",
     ),

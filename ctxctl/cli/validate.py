@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Done
 
 if TYPE_CHECKING:
     from ctxctl.model.problem import Problem
@@ -64,7 +63,7 @@ def validate(
             if summary is not None:
                 out.lines(measured_lines(summary.fidelity, out.width))
         out.flush()
-    raise typer.Exit(Exit.FINDINGS if wrong else Exit.OK)
+    raise Done(Exit.FINDINGS if wrong else Exit.OK)
 
 
 def _findings(inspector: Inspector) -> list[Problem]:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
     from ctxctl.cli.run import Run
@@ -23,29 +22,25 @@ _TERMINATED = 143
 
 PlaceArg = Annotated[
     str | None,
-    typer.Argument(
+    Argument(
         metavar="[TRACE|DIR]",
         help="File to follow, which need not exist yet; or a directory: its newest session. "
         "None: the newest session here and where known runtimes write.",
         autocompletion=opt.complete_files,
     ),
 ]
-Until = Annotated[
-    str | None, typer.Option("--until", metavar="[THREAD:]TURN", help="End when this turn is over.")
-]
+Until = Annotated[str | None, Option("--until", metavar="[THREAD:]TURN", help="End when this turn is over.")]
 Exec = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--exec", metavar="CMD", help="Run a shell command for each turn that is over; its JSON is on stdin."
     ),
 ]
 Idle = Annotated[
     float | None,
-    typer.Option("--idle", metavar="SECONDS", min=0.0, help="End when nothing was written for so long."),
+    Option("--idle", metavar="SECONDS", min=0.0, help="End when nothing was written for so long."),
 ]
-Pin = Annotated[
-    bool, typer.Option("--pin", help="Stay with the first session, whatever newer ones there are.")
-]
+Pin = Annotated[bool, Option("--pin", help="Stay with the first session, whatever newer ones there are.")]
 
 
 @opt.takes("plain json everything until exec_ idle pin", opt.COUNTED, "calibration no_learned format color")
@@ -74,8 +69,8 @@ def watch(
         or is_dumb_terminal()
     )
     if not lines and is_terminal(sys.stdin) and is_terminal(sys.stdout):
-        raise typer.Exit(_interface(place, run, pin=pin))
-    raise typer.Exit(_lines(place, run, until=until, command=exec_, idle=idle, pin=pin))
+        raise Done(_interface(place, run, pin=pin))
+    raise Done(_lines(place, run, until=until, command=exec_, idle=idle, pin=pin))
 
 
 def _check(place: str | None, calibration: str) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Option
 
 NoWhatIf = Annotated[
     bool,
-    typer.Option("--no-what-if", help="Only what is recorded: look for no limit or policy that keeps it."),
+    Option("--no-what-if", help="Only what is recorded: look for no limit or policy that keeps it."),
 ]
-All = Annotated[bool, typer.Option("--all", help="Every change of its life, and every problem.")]
+All = Annotated[bool, Option("--all", help="Every change of its life, and every problem.")]
 
 
 @opt.takes(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from ctxctl.engine.query.facts import breaks_cache
+from ctxctl.engine.sizes.prefix import breaks_cache
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
 from ctxctl.report.bill_notes import miss_text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -85,6 +84,8 @@ def convert(
     source: Source | Folder, importer: Format, problems: list[Problem], learned: LearnedUse | None = None
 ) -> Source:
     """A foreign capture as a native trace in memory or in an unlinked temporary file."""
+    import tempfile  # slow to import
+
     file = tempfile.SpooledTemporaryFile(max_size=_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - kept open
     opened = cast("BinaryIO", file)
     write_native(source, importer, problems, opened, learned=learned)

@@ -344,13 +344,16 @@ def resolve_params(
 def first_model(trace: Trace) -> str | None:
     """The first model that an event at the head of the trace names."""
     head = trace.source.read(0, _PEEK)
-    if not _MODEL.search(head):
+    named = _MODEL.search(head)
+    if named is None:
         return None
-    # A trace of its own over the same bytes: this look must not report problems or count as a pass.
-    for event in Trace(trace.source).events(0, 1, len(head)):
-        record = event.record
-        if isinstance(record, Usage | Assembly | Injection | Selection) and record.model:
-            return record.model
+    # Mostly the first line that may name one does: what follows is left for the replay to decode.
+    for stop in (named.end(), len(head)):
+        # A trace of its own over the same bytes: this look must not report problems or count as a pass.
+        for event in Trace(trace.source).events(0, 1, stop):
+            record = event.record
+            if isinstance(record, Usage | Assembly | Injection | Selection) and record.model:
+                return record.model
     return None
 
 

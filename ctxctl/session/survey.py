@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ctxctl.engine.query.facts import breaks_cache
 from ctxctl.engine.replay.entry_log import EntryLog
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.sizes.bill_doubts import believed_output
+from ctxctl.engine.sizes.prefix import breaks_cache
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Step, Turn
 from ctxctl.session.believed_bill import replaced_parts

@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -86,6 +85,8 @@ def open_own(path: Path) -> Any:
 
 def replace_file(path: Path, data: bytes) -> bool:
     """Write a file whole or not at all; False where it cannot be written."""
+    import tempfile  # slow to import
+
     temporary = None
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ctxctl.cli.main import app
+from ctxctl.cli.app import app
 from ctxctl.errors import CtxctlError
 from ctxctl.importers import registry
 from ctxctl.importers.pi.parts import _BEGIN, _internal

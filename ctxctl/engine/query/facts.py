@@ -8,6 +8,7 @@ from typing import Final, get_args
 
 from ctxctl.engine.replay.annotations import is_open
 from ctxctl.engine.sizes.bill_doubts import believed_output
+from ctxctl.engine.sizes.prefix import breaks_cache
 from ctxctl.model.results import Change, Placement, Step
 from ctxctl.model.vocab import STATUSES, LimitSource, MissCause, UsedMethod, warns
 
@@ -77,20 +78,6 @@ CLOSED: Final[Mapping[str, tuple[str, ...]]] = {
     "miss": get_args(MissCause),
 }
 """Fields that have these values and no others."""
-
-
-def breaks_cache(step: Step) -> bool:
-    """Whether less than nine tenths of the request before could come from a prompt cache.
-
-    Nearly every request changes something at its end, such as a state that is stated anew; that costs a cache
-    little and is no break.
-    """
-    prefix = step.cache.possible_prefix
-    return (
-        step.cache.broken_by is not None
-        and prefix is not None
-        and prefix * 10 < step.ledger.window_before * 9
-    )
 
 
 def _cache(step: Step) -> str | None:

@@ -7,8 +7,9 @@ what is set has its other text from the first frame on.  All else stays as the t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from ctxctl.engine.replay.changes import NamedItem
 from ctxctl.engine.replay.frames import FrameDelta, delta_of
@@ -32,13 +33,12 @@ Texts = Mapping[str, Mapping[str | None, EditText]]
 _UNSET: Texts = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Edits:
+class Edits(msgspec.Struct, frozen=True):
     """What is dropped and what is set, by thread: an id means something in its own thread only."""
 
-    dropped: Mapping[ThreadKey, frozenset[str]] = field(default_factory=dict)
+    dropped: Mapping[ThreadKey, frozenset[str]] = msgspec.field(default_factory=dict)
     """Items that were never there."""
-    texts: Mapping[ThreadKey, Texts] = field(default_factory=dict)
+    texts: Mapping[ThreadKey, Texts] = msgspec.field(default_factory=dict)
 
     def of(self, key: ThreadKey) -> ThreadEdits:
         """The edits at work on one thread."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from ctxctl.engine.replay.edits import Edits
 from ctxctl.engine.replay.ordering import Ends, no_lookahead
@@ -67,8 +68,7 @@ class ThreadAhead(NamedTuple):
     """The first mode that an assembly declares."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayRules:
+class ReplayRules(msgspec.Struct, frozen=True):
     """What a replay is made under; resolved before it starts."""
 
     target: str
@@ -97,7 +97,7 @@ class ReplayRules:
     """The rules that recorded stages are held against; None takes them as they are."""
     trim: Trim = uncut
     """How a text is cut for it."""
-    scales: Scales = field(default_factory=Uncalibrated)
+    scales: Scales = msgspec.field(default_factory=Uncalibrated)
     """What says how large texts and requests are for their model."""
     first_model: str | None = None
     """The model that the trace names first: what texts are counted at before a thread names its own."""

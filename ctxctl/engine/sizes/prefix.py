@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from ctxctl.engine.sizes.cache_settings import BrokenSetting
-from ctxctl.model.results import Placement
+from ctxctl.model.results import Placement, Step
 
 _rank = attrgetter("rank")
 _tokens: Callable[[Placement], int] = attrgetter("tokens")
@@ -35,6 +35,20 @@ class CommonPrefix(NamedTuple):
     """The parameter whose change ended the run; there is no breaker then."""
     shared: int = 0
     """Tokens of the run that it would be were both requests to one model."""
+
+
+def breaks_cache(step: Step) -> bool:
+    """Whether less than nine tenths of the request before could come from a prompt cache.
+
+    Nearly every request changes something at its end, such as a state that is stated anew; that costs a cache
+    little and is no break.
+    """
+    prefix = step.cache.possible_prefix
+    return (
+        step.cache.broken_by is not None
+        and prefix is not None
+        and prefix * 10 < step.ledger.window_before * 9
+    )
 
 
 def is_provider_order(frame: list[Placement], head: int) -> bool:

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-import typer
 
 from ctxctl import config
 from ctxctl.cli import options as opt
 from ctxctl.cli.main import run
+from ctxctl.cli.parameters import Option
 
 TRACE = str(Path(__file__).parents[3] / "traces" / "coding-agent.jsonl")
-Own = Annotated[bool, typer.Option("--own")]
+Own = Annotated[bool, Option("--own")]
 
 
 def test_a_command_gets_its_own_parameters_and_one_value() -> None:
     got: list[object] = []
 
-    @opt.takes("json own model", model=Annotated[str | None, typer.Option("--model", help="Another.")])
+    @opt.takes("json own model", model=Annotated[str | None, Option("--model", help="Another.")])
     def command(options: opt.CommonOptions, trace: str, own: Own = False) -> None:
         """Do it."""
         got.extend((options, trace, own))

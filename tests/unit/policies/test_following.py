@@ -151,7 +151,7 @@ def test_without_a_record_nothing_is_held_against_it(tmp_path: Path) -> None:
 
 def test_under_a_supposed_limit_nothing_is_either(tmp_path: Path) -> None:
     path = log(tmp_path / "events.jsonl", {**EVENT, "strategy_level": 7}, viewed())
-    from ctxctl.cli.main import app
+    from ctxctl.cli.app import app
 
     done = CliRunner().invoke(
         app, ["replay", str(path), "--policy", OLDER, "--max-input", "1200", "--strict"]
@@ -160,7 +160,7 @@ def test_under_a_supposed_limit_nothing_is_either(tmp_path: Path) -> None:
 
 
 def test_strict_does_not_fail_for_what_cannot_be_told(tmp_path: Path) -> None:
-    from ctxctl.cli.main import app
+    from ctxctl.cli.app import app
 
     path = log(tmp_path / "events.jsonl", {**EVENT, "before_messages": 99}, viewed())
     done = CliRunner().invoke(app, ["replay", str(path), "--policy", OLDER, "--strict"])
@@ -171,7 +171,7 @@ def test_strict_does_not_fail_for_what_cannot_be_told(tmp_path: Path) -> None:
 
 
 def test_strict_says_what_the_first_difference_is(tmp_path: Path) -> None:
-    from ctxctl.cli.main import app
+    from ctxctl.cli.app import app
 
     good = log(tmp_path / "good.jsonl", EVENT, viewed())
     done = CliRunner().invoke(app, ["replay", str(good), "--policy", OLDER, "--strict"])

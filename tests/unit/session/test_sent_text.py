@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ctxctl.cli.main import app
+from ctxctl.cli.app import app
 
 Json = dict[str, Any]
 SENT = 'read {"path": "a.txt", "all": true}'
