@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import structs
 
 from ctxctl.cli.output import note
 from ctxctl.errors import Exit
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from ctxctl.cli.run import Run
     from ctxctl.fleet.asking import Asker, Failed
     from ctxctl.fleet.captures import CaptureFile
+    from ctxctl.fleet.store import AnswerStore
 
 _PART = 8
 """Which part of the cache's room the answers may take: one in so many."""
@@ -76,19 +79,12 @@ class Told(NamedTuple):
     """What one capture has to say beside its answer."""
 
     name: str
-    problems: list[Problem]
-    count: int
-    """How many there were, those not kept included."""
+    problems: Sequence[Problem]
+    number: int
+    """How many problems there were, those not kept included."""
 
 
-def named(told: Told) -> Iterator[Problem]:
-    """A capture's problems, each with its name."""
-    for problem in told.problems:
-        message = f"{told.name}: {problem.message}"
-        yield Problem(problem.line, problem.byte, problem.slug, message)
-
-
-def failed(name: str, why: Failed) -> Told:
+def failure(name: str, why: Failed) -> Told:
     """A capture that could not be read, as its problem."""
     return Told(name, [Problem(0, 0, why.slug, why.message)], 1)
 
@@ -100,16 +96,16 @@ def tell_all(directory: str, told: Iterable[Told], run: Run) -> None:
 
     if run.json:
         for one in told:
-            for problem in named(one):
-                run.out.json(jsonout.problem(problem))
+            for problem in one.problems:
+                run.out.json(jsonout.problem(problem, source=one.name))
         return
     cap = None if run.everything else run.settings.problems
     shown: list[Problem] = []
     count = 0
     for one in told:
-        count += one.count
-        if cap is None or len(shown) < cap:
-            shown += named(one)
+        count += one.number
+        room = len(one.problems) if cap is None else cap - len(shown)
+        shown += [structs.replace(p, message=f"{one.name}: {p.message}") for p in one.problems[:room]]
     run.out.flush()
     for line in problem_lines(directory, shown, count, cap):
         note(line)

@@ -7,15 +7,17 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.cost_groups import CostGroups, Group
 from ctxctl.model.money import Money
-from ctxctl.report.bill_notes import with_mark
 from ctxctl.report.catalogue import catalogue_line, catalogue_object
 from ctxctl.report.cost_sums import cost_facts, sums_fields
 from ctxctl.report.jsonout import VERSION
 from ctxctl.report.tables import Column, labelled, table
-from ctxctl.text import visible
-from ctxctl.wording import AT_LEAST, dollars, number, plural, share
+from ctxctl.text import cells, visible
+from ctxctl.wording import APPROXIMATE, AT_LEAST, dollars, number, plural, share, short
 
 _DAY: Final = 10
+_BESIDE: Final = 54
+"""Cells of all columns but the names."""
+_LEAST: Final = 16
 
 
 class FleetHeader(NamedTuple):
@@ -57,35 +59,41 @@ def header_lines(header: FleetHeader, width: int) -> Iterator[str]:
 def groups_table(by: str, groups: Sequence[Group], whole: Money, width: int, top: int) -> Iterator[str]:
     """One line for each group; the rest in one, so that the columns add up.  Of days the last ones."""
     shown, rest = (groups[-top:], groups[:-top]) if by == "day" else (groups[:top], groups[top:])
-    rows = [_row(visible(group.name), group, whole, by) for group in shown]
+    room = max(_LEAST, width - _BESIDE)
+    rows = [_row(_tail(visible(group.name), room), group, whole, by) for group in shown]
     if rest:
         others = Group("", captures=sum(group.captures for group in rest))
         for group in rest:
             others.sums.plus(group.sums)
-        earlier = "earlier" if by == "day" else "other"
-        row = _row(f"({plural(len(rest), earlier, 'earlier' if by == 'day' else None)})", others, whole, by)
-        rows.insert(0 if by == "day" else len(rows), row)
+        name = f"({len(rest):,} earlier)" if by == "day" else f"({plural(len(rest), 'other')})"
+        rows.insert(0 if by == "day" else len(rows), _row(name, others, whole, by))
     columns = (
-        Column(by, least=16), Column("sessions" if by != "session" else "", right=True), Column("last"),
-        Column("steps", right=True), Column("sent", right=True), Column("output", right=True),
-        Column("billed", right=True), Column("priced as", right=True), Column("share", right=True),
+        Column(by, least=16), Column("sessions", right=True), Column("last"), Column("steps", right=True),
+        Column("sent", right=True), Column("answers", right=True), Column("cost", right=True),
+        Column("share", right=True),
     )  # fmt: skip
     listed = table(columns, rows, width)
     yield from listed.head
     yield from (line for lines in listed.rows for line in lines)
 
 
+def _tail(name: str, room: int) -> str:
+    """The end of a long name: sessions of one project differ there."""
+    if cells(name) <= room:
+        return name
+    while cells(name) >= room:
+        name = name[1:]
+    return f"…{name}"
+
+
 def _row(name: str, group: Group, whole: Money, by: str) -> tuple[str, ...]:
     sums = group.sums
-    known = bool(sums.sources)
-    billed = dollars(sums.billed.total) if known and sums.steps > sums.unreported else "-"
-    least = AT_LEAST if sums.at_least and billed != "-" else ""
-    differs = known and sums.sent.total != sums.billed.total
+    mark = APPROXIMATE if sums.unreported or sums.doubted.requests else AT_LEAST if sums.at_least else ""
     return (
         name, number(group.captures) if by != "session" else "",
         "" if by == "day" or group.last is None else visible(group.last[:_DAY]),
-        number(sums.steps), number(sums.sent_tokens.context), number(sums.sent_tokens.answer),
-        f"{least}{billed}", with_mark(dollars(sums.sent.total), True) if differs else "",
+        number(sums.steps), short(sums.sent_tokens.context), short(sums.sent_tokens.answer),
+        f"{mark}{dollars(sums.sent.total)}" if sums.sources else "-",
         share(sums.sent.total, whole.total, fine=True),
     )  # fmt: skip
 
