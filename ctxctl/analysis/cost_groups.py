@@ -65,6 +65,9 @@ class SessionCosts(msgspec.Struct, frozen=True, array_like=True):
     learned: str | None
     """The learned set that completed the log."""
     as_of: str
+    """The day whose prices requests without a time have."""
+    catalogue: tuple[str, list[tuple[str, str]]]
+    """The day of the catalogue, and its sources with theirs."""
     parts: list[CostPart]
     requests: bytes
     """Of each request that can be told from others a key of 8 bytes, then, in the same order, its time in
@@ -158,12 +161,13 @@ class CostGroups:
         self._by = by
         self.groups: dict[str, Group] = {}
         self.whole = Group("")
-        self.as_of = ""
-        """The day whose prices requests without a time have."""
+        self.as_of: str | None = None
+        self.catalogue: tuple[str, list[tuple[str, str]]] | None = None
+        """As all captures have them; None before the first."""
 
     def add(self, name: str, costs: SessionCosts) -> None:
         """Take in a capture."""
-        self.as_of = costs.as_of
+        self.as_of, self.catalogue = costs.as_of, costs.catalogue
         self.whole.captures += 1
         seen: set[str] = set()
         for part in costs.parts:

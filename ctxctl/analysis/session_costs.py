@@ -19,6 +19,7 @@ from ctxctl.model.cost_sums import CostSums
 from ctxctl.model.results import Step
 from ctxctl.session.facade import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
+from ctxctl.tokens.catalogue.table import load_table
 
 _ITS_OWN_IDS: Final = frozenset({"claude-code"})
 """Formats that call a step by the provider's id of the answer, which every copy keeps."""
@@ -58,13 +59,14 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
                     continue
             day = None if told is None else told.date().isoformat()
             _add(parts, step, day, where.branch(step.time), book)
-        problems = inspector.problems
+        problems, table = inspector.problems, load_table()
         learned = inspector.learned
         made = SessionCosts(
             format=inspector.format,
             directory=where.directory,
             learned=None if learned is None else f"{learned.learned.client}@{learned.learned.version}",
             as_of=book.as_of,
+            catalogue=(table.date, list(table.sources)),
             parts=list(parts.values()),
             requests=array("Q", requests).tobytes() + array("Q", requests.values()).tobytes(),
             problems=problems,

@@ -69,7 +69,7 @@ def answers(cache: Mapping[str, int]) -> Iterator[AnswerStore | None]:
 
 def _kept_things(calibration: str) -> Iterable[Path]:
     """What the user keeps that answers depend on: calibrations and learned sets."""
-    from ctxctl.session.learned.store import sets_folder
+    from ctxctl.session.learned.place import sets_folder
     from ctxctl.tokens.calibrate.store import folder
 
     return (folder(), sets_folder(), Path(calibration))

@@ -41,6 +41,7 @@ def fleet_cost(fleet: Fleet, by: str, top: int, words: CostWords, run: Run) -> E
     header = report.FleetHeader(
         fleet.directory, len(found), len(lost), formats, owned.requests, words.target, words.model,
         words.encoding, words.policy, words.calibration, __version__,
+        None if groups.catalogue is None else groups.catalogue[0],
     )  # fmt: skip
     out, ordered = run.out, groups.ordered()
     if run.json:

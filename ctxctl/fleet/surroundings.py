@@ -33,11 +33,20 @@ def surroundings(paths: Iterable[Path]) -> str:
         found = find_spec(name)
         for place in (found.submodule_search_locations or [found.origin or ""]) if found is not None else ():
             _add(digest, place)
-    for entry in sys.path:  # a package that is installed or removed may be a plug-in
-        digest.update(f"{entry} {_state(entry)}\n".encode("utf-8", "surrogateescape"))
+    for entry in sys.path:  # what is installed may bring plug-ins
+        digest.update("\n".join(_installed(entry)).encode("utf-8", "surrogateescape"))
     for path in paths:
         _add(digest, str(path))
     return digest.hexdigest()[:32]
+
+
+def _installed(entry: str) -> list[str]:
+    """The packages that a directory has, by the names of their metadata, which have their versions."""
+    try:
+        with os.scandir(entry or ".") as entries:
+            return sorted(found.path for found in entries if found.name.endswith((".dist-info", ".egg-info")))
+    except OSError:
+        return []
 
 
 def _add(digest: object, place: str) -> None:

@@ -72,6 +72,12 @@ def policy_names() -> tuple[str, ...]:
     )
 
 
+def is_policy(name: str) -> bool:
+    """Whether a policy is called that; plug-ins of other packages, which are slow to find, are asked last."""
+    ours = name == RECORDED or name in BUNDLED[POLICIES] or name in _OWN
+    return ours or name in policy_names()
+
+
 def described_policies() -> Iterator[PolicyListing]:
     """All policies with their parameters, `recorded` first."""
     from inspect import cleandoc

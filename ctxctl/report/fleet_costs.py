@@ -11,12 +11,13 @@ from ctxctl.report.catalogue import catalogue_line, catalogue_object
 from ctxctl.report.cost_sums import cost_facts, sums_fields
 from ctxctl.report.jsonout import VERSION
 from ctxctl.report.tables import Column, labelled, table
-from ctxctl.text import cells, visible
+from ctxctl.text import cells, clip, visible
 from ctxctl.wording import APPROXIMATE, AT_LEAST, dollars, number, plural, share, short
 
 _DAY: Final = 10
 _BESIDE: Final = 54
-"""Cells of all columns but the names."""
+"""Cells of all columns but the names, and that of the sessions."""
+_SESSIONS: Final = 10
 _LEAST: Final = 16
 
 
@@ -36,6 +37,8 @@ class FleetHeader(NamedTuple):
     policy: str | None
     calibration: str
     version: str
+    catalogue: str | None
+    """Its day, where that is known."""
 
 
 def header_lines(header: FleetHeader, width: int) -> Iterator[str]:
@@ -53,14 +56,15 @@ def header_lines(header: FleetHeader, width: int) -> Iterator[str]:
     for label, text in facts:
         if text:
             yield from labelled(label, text, width)
-    yield from catalogue_line(width)
+    yield from catalogue_line(width, header.catalogue)
 
 
 def groups_table(by: str, groups: Sequence[Group], whole: Money, width: int, top: int) -> Iterator[str]:
     """One line for each group; the rest in one, so that the columns add up.  Of days the last ones."""
     shown, rest = (groups[-top:], groups[:-top]) if by == "day" else (groups[:top], groups[top:])
-    room = max(_LEAST, width - _BESIDE)
-    rows = [_row(_tail(visible(group.name), room), group, whole, by) for group in shown]
+    room = max(_LEAST, width - _BESIDE - (0 if by == "session" else _SESSIONS))
+    shorten = _tail if by in ("session", "project") else clip
+    rows = [_row(shorten(visible(group.name), room), group, whole, by) for group in shown]
     if rest:
         others = Group("", captures=sum(group.captures for group in rest))
         for group in rest:
@@ -145,5 +149,5 @@ def sum_object(groups: CostGroups) -> dict[str, Any]:
         "currency": "USD",
         **sums_fields(groups.whole.sums),
         "as_of": groups.as_of,
-        "catalogue": catalogue_object(),
+        "catalogue": catalogue_object(groups.catalogue),
     }

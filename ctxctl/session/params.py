@@ -26,7 +26,7 @@ from ctxctl.model.recompute import Recomputer
 from ctxctl.model.records import Assembly, Injection, Item, Selection, Usage
 from ctxctl.model.vocab import ABOUT_THE_TRACE, Mode, mode_of
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
-from ctxctl.policies.registry import Strategy, policy_by_name, policy_names
+from ctxctl.policies.registry import Strategy, is_policy, policy_by_name
 from ctxctl.session import calibration as calibrating
 from ctxctl.session.opening import Opened
 from ctxctl.tokens.cache import CountCache, default_path
@@ -360,7 +360,7 @@ def first_model(trace: Trace) -> str | None:
 def imported_policy(trace: Trace) -> str | None:
     """The policy that an imported trace's first event says its format is replayed under."""
     found = _first_says(trace, "policy")
-    return found if found is not None and found in policy_names() else None
+    return found if found is not None and is_policy(found) else None
 
 
 def imported_format(trace: Trace) -> str | None:

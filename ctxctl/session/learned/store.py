@@ -6,7 +6,6 @@ Which client wrote a log, and in which version, is read from the head of the log
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Final, NamedTuple
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.ingest.folder import Folder
 from ctxctl.session.learned.book import LearnedSet, decode_set
+from ctxctl.session.learned.place import sets_folder
 from ctxctl.text import visible
 from ctxctl.tokens.calibrate.store import write
 from ctxctl.trace.source import Source
@@ -31,16 +31,6 @@ class Match(NamedTuple):
     learned: LearnedSet
     exact: bool
     """False: of the same major and minor version only, or named by the user."""
-
-
-def sets_folder() -> Path:
-    """Where sets are kept: in `CTXCTL_DATA_DIR`, else the user's data directory."""
-    named = os.environ.get("CTXCTL_DATA_DIR")
-    if named:
-        return Path(named) / "learned"
-    from platformdirs import user_data_path
-
-    return user_data_path("ctxctl", appauthor=False) / "learned"
 
 
 def path_of(client: str, version: str) -> Path:
