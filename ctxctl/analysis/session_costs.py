@@ -12,8 +12,7 @@ import msgspec
 
 from ctxctl.analysis.cost_groups import CostPart, CostWords, SessionCosts
 from ctxctl.analysis.costs import add_cost, cost_of
-from ctxctl.importers.registry import NATIVE, is_ours
-from ctxctl.importers.registry import by_name as format_by_name
+from ctxctl.fleet.captures import lasting
 from ctxctl.importers.whereabouts import whereabouts
 from ctxctl.model.cost_sums import CostSums
 from ctxctl.model.results import Step
@@ -23,8 +22,6 @@ from ctxctl.tokens.catalogue.table import load_table
 
 _ITS_OWN_IDS: Final = frozenset({"claude-code"})
 """Formats that call a step by the provider's id of the answer, which every copy keeps."""
-_PASSING: Final = ("needs-", "plugin-", "not-readable", "read-failed", "no-space")
-"""How slugs of problems begin that are of this machine at this time, and not of the capture."""
 _Key = tuple[str | None, str | None, str | None, str | None]
 
 
@@ -73,8 +70,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
             problem_count=inspector.problem_count,
             finding_count=inspector.finding_count,
         )
-    keep = format_name == NATIVE or is_ours(format_by_name(format_name))
-    return msgspec.msgpack.encode(made), keep and not any(p.slug.startswith(_PASSING) for p in problems)
+    return msgspec.msgpack.encode(made), lasting(format_name, asked.policy, problems)
 
 
 @lru_cache(maxsize=4)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
 from ctxctl.cli.output import note
+from ctxctl.config import Settings
 from ctxctl.errors import Exit
 from ctxctl.model.problem import Problem
 
 if TYPE_CHECKING:
     from ctxctl.cli.run import Run
-    from ctxctl.fleet.asking import Asker, Failed
+    from ctxctl.fleet.asking import Asker, Failed, Question
     from ctxctl.fleet.captures import CaptureFile
     from ctxctl.fleet.store import AnswerStore
 
@@ -47,10 +49,14 @@ def fleet(path: str, run: Run, doing: str) -> Iterator[Fleet | None]:
 
     settings = run.settings
     rests_on = surroundings(_kept_things(settings.calibration))
-    with run.out.progress(doing), answers(settings.cache) as store:
-        asker = Asker(path, store, run.out.progressed)
+    with ExitStack() as open_things:
+        open_things.enter_context(run.out.progress(doing))
+        asker = Asker(path, open_things.enter_context(answers(settings.cache)), run.out.progressed)
         captures = asker.captures(settings.format, rests_on)
-        yield Fleet(path, captures, asker, rests_on) if captures else None
+        if captures:
+            yield Fleet(path, captures, asker, rests_on)
+            return
+    yield None
 
 
 @contextmanager
@@ -73,6 +79,27 @@ def _kept_things(calibration: str) -> Iterable[Path]:
     from ctxctl.tokens.calibrate.store import folder
 
     return (folder(), sets_folder(), Path(calibration))
+
+
+def asked_settings(settings: Settings) -> Settings:
+    """The settings that answers may depend on, without those of views: as a part of what is asked."""
+    return Settings(
+        target=settings.target, model=settings.model, encoding=settings.encoding, policy=settings.policy,
+        calibration=settings.calibration, learned=settings.learned, models=settings.models,
+    )  # fmt: skip
+
+
+def in_order(
+    fleet: Fleet, question: Question, more: Mapping[str, bytes] | None = None
+) -> Iterator[tuple[str, bytes | Failed]]:
+    """Each capture's answer in the order of their names, whichever is there first."""
+    waiting = deque(one.name for one in fleet.captures)
+    early: dict[str, bytes | Failed] = {}
+    for one, data in fleet.asker.ask(question, fleet.captures, more, largest_first=False):
+        early[one.name] = data
+        while waiting and waiting[0] in early:
+            name = waiting.popleft()
+            yield name, early.pop(name)
 
 
 class Told(NamedTuple):

@@ -113,11 +113,21 @@ class Asker:
         return msgspec.msgpack.decode(data, type=list[CaptureFile])
 
     def ask(
-        self, question: Question, captures: Iterable[CaptureFile], more: Mapping[str, bytes] | None = None
+        self,
+        question: Question,
+        captures: Iterable[CaptureFile],
+        more: Mapping[str, bytes] | None = None,
+        *,
+        largest_first: bool = True,
     ) -> Iterator[tuple[CaptureFile, bytes | Failed]]:
         """Each capture's answer, those that are kept first, the others as they come.
 
-        `more`: by name, what the question says of single captures beside its words.
+        Args:
+            question: What is asked.
+            captures: Whom.
+            more: By name, what the question says of single captures beside its words.
+            largest_first: Read them in the order of their sizes, so that all processes end at about the same
+                time; else in the order given.
         """
         further = more or {}
         pieces = {one: self._piece(question, one, further.get(one.name, b"")) for one in captures}
@@ -131,7 +141,7 @@ class Asker:
                 if data is not None:
                     del waiting[one]
                     yield one, data
-        for one, done in self._answers(waiting):
+        for one, done in self._answers(waiting, largest_first=largest_first):
             if done.found is None:
                 yield one, done.failed or Failed("capture-failed", "a process that read it ended", 3)
                 continue
@@ -143,10 +153,11 @@ class Asker:
         path = os.path.join(self._top, *one.name.split("/"))
         return _Piece(question.work, os.fsencode(path), one.format, question.words, more)
 
-    def _answers(self, pieces: Mapping[CaptureFile, _Piece]) -> Iterator[tuple[CaptureFile, _Done]]:
-        """The largest first, so that all processes end at about the same time."""
+    def _answers(
+        self, pieces: Mapping[CaptureFile, _Piece], *, largest_first: bool
+    ) -> Iterator[tuple[CaptureFile, _Done]]:
         sizes = {one: _size(piece.path) if one.name else 0 for one, piece in pieces.items()}
-        order = sorted(pieces, key=lambda one: (-sizes[one], one.name))
+        order = sorted(pieces, key=lambda one: (-sizes[one], one.name)) if largest_first else list(pieces)
         whole, done = max(1, sum(sizes.values())), 0
         data = [msgspec.msgpack.encode(pieces[one]) for one in order]
         for number, result in work_through(_WORK, data, processes_for(whole, len(data))):

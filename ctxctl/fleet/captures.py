@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ctxctl.ingest.folder import Folder
+    from ctxctl.model.problem import Problem
 
+NATIVE: Final = "native"
+"""The format of a trace of our own."""
 _APART: Final = "claude-code"
 """The format whose directories hold many sessions, each in a file that is read with what lies beside it."""
 
@@ -39,9 +42,9 @@ def captures_in(path: str, format_name: str | None = None) -> list[CaptureFile]:
     if format_name is None:
         whole = registry.format_of_folder(folder)
     else:
-        named = None if format_name == registry.NATIVE else registry.by_name(format_name)
+        named = None if format_name == NATIVE else registry.by_name(format_name)
         whole = named if named is not None and named.reads_folders else None
-        format_name = registry.NATIVE if named is None else named.name
+        format_name = NATIVE if named is None else named.name
     if whole is not None:
         found = [CaptureFile(name, _APART) for name in main_transcripts(folder.files)]
         return found if whole.name == _APART and len(found) > 1 else []
@@ -88,3 +91,18 @@ def listed(path: str, _format: str, words: bytes, _more: bytes) -> tuple[bytes, 
 
     found = captures_in(path, msgspec.msgpack.decode(words, type=str | None))
     return msgspec.msgpack.encode(found), registry.only_ours()
+
+
+_PASSING: Final = ("needs-", "plugin-", "not-readable", "read-failed", "no-space")
+"""How slugs of problems begin that are of this machine at this time, and not of the capture."""
+
+
+def lasting(format_name: str, policy: str | None, problems: Iterable[Problem]) -> bool:
+    """Whether a capture is read the same way tomorrow: by our own code, and without what may pass."""
+    from ctxctl.importers import registry
+    from ctxctl.policies.registry import is_own
+
+    native = format_name == NATIVE
+    ours = native or registry.is_ours(registry.by_name(format_name))
+    named = policy is None or is_own(policy.partition(":")[0])
+    return ours and named and not any(problem.slug.startswith(_PASSING) for problem in problems)

@@ -35,8 +35,6 @@ from ctxctl.wording import plural
 HEAD: Final = 64 * 1024
 """Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""
 _THRESHOLD = 50
-NATIVE: Final = "native"
-"""The name of a trace of our own, as `--format` takes it."""
 _UNRECOGNISED: Final = frozenset({"no-events", "nothing-known-in-directory", "unknown-capture"})
 """Slugs of errors about what no format claims."""
 _SURE: Final = 90
@@ -333,7 +331,7 @@ def format_in(folder: Folder, name: str) -> str | None:
     if not head:
         return None
     if is_native(head):
-        return NATIVE
+        return "native"
     found = _format_of_file(folder, name, head)
     return None if found is None else found.name
 

@@ -74,8 +74,12 @@ def policy_names() -> tuple[str, ...]:
 
 def is_policy(name: str) -> bool:
     """Whether a policy is called that; plug-ins of other packages, which are slow to find, are asked last."""
-    ours = name == RECORDED or name in BUNDLED[POLICIES] or name in _OWN
-    return ours or name in policy_names()
+    return is_own(name) or name in policy_names()
+
+
+def is_own(name: str) -> bool:
+    """Whether a policy of this package is called that, those of its plug-ins included."""
+    return name == RECORDED or name in BUNDLED[POLICIES] or name in _OWN
 
 
 def described_policies() -> Iterator[PolicyListing]:
