@@ -9,17 +9,17 @@ from ctxctl.tokens.catalogue.table import load_table as table
 from ctxctl.trace.cache_files import code_state
 
 if TYPE_CHECKING:
-    from ctxctl.session.facade import Inspector
+    from ctxctl.engine.replay.edits import Edits
+    from ctxctl.policies.registry import Strategy
     from ctxctl.session.params import Params
 
 
-def made_under(inspector: Inspector) -> str | None:
-    """All that the rows depend on besides the file; None where they are of no use to another run."""
-    if inspector.edits is not None:
+def made_under(params: Params, strategy: Strategy | None, edits: Edits | None) -> str | None:
+    """All that a replay depends on besides the trace; None where its results are of no use to another run."""
+    if edits is not None:
         return None
-    if inspector.strategy is not None and not inspector.strategy.__class__.__module__.startswith("ctxctl."):
+    if strategy is not None and not type(strategy).__module__.startswith("ctxctl."):
         return None  # nobody knows when a plug-in changes
-    params = inspector.params
     limits = str(params.limits) if params.limits.given else ""
     encoding = f"{params.encoding}{' for all' if params.one_encoding else ''}"
     named = (code_state(), sys.byteorder, params.target, params.policy, params.model or "", encoding, limits)

@@ -28,6 +28,7 @@ from ctxctl.session.addresses import address_id, step_ordinal
 from ctxctl.session.assembly import joints_of, text_of
 from ctxctl.session.calibration import NONE, SESSION, fitted_to
 from ctxctl.session.history import ItemHistory
+from ctxctl.session.kept_replays import KeptReplays
 from ctxctl.session.learned.choice import OFF
 from ctxctl.session.opening import Opened, native_line, open_trace
 from ctxctl.session.params import (
@@ -48,13 +49,13 @@ from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_d
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
 from ctxctl.tokens.overhead import written_size
-from ctxctl.trace.cache_files import LEAST, DamagedError
+from ctxctl.trace.cache_files import DamagedError
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.edits import Edits
     from ctxctl.session.edits import Resolved
     from ctxctl.session.inventory import Inventory
-    from ctxctl.session.replay_cache import KeptReplay, ReplayKey, ReplayWriter
+    from ctxctl.session.replay_cache import KeptReplay, ReplayWriter
 
 __all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "ReportedProblems"]
 
@@ -95,9 +96,7 @@ class Inspector:
         self._cursor: ReplayCursor | None = None
         self._places: StepPlaces | None = None
         self._ahead: ModeLookahead | None = None
-        self._kept: KeptReplay | None = None
-        self._asked_kept: object = None
-        """What the kept replay was last looked for under."""
+        self._kept = KeptReplays(self.trace)
         self.item_history: ItemHistory | None = None
         """What became of every item, once somebody has replayed the trace for it (`analysis.why`)."""
         self.inventory: Inventory | None = None
@@ -212,7 +211,7 @@ class Inspector:
 
         With `skipped`, changes list the skipped items too: as many as the frame holds, at each step.
         """
-        kept = None if skipped else self.kept_replay()
+        kept = None if skipped else self._kept_replay()
         told = 0
         if kept is not None:
             try:
@@ -224,14 +223,14 @@ class Inspector:
                 self._settle(kept)
                 return
             except DamagedError:
-                self._forget(kept)
+                self._forget()
         for number, (at, _) in enumerate(self.walk(progress, skipped=skipped, settle=True)):
             if number >= told:
                 yield from at.done
 
     def steps(self, progress: Progress | None = None, *, settle: bool = False) -> Iterator[StepAt]:
         """As `walk`, for those who need no engine: from the cache where the replay is kept there."""
-        kept = self.kept_replay()
+        kept = self._kept_replay()
         told = 0
         if kept is not None:
             try:
@@ -242,7 +241,7 @@ class Inspector:
                     self._settle(kept)
                 return
             except DamagedError:
-                self._forget(kept)
+                self._forget()
         for number, (at, _) in enumerate(self.walk(progress, settle=settle)):
             if number >= told:
                 yield at
@@ -251,60 +250,32 @@ class Inspector:
         """Have `problems` and `summary` of the whole trace, by a replay where they are not known."""
         if self._summary is not None:
             return
-        kept = self.kept_replay()
+        kept = self._kept_replay()
         if kept is None:
             self.outline(progress)
         else:
             self._settle(kept)
 
-    def kept_replay(self) -> KeptReplay | None:
+    def _kept_replay(self) -> KeptReplay | None:
         """The replay of the trace in the user's cache; None where none is kept, or it cannot be."""
         with self._lock:
-            if (asked := (self.params, self.edits)) != self._asked_kept:
-                self._asked_kept = asked
-                key = self._replay_key()
-                if key is not None:
-                    from ctxctl.session.replay_cache import KeptReplay
-
-                    self._kept = KeptReplay.open(key, self.trace.contents)
-            return self._kept
-
-    def _replay_key(self) -> ReplayKey | None:
-        """Under what the replay is kept; None for a trace with redactions, a small or a growing one, and for
-        what is supposed.
-        """
-        source = self.trace.source
-        if self.trace.redactor is not None or source.spooled or source.path is None or source.size < LEAST:
-            return None
-        from ctxctl.session.cache_key import made_under
-        from ctxctl.session.replay_cache import ReplayKey
-
-        under = made_under(self)
-        return None if under is None else ReplayKey(source, under)
+            return self._kept.find(self.params, self.strategy, self.edits)
 
     def _settle(self, kept: KeptReplay) -> None:
         """Know what a replay to the end would have told."""
         self._found, self._summary = kept.found(), kept.summary
         kept.restore_problems(self.trace)
 
-    def _forget(self, kept: KeptReplay) -> None:
-        """A kept replay is damaged: do without."""
+    def _forget(self) -> None:
+        """The kept replay is damaged: do without."""
         with self._lock:
-            kept.drop()
-            self._kept = None
+            self._kept.forget()
 
     def _keeping(self, *, skipped: bool) -> ReplayWriter | None:
         """What writes a pass down for next time; None where it is kept already, or cannot be."""
-        if skipped or self.kept_replay() is not None or (key := self._replay_key()) is None:
+        if skipped or self._kept_replay() is not None:
             return None
-        from ctxctl.session.replay_cache import ReplayWriter
-
-        writer = ReplayWriter(key, self.trace.contents)
-        return writer if writer.writes else None
-
-    def _batches(self) -> Iterator[list[Event]]:
-        """The events of a pass that stands beside the first."""
-        return self.trace.batches()
+        return self._kept.writer(self.params, self.strategy, self.edits)
 
     def walk(
         self,
@@ -336,6 +307,10 @@ class Inspector:
         finally:
             if writer is not None:
                 writer.give_up()
+
+    def _batches(self) -> Iterator[list[Event]]:
+        """The events of a pass that stands beside the first."""
+        return self.trace.batches()
 
     def _pass(self, engine: Engine, progress: Progress | None) -> Iterator[StepAt]:
         size = max(1, self.trace.source.size)
@@ -510,12 +485,12 @@ class Inspector:
         Costs a replay from the nearest snapshot before it, or from the start where there is none yet.
         """
         with self._lock:
-            kept = self.kept_replay()
+            kept = self._kept_replay()
             if kept is not None:
                 try:
                     return kept.at(ordinal)
                 except DamagedError:
-                    self._forget(kept)
+                    self._forget()
                 except IndexError:
                     raise UsageError("no-such-frame", f"the trace has no step {ordinal}") from None
             if self._cursor is None:
@@ -612,8 +587,7 @@ class Inspector:
 
     def close(self) -> None:
         """Close the files; the inspector is of no use afterwards."""
-        if self._kept is not None:
-            self._kept.close()
+        self._kept.close()
         self._counter.close()
         for recount in self._recounts.values():
             recount.close()

@@ -91,7 +91,7 @@ def item_history_of(inspector: Inspector, progress: Progress | None = None) -> I
     """What became of every item of a trace; the first call may replay the trace, and keeps the outline."""
     known, source = inspector.item_history, inspector.trace.source
     if known is None or known.covered != source.size:
-        key = made_under(inspector)
+        key = made_under(inspector.params, inspector.strategy, inspector.edits)
         known = load_history(source, key) if key is not None else None
         if known is None:
             inspector.outline(progress)

@@ -12,6 +12,7 @@ import hashlib
 import os
 import secrets
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -146,7 +147,7 @@ class ImportSlot:
                     os.close(fd)
                     raise OSError("no events")
         except BaseException as error:
-            kept.unlink(missing_ok=True)
+            _remove(kept)
             if not isinstance(error, OSError):
                 raise
             del problems[known:]
@@ -168,7 +169,7 @@ class ImportSlot:
             )
             if self._keep(about, fd):
                 return self._opened(kept, fd, faults)
-        kept.unlink(missing_ok=True)
+        _remove(kept)
         return self._opened(None, fd, faults)
 
     def _keep(self, about: _About, fd: int) -> bool:
@@ -179,7 +180,7 @@ class ImportSlot:
             return False
         for other in self._folder.iterdir():
             if other.name != _ABOUT and not other.name.startswith(about.trace.removesuffix(".jsonl")):
-                other.unlink(missing_ok=True)
+                _remove(other)
         from ctxctl.session.cache_room import prune_cache
 
         prune_cache(spare=self._folder)
@@ -199,6 +200,11 @@ class ImportSlot:
             return shutil.disk_usage(place).free >= FREE * _size(self._source)
         except OSError:
             return False
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
 
 
 def _may_pass(problem: Problem) -> bool:

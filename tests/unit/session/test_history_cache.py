@@ -7,20 +7,21 @@ from pathlib import Path
 import pytest
 
 from ctxctl.model.whatif import Limits
-from ctxctl.session import Inspector
-from ctxctl.session.history_cache import _made_under
+from ctxctl.session import Inspector, cache_key
 
 TRACE = Path(__file__).parents[3] / "traces" / "notes-assistant.jsonl"
 
 
 def made_under(limits: Limits) -> str | None:
     with Inspector.open(TRACE, limits=limits) as inspector:
-        return _made_under(inspector)
+        return cache_key.made_under(inspector.params, inspector.strategy, inspector.edits)
 
 
 def test_limits_that_say_nothing_are_the_recorded_ones() -> None:
     with Inspector.open(TRACE) as inspector:
-        assert made_under(Limits()) == _made_under(inspector)
+        assert made_under(Limits()) == cache_key.made_under(
+            inspector.params, inspector.strategy, inspector.edits
+        )
 
 
 @pytest.mark.parametrize("limits", [Limits(window=20_000), Limits(reserve=0), Limits(max_input=9)], ids=str)

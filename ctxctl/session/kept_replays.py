@@ -1,0 +1,69 @@
+"""Which kept replay an inspector reads, and what keeps one: the part that is loaded with every replay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxctl.trace.cache_files import LEAST
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay.edits import Edits
+    from ctxctl.policies.registry import Strategy
+    from ctxctl.session.params import Params
+    from ctxctl.session.replay_cache import KeptReplay, ReplayKey, ReplayWriter
+    from ctxctl.trace.reader import Trace
+
+
+class KeptReplays:
+    """The kept replays of one trace, one by what it is replayed under.  Not thread-safe."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._found: KeptReplay | None = None
+        self._asked: object = None
+
+    def find(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> KeptReplay | None:
+        """The kept replay; None where none is kept."""
+        asked = (params, strategy, edits)
+        if asked != self._asked:
+            self._asked = asked
+            self.close()
+            key = self._key(params, strategy, edits)
+            if key is not None:
+                from ctxctl.session.replay_cache import KeptReplay
+
+                self._found = KeptReplay.open(key, self._trace.contents)
+        return self._found
+
+    def writer(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> ReplayWriter | None:
+        """What writes a pass down; None where it cannot be kept, or is by another."""
+        key = self._key(params, strategy, edits)
+        if key is None:
+            return None
+        from ctxctl.session.replay_cache import ReplayWriter
+
+        writer = ReplayWriter(key, self._trace.contents)
+        return writer if writer.writes else None
+
+    def forget(self) -> None:
+        """What was found is damaged: remove it."""
+        if self._found is not None:
+            self._found.drop()
+            self._found = None
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._found is not None:
+            self._found.close()
+            self._found = None
+
+    def _key(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> ReplayKey | None:
+        """None for a trace with redactions, a small or a growing one, and for what is supposed."""
+        source = self._trace.source
+        if self._trace.redactor is not None or source.spooled or source.path is None or source.size < LEAST:
+            return None
+        from ctxctl.session.cache_key import made_under
+        from ctxctl.session.replay_cache import ReplayKey
+
+        under = made_under(params, strategy, edits)
+        return None if under is None else ReplayKey(source, under)
