@@ -44,7 +44,7 @@ SEED ?= 1
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test quick calibration catalogue corpus frameworks clients check lint format docs bench mutate goldens lock dist hooks clean
+.PHONY: help demo test quick calibration catalogue prices corpus frameworks clients check lint format docs bench mutate goldens lock dist hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -65,6 +65,9 @@ corpus: $(DEV) ## run the tests that read captures kept outside the repository; 
 
 calibration: $(DEV) ## fit the shipped calibration to captures kept outside the repository; CORPUS=DIR
 	@$(BIN)/python -m tests.corpus.shipping '$(CORPUS)'
+
+prices: $(DEV) ## pack what the installed genai-prices knows, after `make lock` took another version
+	@$(BIN)/python scripts/build_prices.py
 
 catalogue: $(DEV) ## rebuild the packed table of models; SOURCE='models.dev=api.json ...' (docs/models.md)
 	@$(BIN)/python scripts/build_models.py $(SOURCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
@@ -17,6 +18,8 @@ def main() -> int:
             pass  # the command line below says what is wrong with standard output
         else:
             return 0
+    if sys.argv[1:2] != ["record"]:  # which may run for days
+        gc.set_threshold(100_000, 20, 50)  # what is imported makes many objects and no garbage
     try:
         from ctxctl.cli.main import run
 

@@ -16,7 +16,7 @@ lists stays, with its stamp.  What is known of the sources:
 - ``genai-prices`` (MIT): no file, the package that is installed (``genai-prices@0.2.3,2026-11-10=``).  Taken
   are models of Anthropic, Google and OpenAI that no other source lists.
 
-The packed table is what ``ctxctl.tokens.catalogue`` reads: one list a model, in the order of
+The packed table is what ``ctxctl.tokens.catalogue`` reads: by model, one list a provider in the order of
 ``catalogue.table.Row``, what is unknown at the end of a list left out.  Prices are US dollars for a million
 tokens.  A number that cannot be meant (a window of 0, a price below 0) is left out, as if the source did not
 have it.  The same sources give the same bytes.
@@ -227,6 +227,15 @@ def merged(sources: Iterable[tuple[str, str | None, bytes]]) -> Json:
     return {"date": max(dated, default=""), "sources": stamps, "rows": rows}
 
 
+def grouped(table: Json) -> Json:
+    """The table as it is packed: all providers' rows by model, so that one is read without the others."""
+    models: dict[str, list[Any]] = {}
+    for row in table["rows"]:
+        models.setdefault(row[1].lower(), []).append(row)
+    providers = sorted({row[0] for row in table["rows"]})
+    return {"date": table["date"], "sources": table["sources"], "providers": providers, "models": models}
+
+
 def _read(place: str) -> bytes:
     if place.startswith("https://"):
         with urllib.request.urlopen(place, timeout=60) as answer:
@@ -250,7 +259,7 @@ def main() -> None:
             parser.error(f"{given}: not NAME[@STAMP]=FILE with a name of {', '.join(READERS)}")
         sources.append((name, stamp.replace(",", ", ") or None, _read(place)))
     table = merged(sources)
-    args.out.write_bytes(zlib.compress(json.dumps(table, separators=(",", ":")).encode(), 9))
+    args.out.write_bytes(zlib.compress(json.dumps(grouped(table), separators=(",", ":")).encode(), 9))
     told = ", ".join(" ".join(source) for source in table["sources"])
     print(f"{len(table['rows'])} models of {told}: {args.out.stat().st_size:,} bytes")
 

@@ -8,13 +8,12 @@ the same trace and the same supposition give the same rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import msgspec
 
 from ctxctl.analysis.comparison import Comparison, Supposed, recorded_limits, whatif_side
 from ctxctl.engine.replay.placements import Count
-from ctxctl.engine.simulate.placements import Trim
+from ctxctl.engine.replay.rules import Trim
 from ctxctl.errors import UsageError
 from ctxctl.model.results import Step, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Supposition
@@ -106,7 +105,7 @@ class WhatIfs:
             wanted: Which steps and turns are looked at; None: all.
             settle: The inspector's problems are those that the recorded side comes by.
         """
-        rules = replace(self.inspector.rules(), limits=AS_RECORDED, edits=None)
+        rules = msgspec.structs.replace(self.inspector.rules(), limits=AS_RECORDED, edits=None)
         if supposed.only_limits:
             return Comparison(self.inspector, rules, None, supposed, book=book, wanted=wanted, settle=settle)
         encoding = supposed.params.encoding
@@ -117,7 +116,7 @@ class WhatIfs:
                 self._counts[encoding] = Recount(self.inspector.trace.contents, encoding)
             recount = self._counts[encoding]
             count, trim = recount.count, recount.trim
-        other = replace(
+        other = msgspec.structs.replace(
             rules,
             count=count,
             encoding=encoding,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
+from ctxctl.model.vocab import Level as Level
 from ctxctl.model.vocab import Stage
 
 _Declared = TypeVar("_Declared", bound=type)
@@ -44,16 +44,6 @@ def wrong_keyword(called: str, given: Iterable[str], known: Collection[str]) -> 
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     meant = f"; did you mean {near[0]!r}?" if near else ";"
     return TypeError(f"{called} has no keyword {name!r}{meant} it takes: {', '.join(known)}")
-
-
-class Level(StrEnum):
-    """How a fact is known, best first."""
-
-    NATIVE = "native"
-    DERIVED = "derived"
-    SIMULATED = "simulated"
-    NOT_RECORDED = "not recorded"
-    NOT_UNDERSTOOD = "not understood"
 
 
 class Fact(NamedTuple):

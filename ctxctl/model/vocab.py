@@ -7,6 +7,7 @@ below name the ones the engine acts on.
 from __future__ import annotations
 
 from collections.abc import Collection
+from enum import StrEnum
 from typing import Final, Literal
 
 SCHEMA_VERSION: Final = "0.1.1"
@@ -158,6 +159,16 @@ UNRECORDED: Final = "unrecorded"
 """The segment of what was sent and is not in the capture; first, where instructions and tools are."""
 SEGMENTS: Final = (UNRECORDED, "tools", "system", "history", "context", "user")
 """Window segments in the order in which providers place them."""
+
+
+class Level(StrEnum):
+    """How a fact of a capture is known, best first."""
+
+    NATIVE = "native"
+    DERIVED = "derived"
+    SIMULATED = "simulated"
+    NOT_RECORDED = "not recorded"
+    NOT_UNDERSTOOD = "not understood"
 
 
 def rank_of(segment: str) -> int:

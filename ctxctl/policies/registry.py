@@ -6,20 +6,22 @@ A policy is asked for as ``NAME`` or ``NAME:PARAMETER=VALUE,…``: ``fifo:target
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from ctxctl.entry_points import BUNDLED, POLICIES, Plugin, bundled, installed, loaded
 from ctxctl.errors import UsageError
-from ctxctl.model.fitting import Fitter
-from ctxctl.model.policy import Policy
-from ctxctl.model.recompute import Recomputer
+
+if TYPE_CHECKING:
+    from ctxctl.model.fitting import Fitter
+    from ctxctl.model.policy import Policy
+    from ctxctl.model.recompute import Recomputer
 
 RECORDED: Final = "recorded"
 """Trust the trace; needs no strategy."""
 
-Strategy = Policy | Fitter | Recomputer
+Strategy: TypeAlias = "Policy | Fitter | Recomputer"
 _OWN: Final = {
     "fifo": "fitting.eviction:Fifo",
     "priority": "fitting.eviction:Priority",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ctxctl.ingest.about import FACTS, About, Fact, Level
 from ctxctl.model.records import Fidelity
+from ctxctl.model.vocab import Level
 from ctxctl.report.tables import labelled
 from ctxctl.text import visible
+
+if TYPE_CHECKING:
+    from ctxctl.ingest.about import About, Fact
 
 _LEVELS = tuple(level.value for level in Level)
 _TAB = 13
@@ -18,6 +21,8 @@ _TYPES = 6
 
 def declared(about: About) -> list[dict[str, Any]]:
     """The declaration as JSON values, one a fact, in the order of the stages."""
+    from ctxctl.ingest.about import FACTS
+
     found = []
     for fact in FACTS:
         claim = about.claim(fact.name)
@@ -35,6 +40,8 @@ def declared(about: About) -> list[dict[str, Any]]:
 
 def declared_lines(about: About, width: int) -> Iterator[str]:
     """The declaration, stage by stage, one paragraph a fact."""
+    from ctxctl.ingest.about import FACTS
+
     stage = ""
     for fact in FACTS:
         claim = about.claim(fact.name)
@@ -92,6 +99,8 @@ def measured_lines(found: Sequence[Fidelity], width: int, *, indent: int = 2) ->
 
     A fact that held for some requests only says for how many.
     """
+    from ctxctl.ingest.about import FACTS
+
     for one in found:
         if len(found) > 1:
             yield " " * indent + visible(one.format or "unknown format")

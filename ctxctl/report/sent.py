@@ -7,13 +7,16 @@ what was measured of its format, or declared by the format where nothing was mea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ctxctl.ingest.about import About, Level
 from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Window
+from ctxctl.model.vocab import Level
 from ctxctl.text import visible
 from ctxctl.wording import KNOWN_BY, LIMIT_SOURCES, share
+
+if TYPE_CHECKING:
+    from ctxctl.ingest.about import About
 
 
 def size_text(window: Window) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -20,9 +20,6 @@ from ctxctl.importers.capture import NATIVE
 from ctxctl.model import vocab
 from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.event import Event
-from ctxctl.model.fitting import Fitter
-from ctxctl.model.policy import Policy
-from ctxctl.model.recompute import Recomputer
 from ctxctl.model.records import Assembly, Injection, Item, Selection, Usage
 from ctxctl.model.vocab import ABOUT_THE_TRACE, Mode, mode_of
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
@@ -36,6 +33,12 @@ from ctxctl.tokens.overhead import written_size
 from ctxctl.tokens.ranks import NAMES, RANKS_OF
 from ctxctl.trace.decode import parse_line
 from ctxctl.trace.reader import Trace
+
+if TYPE_CHECKING:
+    from ctxctl.model.fitting import Fitter
+    from ctxctl.model.policy import Policy
+    from ctxctl.model.recompute import Recomputer
+    from ctxctl.tokens.catalogue.limits import LimitBook
 
 _LINE = 1 << 16
 _PEEK = 4 << 20
@@ -103,12 +106,16 @@ class LimitFinder:
     """
 
     def __init__(self, runtime: str | None, own: OwnModels | None = None) -> None:
-        from ctxctl.tokens.catalogue.limits import LimitBook
-
         self._runtime = runtime
-        self._book = LimitBook(own)
+        self._own = own
         self.compacts_at = lru_cache(maxsize=256)(self._compacts_at)
         """As `engine.rules.Rules.compacts_at` wants it."""
+
+    @cached_property
+    def _book(self) -> LimitBook:
+        from ctxctl.tokens.catalogue.limits import LimitBook  # needed where a trace records no limit
+
+        return LimitBook(self._own)
 
     def catalogue(
         self, model: str | None, provider: str | None, client: str | None
@@ -188,16 +195,28 @@ class Params(msgspec.Struct, frozen=True):
 
 def planner_of(strategy: Strategy | None) -> Policy | None:
     """The strategy, if it is one that says what is sent."""
+    if strategy is None:
+        return None
+    from ctxctl.model.policy import Policy
+
     return strategy if isinstance(strategy, Policy) else None
 
 
 def fitter_of(strategy: Strategy | None) -> Fitter | None:
     """The strategy, if it is one that says what is left out."""
+    if strategy is None:
+        return None
+    from ctxctl.model.fitting import Fitter
+
     return strategy if isinstance(strategy, Fitter) else None
 
 
 def recomputer_of(strategy: Strategy | None) -> Recomputer | None:
     """The strategy, if it is one that works recorded stages out anew."""
+    if strategy is None:
+        return None
+    from ctxctl.model.recompute import Recomputer
+
     return strategy if isinstance(strategy, Recomputer) else None
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.tokens.ranks import PUBLISHED_SHA256, RANKS_OF
+from ctxctl.user_folders import user_folder
 
 if TYPE_CHECKING:
     import sqlite3
@@ -52,9 +53,7 @@ def default_path() -> Path | None:
     directory = os.environ.get("CTXCTL_CACHE_DIR")
     if directory:
         return Path(directory) / FILE_NAME
-    from platformdirs import user_cache_path
-
-    return user_cache_path("ctxctl", appauthor=False) / FILE_NAME
+    return user_folder("cache") / FILE_NAME
 
 
 class CountCache:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ctxctl.trace.source import Source
+from ctxctl.user_folders import user_folder
 
 LEAST: Final = 1 << 20
 """Bytes of a capture or a trace from which on what is made of it is kept."""
@@ -29,9 +30,7 @@ def cache_directory() -> Path | None:
     named = os.environ.get("CTXCTL_CACHE_DIR")
     if named:
         return Path(named)
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("ctxctl", appauthor=False))
+    return user_folder("cache")
 
 
 def cache_file(source: Source, kind: str = "steps") -> Path | None:

@@ -16,6 +16,8 @@ from typing import Final
 
 import msgspec
 
+from ctxctl.user_folders import user_folder
+
 MOST: Final = 200
 """Traces that are remembered; the one not opened for longest is forgotten first."""
 
@@ -67,9 +69,7 @@ def file(environment: Mapping[str, str]) -> Path | None:
     named = environment.get("CTXCTL_STATE_DIR")
     if named:
         return Path(named) / "ui.json"
-    from platformdirs import user_state_path
-
-    return user_state_path("ctxctl", appauthor=False) / "ui.json"
+    return user_folder("state") / "ui.json"
 
 
 def key_of(name: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import shutil
 import sys
@@ -13,6 +14,18 @@ from tests.bench import generate, record, screens
 from tests.bench.measure import Sample, first_screen, middle, run
 
 SMALL = Path("traces") / "coding-agent.jsonl"
+FOREIGN = Path("fixtures") / "claude_code" / "session.jsonl"
+"""A small capture of a client's."""
+STARTED = {
+    "small replay": ("replay", "--json", str(SMALL)),
+    "small show": ("show", "--json", f"{SMALL}@-1"),
+    "small diff": ("diff", "--json", f"{SMALL}@3", f"{SMALL}@-1"),
+    "small why": ("why", "--json", f"{SMALL}@-1", "tool:search"),
+    "small cost": ("cost", "--json", str(SMALL)),
+    "foreign replay": ("replay", "--json", str(FOREIGN)),
+    "foreign cost": ("cost", "--json", str(FOREIGN)),
+}
+"""Commands on so little that starting is most of their work."""
 FIRST = b"Since Sunday"
 """Part of the first prompt of the small trace."""
 FIRST_LARGE = b"s01"
@@ -192,13 +205,14 @@ class Bench:
         run(argv, self._env(where), self.scratch)
 
     def _common(self) -> None:
-        replay = [sys.executable, "-m", "ctxctl", "replay", "--json", str(SMALL)]
-        self._prime(replay)
+        compileall.compile_dir("ctxctl", quiet=2)  # as an installer does
         often = 3 * self.runs
         self._add("pass", [sys.executable, "-c", "pass"], runs=often)
         self._command("--version", "--version", runs=often)
         self._command("--help", "--help", runs=often)
-        self._add("small replay", replay, runs=often)
+        for name, arguments in STARTED.items():
+            self._prime([sys.executable, "-m", "ctxctl", *arguments])
+            self._command(name, *arguments, runs=often)
         for name, sort, share in DIFFS:
             self._probe(f"diff: {name}", "diff-ours", sort, share, keep=True)
             self._probe(f"difflib: {name}", "diff-difflib", sort, share, runs=2, keep=True)

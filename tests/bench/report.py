@@ -14,6 +14,16 @@ from tests.bench import proxy, record, screens
 from tests.bench.cases import DIFFS, IMPORTERS, WHATIF_WINDOW, WHATIFS, Bench, whatif
 
 MB = 1_000_000
+STARTS = (
+    ("replay", "trace", "small replay", 12),
+    ("show", "trace", "small show", 16),
+    ("diff", "trace", "small diff", 18),
+    ("why", "trace", "small why", 18),
+    ("cost", "trace", "small cost", 18),
+    ("replay", "Claude Code session", "foreign replay", 18),
+    ("cost", "Claude Code session", "foreign cost", 20),
+)
+"""Commands that start and do little more: of what, the case, and how many times a bare start they may take."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +63,11 @@ def rows(bench: Bench) -> list[Row]:
     start = [
         _ratio(bench, "`ctxctl --version`", "--version", "pass", 6, "`python -c pass`"),
         _ratio(bench, "`ctxctl --help`", "--help", "pass", 6, "`python -c pass`"),
-        _ratio(bench, "`ctxctl replay --json`, small trace, counts cached", "small replay", "pass", 15,
-               "`python -c pass`"),
+        *(
+            _ratio(bench, f"`ctxctl {command} --json`, small {what}, counts cached", case, "pass", target,
+                   "`python -c pass`")
+            for command, what, case, target in STARTS
+        ),
     ]  # fmt: skip
     large = [row for size in bench.files for row in _large(bench, size)]
     diffs = [
@@ -268,7 +281,8 @@ absolute times mean little on a shared machine. Where the table says so, a numbe
 (`wait4`), interpreter start included. The programs take turns: one run of each, then again, {runs} rounds and more
 for the short ones; the table holds medians, and for memory the highest peak. The page cache is warm. Stdout goes to
 the null device. "Nothing cached" means an empty cache directory; "counts cached" means that the same command ran once
-before. Peak memory is that of the child, but never reads less than what the measuring process itself held (25 MB).
+before. Byte code is compiled beforehand, as installers do. Peak memory is that of the child, but never reads less than
+what the measuring process itself held (25 MB).
 
 **Floors.** `wc -l` of the file; one orjson pass over its lines; tiktoken over its unique contents, each once, with
 the vocabulary loaded from the package; `python -c pass`. For the sum of orjson and tiktoken one interpreter start is

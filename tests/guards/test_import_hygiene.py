@@ -8,27 +8,74 @@ from typing import Any
 
 import pytest
 
+from ctxctl.cli.commands import COMMANDS
 from ctxctl.importers.registry import built_in
 from ctxctl.importers.table import TABLE
 
 Run = Callable[..., Any]
 
-FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "fixtures"
+TRACE = str(ROOT / "traces" / "coding-agent.jsonl")
+SESSION = str(FIXTURES / "claude_code" / "session.jsonl")
+EXCHANGES = str(FIXTURES / "har" / "chrome.har")
 SLOW = {"asyncio", "pydantic", "rich", "sqlite3", "textual", "tiktoken", "watchfiles"}
+HEAVY = {
+    "aiohttp", "asyncio", "concurrent.futures", "email", "fastjsonschema", "genai_prices", "http.client",
+    "httpx2", "importlib.metadata", "importlib.resources", "logging", "multiprocessing", "platformdirs",
+    "pydantic", "pygments", "rapidfuzz", "re2", "rich", "sqlite3", "ssl", "subprocess", "tempfile", "textual",
+    "tiktoken", "tomllib", "typer", "watchfiles",
+}  # fmt: skip
+"""What takes a millisecond or more to import."""
+COUNTS = {"sqlite3"}
+IMPORT = {"fastjsonschema", "importlib.resources", "sqlite3", "tempfile"}
+MAY = [
+    (("--version",), set()),
+    (("--help",), {"typer", "subprocess"}),
+    (("replay", "--help"), {"typer", "subprocess"}),
+    (("models", "gpt-5"), set()),
+    (("replay", "--json", TRACE), COUNTS),
+    (("replay", "--plain", TRACE), COUNTS),
+    (("show", "--json", f"{TRACE}@-1"), COUNTS),
+    (("diff", "--json", f"{TRACE}@3", f"{TRACE}@-1"), COUNTS),
+    (("log", "--json", TRACE, "tool:search"), COUNTS),
+    (("why", "--json", f"{TRACE}@-1", "tool:search"), COUNTS),
+    (("find", TRACE, "window > 10%"), COUNTS),
+    (("cost", "--json", TRACE), COUNTS),
+    (("import", SESSION), IMPORT),
+    (("replay", "--json", SESSION), IMPORT),
+    (("show", "--json", SESSION), IMPORT),
+    (("cost", "--json", SESSION), IMPORT),
+    (("cost", "--json", EXCHANGES), IMPORT),
+]
+"""By command line, what of that it may import where counts are cached."""
 
 
-@pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("replay", "--help")], ids=" ".join)
-def test_a_command_that_reads_nothing_loads_nothing_slow(ran: Run, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("arguments", "may"), MAY, ids=[" ".join(map(str, a[:2]))[:24] for a, _ in MAY])
+def test_a_command_imports_of_what_is_slow_only_what_it_uses(
+    ran: Run, arguments: tuple[str, ...], may: set[str]
+) -> None:
+    ran(*arguments)
     done = ran(*arguments)
     assert done.code == 0, done.err
     assert done.out
-    assert not done.modules & SLOW
+    assert done.modules & HEAVY <= may
 
 
-def test_replay_json_loads_no_user_interface(ran: Run, small_trace: Path) -> None:
-    done = ran("replay", "--json", str(small_trace))
+@pytest.mark.parametrize(("arguments", "own"), [(("--help",), set()), (("show", "--help"), {"show"})])
+def test_help_imports_the_command_that_it_is_of(ran: Run, arguments: tuple[str, ...], own: set[str]) -> None:
+    done = ran(*arguments)
     assert done.code == 0, done.err
-    assert not done.modules & {"asyncio", "pydantic", "rich", "textual", "watchfiles"}
+    places = {command.place.partition(":")[0] for command in COMMANDS.values()}
+    assert {module for module in places if f"ctxctl.cli.{module}" in done.modules} == own
+
+
+def test_a_plain_replay_loads_what_it_does_not_ask_for_nowhere(ran: Run) -> None:
+    done = ran("replay", "--json", TRACE)
+    assert done.code == 0, done.err
+    rooms = ("analysis", "engine.query", "engine.simulate", "ingest", "policies.fitting", "providers")
+    assert not [name for name in done.modules if name.startswith(tuple(f"ctxctl.{room}" for room in rooms))]
+    assert "ctxctl.tokens.catalogue.table" not in done.modules
 
 
 def test_replay_json_with_cached_counts_loads_no_encoding(ran: Run, small_trace: Path) -> None:

@@ -21,11 +21,12 @@ from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.annotations import OVER
 from ctxctl.errors import CtxctlError, UsageError
 from ctxctl.importers.capture import NATIVE
-from ctxctl.ingest.about import FACTS, Level
+from ctxctl.ingest.about import FACTS
 from ctxctl.ingest.folder import Folder
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import Missing, Surface
+from ctxctl.model.vocab import Level
 from ctxctl.model.why import Link, State, Why
 from ctxctl.session.history import SURFACE, TOLD_MISSING, HistoryRow, ItemEntry, ItemHistory
 from ctxctl.session.history_cache import item_history_of

@@ -8,9 +8,10 @@ back.  Money is a range, for where in a request the item stood is not asked here
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
 
 from ctxctl.analysis.why.cost import CarryingRequests, uncut_tokens
 from ctxctl.analysis.why.reading import StepReader
@@ -216,7 +217,9 @@ class _Probes:
         if self._progress is not None:
             self._progress(min(0.99, self.count / 20))
         limits = Limits(cap, 0, cap)
-        rules = replace(self._inspector.rules(), policy=None, recomputer=None, fitter=policy, limits=limits)
+        rules = msgspec.structs.replace(
+            self._inspector.rules(), policy=None, recomputer=None, fitter=policy, limits=limits
+        )
         engine = Engine(rules, ignore_problem)
         wanted, present = 0, False
         for event in self._events:

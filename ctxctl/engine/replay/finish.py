@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -18,9 +17,6 @@ from ctxctl.engine.replay.stages import (
     window_view,
 )
 from ctxctl.engine.replay.thread import BilledStep, SealedStep, ThreadState
-from ctxctl.engine.simulate.policy_step import verified_stages
-from ctxctl.engine.simulate.recompute import recomputed_stages
-from ctxctl.engine.simulate.runtime_record import followed_stages
 from ctxctl.engine.sizes.bill_doubts import Answer, BillBefore, Billed, doubts, input_is_sound
 from ctxctl.engine.sizes.cache_misses import BilledRequest, cache_miss, memory_after, memory_unbilled
 from ctxctl.engine.sizes.cache_settings import LEVELS
@@ -347,7 +343,7 @@ def _stages(
 ) -> dict[str, StageView]:
     if rules.limits.given:
         # Stages tell what was recorded; the supposed verdict stands beside the recorded one.
-        plain = replace(rules, limits=AS_RECORDED)
+        plain = msgspec.structs.replace(rules, limits=AS_RECORDED)
         as_recorded = _limits(thread, sealed, rules.model or thread.model, plain)
         recorded = window_view(size, thread.frame, {}, as_recorded)
         views = stage_views(thread, sealed, recorded, usage, size)
@@ -357,13 +353,19 @@ def _stages(
     if thread.fitted is not None:
         views["budget"] = fitted_budget(views["budget"], thread.fitted)
         if thread.fitted.held is not None:
+            from ctxctl.engine.simulate.runtime_record import followed_stages
+
             views = followed_stages(views, thread.fitted.held)
     if rules.edits is not None:
         return views  # what the runtime did with other contents is held against nothing
     if rules.recomputer is not None:
+        from ctxctl.engine.simulate.recompute import recomputed_stages
+
         views = recomputed_stages(views, thread, sealed, rules.recomputer)
     if thread.sent is None:
         return views
+    from ctxctl.engine.simulate.policy_step import verified_stages
+
     return verified_stages(views, thread.sent, sealed.reading)
 
 

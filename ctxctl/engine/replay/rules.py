@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -11,14 +11,23 @@ from ctxctl.engine.replay.edits import Edits
 from ctxctl.engine.replay.ordering import Ends, no_lookahead
 from ctxctl.engine.replay.placements import Count
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.engine.simulate.placements import Trim, uncut
 from ctxctl.engine.sizes.scales import Scales, Uncalibrated
 from ctxctl.model import vocab
 from ctxctl.model.content import Content, ContentStore
-from ctxctl.model.fitting import Fitter
-from ctxctl.model.policy import Policy
-from ctxctl.model.recompute import Recomputer
 from ctxctl.model.whatif import AS_RECORDED, Limits
+
+if TYPE_CHECKING:
+    from ctxctl.model.fitting import Fitter
+    from ctxctl.model.policy import Policy
+    from ctxctl.model.recompute import Recomputer
+
+Trim = Callable[[str, int, str], str]
+"""Cuts a text exactly at a token bound: the text, the most tokens, and which end stays (`head`, `tail`)."""
+
+
+def uncut(text: str, _tokens: int, _side: str) -> str:
+    """No cutting: for replays under policies that cut nothing."""
+    return text
 
 
 class Encodings(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.engine.replay.annotations import AnnotationState
 from ctxctl.engine.replay.append import appended_frame
@@ -23,8 +23,6 @@ from ctxctl.engine.replay.step_facts import FactsReading, StepFacts, holds_uncut
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.replay.thread_data import StepIds, ThreadData
 from ctxctl.engine.replay.window_mode import WindowResolver
-from ctxctl.engine.simulate.policy_run import Fitted, Fitting, cause_under_policy
-from ctxctl.engine.simulate.policy_step import SentStep, Simulation
 from ctxctl.engine.sizes.bill_doubts import BillBefore
 from ctxctl.engine.sizes.cache_misses import CacheMemory
 from ctxctl.engine.sizes.cache_settings import RequestSettings, broken_setting
@@ -35,6 +33,10 @@ from ctxctl.model.records import Failure, Injection, Usage
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import MODEL, Basis, Layer, Mode
 from ctxctl.tokens.calibrate.features import NOTHING, Vector
+
+if TYPE_CHECKING:
+    from ctxctl.engine.simulate.policy_run import Fitted, Fitting
+    from ctxctl.engine.simulate.policy_step import SentStep, Simulation
 
 _NO_SEGMENTS: dict[str, str] = {}
 
@@ -331,6 +333,8 @@ class ThreadState(ThreadData):
             delta = known if known is not None else delta_of(before.placements, after)
             named, cut = named + self.fitted.named, self.fitted.truncated
             truncated = truncated | cut if truncated else cut
+            from ctxctl.engine.simulate.policy_run import cause_under_policy
+
             cause_of = cause_under_policy(cause_of, self.fitted)
         was = standing_copies(self.frame, delta, named)
         self.frame.move_to(after, delta)

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from ctxctl.engine.replay.frames import delta_of, recorded_sum
 from ctxctl.engine.replay.thread import DeclaredMode, ThreadState
-from ctxctl.engine.simulate.policy_run import Fitting, LimitsOf
-from ctxctl.engine.simulate.policy_step import Simulation
 from ctxctl.engine.sizes.limits import limits_in_force
 from ctxctl.engine.sizes.scales import Uncalibrated
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.rules import ReplayRules
     from ctxctl.engine.replay.step_tracker import ThreadKey
+    from ctxctl.engine.simulate.policy_run import LimitsOf
     from ctxctl.model.records import Budget
     from ctxctl.model.whatif import Limits
 
@@ -68,9 +67,13 @@ def new_thread(key: ThreadKey, rules: ReplayRules) -> ThreadState:
     thread.placer.weigher.scale = rules.scales.scale(rules.model or rules.first_model, None)
     thread.placer.weigher.encoding = rules.encoding if rules.encodings is not None else None
     if rules.policy is not None:
+        from ctxctl.engine.simulate.policy_step import Simulation
+
         thread.simulation = Simulation(rules.policy)
         thread.mode = DeclaredMode(rules.policy.mode, True)
     if rules.fitter is not None:
+        from ctxctl.engine.simulate.policy_run import Fitting
+
         thread.fitting = Fitting(rules.fitter, limits_under(rules), rules.trim, alone=rules.limits.given)
     if rules.edits is not None:
         thread.edit(rules.edits.of(key))

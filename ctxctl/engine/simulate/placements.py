@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from ctxctl.engine.replay.placements import Placer
+from ctxctl.engine.replay.rules import Trim
 from ctxctl.model.fitting import Cut, Note, Swap
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import rank_of, segment_of
 
-Trim = Callable[[str, int, str], str]
-"""Cuts a text exactly at a token bound: the text, the most tokens, and which end stays (`head`, `tail`)."""
 _CUTS: Final = 4_096
 """Cut texts that are remembered: many times as many as any step has."""
-
-
-def uncut(text: str, _tokens: int, _side: str) -> str:
-    """No cutting: for replays under policies that cut nothing."""
-    return text
 
 
 class PlacementMaker:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.engine.replay.changes import Cause, NamedItem
 from ctxctl.engine.replay.frames import FrameDelta
+from ctxctl.engine.replay.rules import Trim
 from ctxctl.engine.simulate.incremental import IncrementalWindow
-from ctxctl.engine.simulate.placements import PlacementMaker, Trim
+from ctxctl.engine.simulate.placements import PlacementMaker
 from ctxctl.engine.simulate.runtime_record import RecordComparison, RuntimeFollower
 from ctxctl.engine.simulate.unfitted_window import ALL_SENT, UnfittedWindow, UnplacedItem
 from ctxctl.model.fitting import Candidate, Fit, Fitter, Kept, Room, Verdict

@@ -271,7 +271,7 @@ def usage_record_of(dialect: str, response: Json, model: str | None = None) -> J
     if not counted:
         return None
     named = string(response.get("model")) or string(response.get("modelVersion"))
-    found = _extracted({field: counted}, provider, flavour)
+    found = _extracted(counted, provider, flavour, field)
     if found is None:
         return None
     return usage_record(
@@ -285,16 +285,16 @@ def usage_record_of(dialect: str, response: Json, model: str | None = None) -> J
     )
 
 
-def _extracted(response: Json, provider: str, flavour: str) -> dict[str, Any] | None:
-    # Slow to import, and needed only where a capture bills something.
-    from genai_prices import extract_usage
+def _extracted(bill: Json, provider: str, flavour: str, field: str) -> dict[str, Any] | None:
+    from ctxctl.tokens.catalogue import packed  # needed only where a capture bills something
 
-    try:
-        usage = extract_usage(response, provider_id=provider, api_flavor=flavour).usage
-    except (ValueError, TypeError, LookupError):
+    known = packed.packed_library()
+    if known is not None:
+        held = known.bills[provider, flavour].read(bill)
+    else:
+        held = _by_library({field: bill}, provider, flavour)
+    if held is None:
         return None
-    # Its attributes are 0 for what was not reported; only what it holds was.
-    held = vars(usage)
     return {
         "input_tokens": _whole(held.get("input_tokens")),
         "output_tokens": _whole(held.get("output_tokens")),
@@ -303,6 +303,17 @@ def _extracted(response: Json, provider: str, flavour: str) -> dict[str, Any] | 
         "cache_write_1h": _whole(held.get("cache_write_1h_tokens")),
         "reasoning": _whole(held.get("output_reasoning_tokens")),
     }
+
+
+def _by_library(response: Json, provider: str, flavour: str) -> dict[str, Any] | None:
+    from genai_prices import extract_usage  # slow to import
+
+    try:
+        usage = extract_usage(response, provider_id=provider, api_flavor=flavour).usage
+    except (ValueError, TypeError, LookupError):
+        return None
+    # Its attributes are 0 for what was not reported; only what it holds was.
+    return vars(usage)
 
 
 def _whole(value: Any) -> int | None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.text import visible
+from ctxctl.user_folders import user_folder
 
 if TYPE_CHECKING:
     from ctxctl.tokens.calibrate.calibration import Calibration
@@ -31,9 +32,7 @@ def folder() -> Path:
     named = os.environ.get("CTXCTL_DATA_DIR")
     if named:
         return Path(named) / "calibration"
-    from platformdirs import user_data_path
-
-    return user_data_path("ctxctl", appauthor=False) / "calibration"
+    return user_folder("data") / "calibration"
 
 
 def save(calibration: Calibration) -> Path:

@@ -17,6 +17,7 @@ from ctxctl.model.terms import PLAIN, Terms
 from ctxctl.tokens.catalogue import variants
 from ctxctl.tokens.catalogue.find import KnownModel, find_model
 from ctxctl.tokens.catalogue.names import MAKERS, spellings
+from ctxctl.tokens.catalogue.packed import packed_library
 from ctxctl.tokens.catalogue.table import Prices, load_table
 
 _DAY: Final = 10
@@ -46,6 +47,10 @@ _FREE: Final = frozenset((("anthropic", "web_fetch"),))
 """What a provider documents as free beside its tokens (platform.claude.com, Web fetch tool, Usage)."""
 _NAMES: Final = {"amazon-bedrock": "aws", "xai": "x-ai", "fireworks-ai": "fireworks"}
 """Providers that the library calls otherwise."""
+
+
+_GATEWAY: Final = "litellm"
+"""Serves models of other providers, whose name stands in front of theirs; the library itself knows how."""
 
 
 class Priced(NamedTuple):
@@ -243,6 +248,9 @@ def _dated(known: KnownModel, day: str) -> _Dated | None:
 @lru_cache(maxsize=512)
 def _listed(model: str, provider: str) -> Any:
     """The library's record of a model with one provider; None where it has none with a price of input."""
+    packed = packed_library()
+    if packed is not None and provider.lower() != _GATEWAY:
+        return packed.listed(model, _NAMES.get(provider, provider))
     library = _library()
     usage = library.Usage(input_tokens=1, output_tokens=1)
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -76,26 +76,45 @@ class Table:
     """All rows, found by provider and by model; names are compared without regard to case."""
 
     def __init__(self, date: str, rows: Iterable[Row], sources: Iterable[tuple[str, str]] = ()) -> None:
+        by_model: dict[str, list[Row]] = {}
+        for row in rows:
+            by_model.setdefault(row.model.lower(), []).append(row)
+        self._by_model: dict[str, tuple[Row, ...] | msgspec.Raw] = {
+            name: tuple(of) for name, of in by_model.items()
+        }
+        """By name in lower case; what was packed is decoded when it is asked for: one model of 5,000 is."""
         self.date = date
         """YYYY-MM-DD: of the newest of its sources that is dated."""
         self.sources = tuple(sources)
         """Names, and of when each is: a date, or a package's version; the oldest first."""
-        self.rows = tuple(rows)
-        self._by_both: dict[tuple[str, str], Row] = {}
-        self._by_model: dict[str, list[Row]] = {}
-        for row in self.rows:
-            name = row.model.lower()
-            self._by_both[row.provider, name] = row
-            self._by_model.setdefault(name, []).append(row)
-        self.providers = frozenset(row.provider for row in self.rows)
+        self.providers = frozenset(row.provider for of in by_model.values() for row in of)
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Table:
+        """The table that ``scripts/build_models.py`` packed."""
+        packed = msgspec.json.decode(zlib.decompress(data), type=_Packed)
+        made = cls(packed.date, (), packed.sources)
+        made._by_model.update(packed.models)
+        made.providers = frozenset(packed.providers)
+        return made
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """All of them, by provider and model."""
+        rows = (row for name in self._by_model for row in self.carried(name))
+        return tuple(sorted(rows, key=lambda row: (row.provider, row.model)))
 
     def row(self, provider: str, model: str) -> Row | None:
-        """A model with one provider."""
-        return self._by_both.get((provider, model.lower()))
+        """A model with one provider; of several spellings the last."""
+        found = [row for row in self.carried(model) if row.provider == provider]
+        return found[-1] if found else None
 
     def carried(self, model: str) -> tuple[Row, ...]:
         """The rows of all providers that list exactly this model, by provider."""
-        return tuple(self._by_model.get(model.lower(), ()))
+        found = self._by_model.get(model.lower(), ())
+        if isinstance(found, msgspec.Raw):
+            found = self._by_model[model.lower()] = msgspec.json.decode(found, type=tuple[Row, ...])
+        return found
 
     def source_of(self, row: Row) -> str:
         """Whose row it is, and of when: one phrase."""
@@ -110,12 +129,12 @@ class Table:
 
 class _Packed(msgspec.Struct):
     date: str
-    rows: list[Row]
     sources: list[tuple[str, str]]
+    providers: list[str]
+    models: dict[str, msgspec.Raw]
 
 
 @lru_cache(maxsize=1)
 def load_table() -> Table:
-    """The table that is packaged; some 10 ms, once a process."""
-    packed = msgspec.json.decode(zlib.decompress(DATA.read_bytes()), type=_Packed)
-    return Table(packed.date, packed.rows, packed.sources)
+    """The table that is packaged; some 3 ms, once a process."""
+    return Table.unpacked(DATA.read_bytes())

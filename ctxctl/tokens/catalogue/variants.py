@@ -85,7 +85,9 @@ def _since(
     day = datetime.fromisoformat(f"{start.isoformat()}T12:00:00+00:00")
     then, usual = model.get_prices(day, context), model.get_prices(day)
     factor = _base(then.input_mtok) / _base(usual.input_mtok)
-    if _base(then.output_mtok) != _base(usual.output_mtok) * factor:
+    # Models of embeddings have no price of output.
+    before, after = ((_base(p.output_mtok) if p.output_mtok is not None else 0) for p in (usual, then))
+    if after != before * factor:
         return None
     ((_, name),) = context.items()
     return standard, Assumed(

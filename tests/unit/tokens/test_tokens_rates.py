@@ -36,6 +36,15 @@ def test_a_batch_costs_half_and_a_tier_what_is_listed_for_it() -> None:
     assert told.assumed == ("flex is listed from 2026-10-12 on: 0.5 times the usual price, as then",)
 
 
+def test_a_batch_of_a_model_without_answers_is_priced_before_the_day_it_was_listed() -> None:
+    terms = Terms(service_tier="batch")
+    now = RateBook().rates("gemini-embedding-2", "google", "2026-11-01", 1000, terms)
+    then = RateBook().rates("gemini-embedding-2", "google", "2025-11-01", 1000, terms)
+    assert now.rates.input is not None
+    assert (then.rates.input, then.rates.output) == (now.rates.input, None)
+    assert then.assumed != now.assumed == ()
+
+
 def test_audio_costs_what_either_source_lists() -> None:
     book = RateBook()
     of_library = book.rates("gemini-2.5-flash", "google", None, 100).rates

@@ -1,0 +1,54 @@
+"""Folders of the user are those that platformdirs says, whether it is asked or not."""
+
+from __future__ import annotations
+
+import sys
+from typing import get_args
+
+import platformdirs
+import pytest
+
+from ctxctl import user_folders
+from ctxctl.user_folders import Kind, user_folder
+
+VARIABLES = ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+VALUES = [None, "", "/x/y", "/x/", "//x", "x", "~/x", "/x/~", " /x", "/x ", "$HOME/x", "/"]
+
+
+@pytest.mark.parametrize("named", VALUES)
+@pytest.mark.parametrize("home", ["/home/u", "/", "/home/u/", "", "u", None])
+@pytest.mark.parametrize("android", [False, True])
+def test_they_are_where_platformdirs_has_them(
+    named: str | None, home: str | None, android: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in (*((name, named) for name in VARIABLES), ("HOME", home)):
+        if value is None:
+            monkeypatch.delenv(variable, raising=False)
+        else:
+            monkeypatch.setenv(variable, value)
+    if android:
+        monkeypatch.setenv("ANDROID_DATA", "/data")
+    assert user_folder("cache") == platformdirs.user_cache_path("ctxctl", appauthor=False)
+    assert user_folder("data") == platformdirs.user_data_path("ctxctl", appauthor=False)
+    assert user_folder("state") == platformdirs.user_state_path("ctxctl", appauthor=False)
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_elsewhere_platformdirs_is_asked(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/u")
+    expected = getattr(platformdirs, f"user_{kind}_path")("ctxctl", appauthor=False)
+    asked: list[str] = []
+    real = platformdirs.PlatformDirs
+    monkeypatch.setattr(platformdirs, "PlatformDirs", lambda **told: asked.append(kind) or real(**told))
+    monkeypatch.setattr(user_folders.sys, "platform", "darwin")
+    assert user_folder(kind) == expected
+    monkeypatch.undo()
+    assert asked == [kind]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems ask")
+def test_on_linux_it_need_not_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/u")
+    monkeypatch.delenv("ANDROID_DATA", raising=False)
+    monkeypatch.setitem(sys.modules, "platformdirs", None)
+    assert str(user_folder("data")).endswith("/ctxctl")
