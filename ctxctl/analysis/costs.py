@@ -17,12 +17,13 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from ctxctl.engine.sizes.prefix import provider_order
+from ctxctl.model.cost_sums import CostSums, DoubtedSums, PartSum, Run, StatedSums, count_all
 from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of
 from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.session.facade import Inspector, Progress
-from ctxctl.session.priced_bills import NO_OUTPUT, MissSums, answer_of, bill_of, miss_price, write_rate
+from ctxctl.session.priced_bills import answer_of, bill_of, miss_price, write_rate
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NOT_RECORDED: Final = "(not recorded)"
@@ -67,53 +68,6 @@ class StepCost(NamedTuple):
     something, all sums are lower bounds."""
 
 
-class PartSum(NamedTuple):
-    """The bills of which one part cannot be true."""
-
-    requests: int = 0
-    reported: int = 0
-    counted: int = 0
-    """Tokens that it is priced as."""
-
-
-class DoubtedSums:
-    """Sums of what was billed with the doubted parts as counted; feed it with `add`."""
-
-    def __init__(self) -> None:
-        self.requests = 0
-        """Requests whose bill has a part that was replaced."""
-        self.parts: dict[str, PartSum] = {}
-        """What was replaced, by part."""
-        self.repeated = 0
-        """Requests whose input is the last one's to the token though the window changed; priced as billed."""
-        self.tokens = Tokens()
-        self.money = Money()
-        """All that was billed, the doubted parts as counted."""
-
-    def add(self, cost: StepCost) -> None:
-        """Take in one request."""
-        if cost.billed_tokens is None or cost.believed_tokens is None:
-            return
-        self.tokens = Tokens(*(a + b for a, b in zip(self.tokens, cost.believed_tokens, strict=True)))
-        if cost.believed is not None:
-            self.money = self.money.plus(cost.believed)
-        usage = cost.step.usage
-        assert usage is not None
-        replaced = replaced_parts(usage)
-        self.requests += bool(replaced)
-        self.repeated += any(doubt.part == "input" for doubt in usage.doubts) and "input" not in replaced
-        for part in replaced:
-            was = self.parts.get(part, PartSum())
-            reported, counted = (
-                _part_of(tokens, part) for tokens in (cost.billed_tokens, cost.believed_tokens)
-            )
-            self.parts[part] = PartSum(was.requests + 1, was.reported + reported, was.counted + counted)
-
-
-def _part_of(tokens: Tokens, part: str) -> int:
-    return tokens.output if part == "output" else tokens.context
-
-
 class SpentOn(NamedTuple):
     """What went on one thing over a session."""
 
@@ -126,7 +80,7 @@ class SpentOn(NamedTuple):
     """Tokens of requests whose price is not known."""
 
 
-class Costs:
+class Costs(CostSums):
     """Sums over the steps of a session; feed it with `add`.
 
     Args:
@@ -135,85 +89,18 @@ class Costs:
     """
 
     def __init__(self, book: RateBook, by: Callable[[Placement], str] | None = None) -> None:
+        super().__init__()
         self._book = book
         self._by = by
-        self.steps = 0
-        self.billed, self.counted = Money(), Money()
-        self.billed_tokens, self.counted_tokens = Tokens(), Tokens()
-        self.sent, self.sent_tokens = Money(), Tokens()
-        """All requests: bills, what of them cannot be true as counted, and what nobody billed as expected."""
-        self.unbilled = ZERO
-        """How much of `sent` is of requests without a bill."""
-        self.unreported = 0
-        """Steps without usage."""
-        self.unpriced: dict[str, int] = {}
-        """Steps without a price, by why."""
-        self.compared = (ZERO, ZERO)
-        """Billed, doubted parts as counted, and counted, over the steps that have both."""
-        self.units: dict[str, int] = {}
-        """Calls of the provider's own tools, by tool."""
-        self.not_priced: dict[str, int] = {}
-        """What was billed and no rate is known for, by what it is."""
-        self.doubted = DoubtedSums()
-        self.broken = self.saved = ZERO
-        self.breaks = 0
-        self.stated = StatedSums()
-        """What the runtime itself says that requests cost."""
-        self.misses = MissSums()
-        """Cache misses that nothing recorded explains, by cause."""
-        self.sources: dict[str, int] = {}
-        """Steps by where their rates are from."""
-        self.assumed: dict[str, int] = {}
-        """Steps by what was assumed of their bill."""
-        self.notes: dict[str, None] = {}
-        """Whose prices they are."""
         self._spent: dict[str, list[object]] = {}
 
     def add(self, step: Step, placements: Sequence[Placement]) -> StepCost:
         """Take in one step with its frame."""
         cost = cost_of(step, self._book)
-        self.doubted.add(cost)
-        self.stated.add(step, cost.billed)
-        self.steps += 1
-        self.counted_tokens = _plus(self.counted_tokens, cost.counted_tokens)
-        if cost.billed_tokens is None:
-            self.unreported += 1
-        else:
-            self.billed_tokens = _plus(self.billed_tokens, cost.billed_tokens)
-        for sums, counts in ((self.units, cost.units), (self.not_priced, cost.not_priced)):
-            for name, number in counts.items():
-                sums[name] = sums.get(name, 0) + number
-        for what in cost.assumed:
-            self.assumed[what] = self.assumed.get(what, 0) + 1
-        if cost.counted is None:
-            why = cost.priced.note if not cost.priced.source else "a rate that it needs is not known"
-            name = f"{step.model or 'no model is named'}: {why}"
-            self.unpriced[name] = self.unpriced.get(name, 0) + 1
-        else:
-            self.counted = self.counted.plus(cost.counted)
-            self.notes[f"{step.model}: {cost.priced.note}"] = None
-            self.sources[cost.priced.source] = self.sources.get(cost.priced.source, 0) + 1
-        if cost.billed is not None:
-            self.billed = self.billed.plus(cost.billed)
-        if cost.believed is not None and cost.counted is not None:
-            self.compared = (self.compared[0] + cost.believed.total, self.compared[1] + cost.counted.total)
-        self.sent_tokens = _plus(self.sent_tokens, cost.sent_tokens)
-        if cost.sent is not None:
-            self.sent = self.sent.plus(cost.sent)
-            self.unbilled += cost.sent.total if cost.billed_tokens is None else ZERO
-        if cost.broken is not None:
-            self.broken += cost.broken
-            self.breaks += 1
-        self.misses.add(step.cache.miss, cost.missed)
-        self.saved += cost.saved or ZERO
+        add_cost(self, cost)
         if self._by is not None:
             self._spend(cost, placements)
         return cost
-
-    @property
-    def at_least(self) -> bool:
-        """Whether the sums leave out something that was billed: of unknown price, or an unrecorded answer."""
-        return bool(self.not_priced or self.unpriced or NO_OUTPUT in self.assumed)
 
     @property
     def as_of(self) -> str:
@@ -240,6 +127,81 @@ class Costs:
                 continue
             spent = priced(Tokens(**dict(zip(_ORDER, parts[:-1], strict=True))), rates)
             row[2] += spent.total if spent is not None else ZERO  # type: ignore[operator]
+
+
+def add_cost(sums: CostSums, cost: StepCost) -> None:
+    """Take in what one request cost."""
+    step = cost.step
+    _add_doubted(sums.doubted, cost)
+    _add_stated(sums.stated, cost)
+    sums.steps += 1
+    sums.counted_tokens = sums.counted_tokens.plus(cost.counted_tokens)
+    if cost.billed_tokens is None:
+        sums.unreported += 1
+    else:
+        sums.billed_tokens = sums.billed_tokens.plus(cost.billed_tokens)
+    count_all(sums.units, cost.units)
+    count_all(sums.not_priced, cost.not_priced)
+    count_all(sums.assumed, dict.fromkeys(cost.assumed, 1))
+    if cost.counted is None:
+        why = cost.priced.note if not cost.priced.source else "a rate that it needs is not known"
+        count_all(sums.unpriced, {f"{step.model or 'no model is named'}: {why}": 1})
+    else:
+        sums.counted = sums.counted.plus(cost.counted)
+        note = f"{step.model}: {cost.priced.note}"
+        if note not in sums.notes:
+            sums.notes.append(note)
+        count_all(sums.sources, {cost.priced.source: 1})
+    if cost.billed is not None:
+        sums.billed = sums.billed.plus(cost.billed)
+    if cost.believed is not None and cost.counted is not None:
+        billed, counted = sums.compared
+        sums.compared = (billed + cost.believed.total, counted + cost.counted.total)
+    sums.sent_tokens = sums.sent_tokens.plus(cost.sent_tokens)
+    if cost.sent is not None:
+        sums.sent = sums.sent.plus(cost.sent)
+        sums.unbilled += cost.sent.total if cost.billed_tokens is None else ZERO
+    if cost.broken is not None:
+        sums.broken += cost.broken
+        sums.breaks += 1
+    if step.cache.miss is not None:
+        sums.misses.add(step.cache.miss.cause, step.cache.miss.tokens, cost.missed)
+    sums.saved += cost.saved or ZERO
+
+
+def _add_doubted(sums: DoubtedSums, cost: StepCost) -> None:
+    if cost.billed_tokens is None or cost.believed_tokens is None:
+        return
+    sums.tokens = sums.tokens.plus(cost.believed_tokens)
+    if cost.believed is not None:
+        sums.money = sums.money.plus(cost.believed)
+    usage = cost.step.usage
+    assert usage is not None
+    replaced = replaced_parts(usage)
+    sums.requests += bool(replaced)
+    sums.repeated += any(doubt.part == "input" for doubt in usage.doubts) and "input" not in replaced
+    for part in replaced:
+        reported, counted = (_part_of(tokens, part) for tokens in (cost.billed_tokens, cost.believed_tokens))
+        sums.parts[part] = sums.parts.get(part, PartSum()).plus(PartSum(1, reported, counted))
+
+
+def _part_of(tokens: Tokens, part: str) -> int:
+    return tokens.output if part == "output" else tokens.context
+
+
+def _add_stated(sums: StatedSums, cost: StepCost) -> None:
+    step = cost.step
+    stated, total = stated_of(step), step.usage.terms.stated_total_usd if step.usage else None
+    if total is not None:
+        sums.runs.append(Run(step.session, step.thread, step.turn, step.step, Decimal(total)))
+    if stated is None:
+        return
+    sums.requests += 1
+    sums.usd += stated
+    if cost.billed is None:
+        sums.unpriced += 1
+    else:
+        sums.table += cost.billed.total
 
 
 def cost_of(step: Step, book: RateBook) -> StepCost:
@@ -334,50 +296,10 @@ def _parts(
     return found
 
 
-def _plus(a: Tokens, b: Tokens) -> Tokens:
-    return Tokens(*(x + y for x, y in zip(a, b, strict=True)))
-
-
 def step_costs(inspector: Inspector, costs: Costs, progress: Progress | None = None) -> Iterable[StepCost]:
     """Every step of a trace with its cost, in their order; `costs` has the sums when it is over."""
     for at in inspector.steps(progress):
         yield costs.add(at.step, at.placements)
-
-
-class Run(NamedTuple):
-    """What a run is said to have cost in all, as told with its last request."""
-
-    step: Step
-    usd: Decimal
-
-
-class StatedSums:
-    """Sums over a session; feed it with `add`.  Only the price of the table is worked out here."""
-
-    def __init__(self) -> None:
-        self.requests = 0
-        """Requests of which a cost is stated."""
-        self.usd = ZERO
-        self.table = ZERO
-        """Their price by the table, of those that have one."""
-        self.unpriced = 0
-        """How many of these requests have no price by the table."""
-        self.runs: list[Run] = []
-        """In the order of the trace; a later one may hold an earlier one's cost, which no capture tells."""
-
-    def add(self, step: Step, billed: Money | None) -> None:
-        """Take in one request, with its price by the table (None: not known)."""
-        stated, total = stated_of(step), step.usage.terms.stated_total_usd if step.usage else None
-        if total is not None:
-            self.runs.append(Run(step, Decimal(total)))
-        if stated is None:
-            return
-        self.requests += 1
-        self.usd += stated
-        if billed is None:
-            self.unpriced += 1
-        else:
-            self.table += billed.total
 
 
 def stated_of(step: Step) -> Decimal | None:

@@ -9,8 +9,6 @@ from ctxctl.cli import options as opt
 from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ctxctl.cli.run import Run
     from ctxctl.tokens.calibrate.calibration import Calibration, Outcome
     from ctxctl.tokens.calibrate.points import Lane
@@ -67,46 +65,35 @@ def calibrate(
 
 def _gathered(traces: list[str], run: Run) -> tuple[list[list[Lane]], bool]:
     """What each session tells, and whether anything was wrong with one; raises for a trace that was named."""
-    from ctxctl.cli.output import note
+    from ctxctl.cli.fleet import fleet
     from ctxctl.cli.run import tell_problems
-    from ctxctl.errors import UnreadableError
     from ctxctl.session import Inspector
     from ctxctl.session.calibration import sessions_of
-    from ctxctl.text import visible
     from ctxctl.tokens.model_encodings import DEFAULT_ENCODING
 
     settings, out = run.settings, run.out
+    encoding = settings.encoding or DEFAULT_ENCODING
     found: list[list[Lane]] = []
     damaged = False
-    with out.progress("gathering"):
-        for path, was_named in _session_paths(traces, settings.format):
-            try:
-                encoding = settings.encoding or DEFAULT_ENCODING
-                with Inspector.open(
-                    path, encoding=encoding, format=settings.format, own_models=settings.models
-                ) as inspector:
-                    found += sessions_of(inspector.replay(out.progressed))
-                    damaged = damaged or bool(inspector.finding_count)
-                    if was_named:
-                        tell_problems(inspector, run)
-            except UnreadableError as error:
-                if was_named:
-                    raise
-                note(f"ctxctl: passed over: {visible(error.message)}")
-    return found, damaged
+    for path in traces:
+        with fleet(path, run, "gathering") as several:
+            if several is not None:
+                from ctxctl.cli.fleet_calibrate import gather_fleet
 
-
-def _session_paths(traces: list[str], format_name: str | None) -> Iterator[tuple[str, bool]]:
-    """Every session, and whether it was named itself; those of a directory by name."""
-    from ctxctl.session.live_choice import SessionChoice
-
-    for trace in traces:
-        if trace != "-" and Path(trace).is_dir():
-            sessions = SessionChoice(trace, format_name, pin=True)
-            if sessions.several:
-                yield from ((str(path), False) for path in sorted(sessions.every()))
+                lanes, bad = gather_fleet(several, encoding, settings.models)
+                found += lanes
+                damaged = damaged or bad
                 continue
-        yield trace, True
+        with (
+            out.progress("gathering"),
+            Inspector.open(
+                path, encoding=encoding, format=settings.format, own_models=settings.models
+            ) as inspector,
+        ):
+            found += sessions_of(inspector.replay(out.progressed))
+            damaged = damaged or bool(inspector.finding_count)
+            tell_problems(inspector, run)
+    return found, damaged
 
 
 def _fitted(lanes: list[list[Lane]], run: Run) -> Outcome:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from ctxctl.cli import options as opt
-from ctxctl.cli.parameters import Option
+from ctxctl.cli.parameters import Done, Option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from ctxctl.analysis.cost_groups import CostWords
     from ctxctl.analysis.costs import StepCost
+    from ctxctl.cli.run import Run
+    from ctxctl.config import Settings
     from ctxctl.model.results import Placement
 
-_BY = ("kind", "item", "source", "segment")
+_SPENT_ON = ("kind", "item", "source", "segment")
 
 By = Annotated[
-    str,
-    Option("--by", metavar="WHAT", help="What it was spent on: kind, item, source or segment."),
+    str | None,
+    Option(
+        "--by",
+        metavar="WHAT",
+        help="What it was spent on: kind (of a trace, unless said), item, source or segment; or whose it was:"
+        " session (of a directory, unless said), day, project, branch or model.",
+    ),
 ]
 Top = Annotated[int, Option("--top", metavar="N", min=1, help="Lines of what it was spent on.")]
 Steps = Annotated[bool, Option("--steps", help="A line for each step too.")]
@@ -39,32 +47,63 @@ AsOf = Annotated[
 def cost(
     options: opt.CommonOptions,
     trace: opt.TraceArg,
-    by: By = "kind",
+    by: By = None,
     top: Top = 15,
     steps: Steps = False,
     provider: Provider = None,
     as_of: AsOf = None,
 ) -> None:
-    """What a session cost: billed, counted, by what it was spent on, and what each cache break cost."""
-    from ctxctl.analysis.costs import Costs, step_costs
-    from ctxctl.cli.run import begin, header, reported
+    """What a session cost, or all of a directory: billed, counted, on what or whose, and cache breaks."""
+    from ctxctl.analysis.cost_groups import BY
+    from ctxctl.cli.fleet import fleet
+    from ctxctl.cli.run import begin
     from ctxctl.errors import UsageError
+    from ctxctl.tokens.catalogue.names import provider_of
+
+    if by is not None and by not in (*_SPENT_ON, *BY):
+        raise UsageError("bad-grouping", f"--by {by} is none", hint=f"one of {', '.join((*_SPENT_ON, *BY))}")
+    asked = _Asked(by, top, steps, provider_of(provider), _price_date(as_of))
+    run = begin(options)
+    if by in (None, *BY) and not steps:
+        with fleet(trace, run, "pricing") as several:
+            if several is not None:
+                from ctxctl.cli.fleet_cost import fleet_cost
+
+                raise Done(fleet_cost(several, asked.by or "session", top, asked.words(run.settings), run))
+    _one_trace(trace, asked, run)
+
+
+class _Asked(NamedTuple):
+    by: str | None
+    top: int
+    steps: bool
+    provider: str | None
+    as_of: str | None
+
+    def words(self, settings: Settings) -> CostWords:
+        """As each capture of a directory is asked."""
+        from ctxctl.analysis.cost_groups import CostWords
+
+        return CostWords(
+            settings.target, settings.model, settings.encoding, settings.policy, settings.calibration,
+            settings.learned, settings.models, self.provider, self.as_of,
+        )  # fmt: skip
+
+
+def _one_trace(trace: str, asked: _Asked, run: Run) -> None:
+    """What went on what in one trace, and what each of its requests cost."""
+    from ctxctl.analysis.costs import Costs, step_costs
+    from ctxctl.cli.run import header, reported
     from ctxctl.report import costs as report
     from ctxctl.report import jsonout
     from ctxctl.report.catalogue import catalogue_line
     from ctxctl.report.heading import header_lines
-    from ctxctl.tokens.catalogue.names import provider_of
     from ctxctl.tokens.catalogue.rates import RateBook
 
-    if by not in _BY:
-        raise UsageError("bad-grouping", f"--by {by} is none", hint=f"one of {', '.join(_BY)}")
-    run = begin(options)
-    out = run.out
+    by, out = asked.by or "kind", run.out
     with reported(trace, run, "pricing") as inspector:
-        costs = Costs(
-            RateBook(run.settings.models, provider_of(provider), _price_date(as_of)), _grouping_of(by)
-        )
-        if options.json:
+        costs = Costs(RateBook(run.settings.models, asked.provider, asked.as_of), _grouping_of(by))
+        if run.json:
             out.json(jsonout.trace(header(inspector)))
             for one in step_costs(inspector, costs):
                 out.json(report.step_object(one))
@@ -72,11 +111,11 @@ def cost(
                 out.json(report.spent_object(by, spent))
             out.json(report.sum_object(costs))
         else:
-            rows, breaks = _rows_and_breaks(step_costs(inspector, costs), rows=steps)
+            rows, breaks = _rows_and_breaks(step_costs(inspector, costs), rows=asked.steps)
             out.lines([*header_lines(header(inspector), out.width), *catalogue_line(out.width), ""])
-            if steps:
+            if asked.steps:
                 out.lines([*report.steps_table(rows, out.width), ""])
-            out.lines(report.spent_table(by, costs.spent(), costs.sent.context, out.width, top))
+            out.lines(report.spent_table(by, costs.spent(), costs.sent.context, out.width, asked.top))
             out.lines(["", *report.summary(costs, breaks, out.width)])
 
 

@@ -8,9 +8,12 @@ from ctxctl.cli import options as opt
 from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
     from ctxctl.session import Inspector
+    from ctxctl.session.results import Ceiling
 
 Arguments = Annotated[
     list[str],
@@ -56,12 +59,11 @@ def find(
         )
     query = query_of(predicate)
     run = begin(options)
+    wish = FindOptions(options.thread, first, count, len(traces) > 1)
     found, worst = 0, 0
     for trace in traces:
         try:
-            steps, code = _find_in_trace(
-                trace, query, run, _FindOptions(options.thread, first, count, len(traces) > 1)
-            )
+            steps, code = _find_in(trace, query, run, wish)
         except CtxctlError as error:
             if len(traces) == 1:
                 raise
@@ -76,7 +78,9 @@ def find(
     raise Done(worst if worst > Exit.FINDINGS else Exit.FINDINGS if missed else Exit.OK)
 
 
-class _FindOptions(NamedTuple):
+class FindOptions(NamedTuple):
+    """What is to be printed of what is found."""
+
     thread: str | None
     first: bool
     only_count: bool
@@ -84,32 +88,52 @@ class _FindOptions(NamedTuple):
     """There are several traces, so that each line names its own."""
 
 
-def _find_in_trace(trace: str, query: Query, run: Run, wish: _FindOptions) -> tuple[int, int]:
-    """Find in one trace; how many steps, and the exit code that its problems alone would give."""
+def _find_in(trace: str, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
+    """Find in one trace, or in all of a directory; how many steps, and the exit code of problems alone."""
+    from ctxctl.cli.fleet import fleet
+
+    with fleet(trace, run, "replaying") as several:
+        if several is not None:
+            from ctxctl.cli.fleet_find import find_in_fleet
+
+            return find_in_fleet(several, query, run, wish)
+    return _find_in_trace(trace, query, run, wish)
+
+
+def _find_in_trace(trace: str, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
+    from ctxctl.cli.output import note
     from ctxctl.cli.run import header, opened, tell_problems, verdict
     from ctxctl.report import jsonout
+    from ctxctl.report.find import ceilings_text, sum_line
+    from ctxctl.report.heading import base_name
 
     with opened(trace, run, "replaying") as inspector:
+        name = base_name(inspector.name)
         if run.json:
             run.out.json(jsonout.trace(header(inspector, thread=wish.thread)))
-        counts = _print_steps(inspector, query, run, wish)
+        counts, limits = print_steps(inspector, name, query, run, wish)
+        if not run.json and (not wish.first or not counts.steps):
+            prefix = f"{name}: " if wish.several else ""
+            note(prefix + sum_line(*counts))
+            if query.asks_limit and limits:
+                note(f"{prefix}limit: {ceilings_text(limits)}")
         run.out.flush()
         tell_problems(inspector, run)
         return counts.steps, verdict(inspector, run)
 
 
-def _print_steps(inspector: Inspector, query: Query, run: Run, wish: _FindOptions) -> Counts:
+def print_steps(
+    inspector: Inspector, name: str, query: Query, run: Run, wish: FindOptions
+) -> tuple[Counts, Sequence[Ceiling]]:
+    """Print the steps of one trace that are found, under its name; how many, and the limits that were met."""
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.analysis.where import address, steps_where
-    from ctxctl.cli.output import note
     from ctxctl.cli.selection import price_book
-    from ctxctl.report.find import ceilings_text, found_json, hit_json, step_lines, sum_line
-    from ctxctl.report.heading import base_name
+    from ctxctl.report.find import found_json, hit_json, step_lines
     from ctxctl.session.results import Ceilings
     from ctxctl.text import visible
 
     out = run.out
-    name = base_name(inspector.name)
     several = several_sessions(inspector)
     counts, ended, limits = Counts(), False, Ceilings()
     for stop in steps_where(
@@ -136,9 +160,4 @@ def _print_steps(inspector: Inspector, query: Query, run: Run, wish: _FindOption
     elif wish.only_count:
         out.lines([f"{visible(name)}: {counts.steps}" if wish.several else str(counts.steps)])
     out.flush()
-    if not run.json and (not wish.first or not counts.steps):
-        prefix = f"{name}: " if wish.several else ""
-        note(prefix + sum_line(*counts))
-        if query.asks_limit and limits.rows:
-            note(f"{prefix}limit: {ceilings_text(limits.rows)}")
-    return counts
+    return counts, limits.rows

@@ -93,77 +93,98 @@ def lint(
     baseline = baseline or own.get("baseline")
     if update_baseline and baseline is None:
         raise UsageError("baseline-needed", "--update-baseline needs --baseline FILE")
-    choice = _chosen_rules(select, ignore, severity, settings, own)
-    found = _found(traces, choice, run)
+    asked = RuleWords(select, ignore, severity, settings, own)
+    choice = chosen_rules(asked)
+    found = _found(traces, choice, asked, run)
     code = _tell(found, choice, baseline, form, run, update=update_baseline, table=statistics)
     raise Done(max(code, found.code))
 
 
-class _Found(NamedTuple):
-    findings: list[Finding]
-    tallies: dict[str, Tally]
-    foreign: frozenset[str]
-    """Traces whose lines are not those of their file."""
-    code: int
-    """0, or what could not be read."""
+class RuleWords(NamedTuple):
+    """What the command line and the settings say of rules."""
+
+    select: list[str] | None
+    ignore: list[str] | None
+    severity: str | None
+    given: list[str] | None
+    """Parameters, as `RULE.NAME=VALUE`."""
+    own: dict[str, Any]
+    """The settings' table."""
 
 
-def _chosen_rules(
-    select: list[str] | None,
-    ignore: list[str] | None,
-    severity: str | None,
-    given: list[str] | None,
-    own: dict[str, Any],
-) -> RuleChoice:
+class Found:
+    """What was found in all traces."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.tallies: dict[str, Tally] = {}
+        self.foreign: set[str] = set()
+        """Traces whose lines are not those of their file."""
+        self.code = 0
+        """0, or what could not be read."""
+
+
+def chosen_rules(asked: RuleWords) -> RuleChoice:
     """Flags before settings; parameters of both, and of one that both name the flag's."""
     from ctxctl.lint.registry import choose_rules, parsed_parameters
 
+    own = asked.own
     values: dict[str, dict[str, Any]] = {name: dict(table) for name, table in own.get("rules", {}).items()}
-    for rule, name, value in parsed_parameters(given or ()):
+    for rule, name, value in parsed_parameters(asked.given or ()):
         values.setdefault(rule, {})[name] = value
     return choose_rules(
-        select or own.get("select", ()),
-        [*(ignore or ()), *own.get("ignore", ())],
-        severity or own.get("severity"),
+        asked.select or own.get("select", ()),
+        [*(asked.ignore or ()), *own.get("ignore", ())],
+        asked.severity or own.get("severity"),
         values,
     )
 
 
-def _found(traces: Sequence[str], choice: RuleChoice, run: Run) -> _Found:
+def _found(traces: Sequence[str], choice: RuleChoice, asked: RuleWords, run: Run) -> Found:
     """All traces, one after the other; one that cannot be read does not stop the others."""
+    from ctxctl.cli.fleet import fleet
     from ctxctl.cli.output import complain
-    from ctxctl.cli.run import header, opened, tell_problems, verdict
     from ctxctl.errors import CtxctlError
-    from ctxctl.lint.run import lint_with_tally
     from ctxctl.model.findings import findings_order
-    from ctxctl.report import jsonout
 
-    findings: list[Finding] = []
-    tallies: dict[str, Tally] = {}
-    foreign: set[str] = set()
-    code = 0
+    found = Found()
     for trace in dict.fromkeys(traces):
         try:
-            with opened(trace, run, "linting") as inspector:
-                if run.json:
-                    run.out.json(jsonout.trace(header(inspector)))
-                made = lint_with_tally(inspector, choice, run.settings.models, run.out.progressed)
-                findings += made.findings
-                tallies[trace] = made.tally
-                if inspector.format != "native":
-                    foreign.add(trace)
-                tell_problems(inspector, run)
-                code = max(code, verdict(inspector, run))
+            with fleet(trace, run, "linting") as several:
+                if several is not None:
+                    from ctxctl.cli.fleet_lint import lint_fleet
+
+                    lint_fleet(several, asked, run, found)
+                    continue
+            _lint_trace(trace, choice, run, found)
         except CtxctlError as error:
             if len(traces) == 1:
                 raise
             complain(error.message, error.hint)
-            code = max(code, int(error.exit_code))
-    return _Found(sorted(findings, key=findings_order), tallies, frozenset(foreign), code)
+            found.code = max(found.code, int(error.exit_code))
+    found.findings.sort(key=findings_order)
+    return found
+
+
+def _lint_trace(trace: str, choice: RuleChoice, run: Run, found: Found) -> None:
+    from ctxctl.cli.run import header, opened, tell_problems, verdict
+    from ctxctl.lint.run import lint_with_tally
+    from ctxctl.report import jsonout
+
+    with opened(trace, run, "linting") as inspector:
+        if run.json:
+            run.out.json(jsonout.trace(header(inspector)))
+        made = lint_with_tally(inspector, choice, run.settings.models, run.out.progressed)
+        found.findings += made.findings
+        found.tallies[trace] = made.tally
+        if inspector.format != "native":
+            found.foreign.add(trace)
+        tell_problems(inspector, run)
+        found.code = max(found.code, verdict(inspector, run))
 
 
 def _tell(
-    found: _Found, choice: RuleChoice, baseline: str | None, form: str, run: Run, *, update: bool, table: bool
+    found: Found, choice: RuleChoice, baseline: str | None, form: str, run: Run, *, update: bool, table: bool
 ) -> int:
     """Print what is new; the exit code that it asks for."""
     from pathlib import Path
@@ -180,7 +201,8 @@ def _tell(
     elif baseline is not None:
         codes = [chosen.rule.code for chosen in choice.rules]
         findings, known, stale = kept.split_by_baseline(findings, found.tallies, codes, Path(baseline))
-    _print(found._replace(findings=findings), choice, form, run, known=known, stale=len(stale), table=table)
+    found.findings = findings
+    _print(found, choice, form, run, known=known, stale=len(stale), table=table)
     run.out.flush()
     for line in stale:
         note(f"baseline: {line}: no longer found; --update-baseline takes it out")
@@ -189,7 +211,7 @@ def _tell(
 
 
 def _print(
-    found: _Found, choice: RuleChoice, form: str, run: Run, *, known: int, stale: int, table: bool
+    found: Found, choice: RuleChoice, form: str, run: Run, *, known: int, stale: int, table: bool
 ) -> None:
     from ctxctl import __version__
     from ctxctl.report import gates
@@ -202,13 +224,13 @@ def _print(
             out.json(report.finding_object(finding))
         out.json(report.sum_object(findings, found.tallies, known, stale))
     elif form == "sarif":
-        made = report.results(findings, found.foreign)
+        made = report.results(findings, frozenset(found.foreign))
         out.json(gates.sarif(made, report.described(rules), "ctxctlLint/v1", __version__))
     elif form == "junit":
-        suites = report.suites(findings, found.tallies, found.foreign)
+        suites = report.suites(findings, found.tallies, frozenset(found.foreign))
         out.write(gates.junit("ctxctl lint", suites, frozenset({"error", "warning"})))
     elif form == "github":
-        for line in gates.github(report.results(findings, found.foreign), "ctxctl lint"):
+        for line in gates.github(report.results(findings, frozenset(found.foreign)), "ctxctl lint"):
             out.write(line)
         out.lines(report.verdict(findings, found.tallies, known))
     else:

@@ -49,6 +49,16 @@ class Output:
         self.paint: Paint = ansi if wants_color(color, sys.stdout) else plain
         self.width = width()
 
+    @property
+    def encoding(self) -> str:
+        """Of the text that is written."""
+        return self._encoding
+
+    @property
+    def is_painted(self) -> bool:
+        """Whether there is colour."""
+        return self.paint is ansi
+
     def lines(self, lines: Iterable[str]) -> None:
         """Write lines of a plain report."""
         for line in lines:
@@ -98,6 +108,31 @@ class Output:
         """Note on the progress line, if there is one, which share of the work is done."""
         if self._progress is not None:
             self._progress(share)
+
+
+class HeldOutput(Output):
+    """What is printed for somebody else to print, as wide and as coloured as that one's output.
+
+    Args:
+        width: Cells of a line.
+        encoding: Of the bytes.
+        painted: Whether there is colour.
+    """
+
+    def __init__(self, width: int, encoding: str, *, painted: bool) -> None:
+        self._encoding = encoding
+        self._held = []
+        self._size = 0
+        self._progress = None
+        self.paint = ansi if painted else plain
+        self.width = width
+
+    def flush(self) -> None:
+        """Nothing is handed over before `taken`."""
+
+    def taken(self) -> bytes:
+        """All that was written."""
+        return b"".join(self._held)
 
 
 def stdout_failed(error: Exception) -> OutputError:

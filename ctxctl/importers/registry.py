@@ -113,6 +113,11 @@ def is_ours(made: Format) -> bool:
     """
     if isinstance(made, PluginFormat) and not any(entry.name == made.name for entry in TABLE):
         return False
+    return only_ours()
+
+
+def only_ours() -> bool:
+    """Whether there are no plug-ins of other packages."""
     return not _plugins()
 
 
@@ -300,7 +305,7 @@ def detect_folder(folder: Folder) -> Format | str:
     Raises:
         UnreadableError: `nothing-known-in-directory`, `several-traces-in-directory`.
     """
-    whole = _format_of_folder(folder)
+    whole = format_of_folder(folder)
     if whole is not None:
         return whole
     found: list[tuple[str, Format]] = []
@@ -320,6 +325,17 @@ def detect_folder(folder: Folder) -> Format | str:
     return several_of(found)
 
 
+def format_in(folder: Folder, name: str) -> str | None:
+    """The name of the format of a directory's file, `native` for a trace; None for what nobody knows."""
+    head = folder.head(name, HEAD)
+    if not head:
+        return None
+    if is_native(head):
+        return "native"
+    found = _format_of_file(folder, name, head)
+    return None if found is None else found.name
+
+
 def _format_of_file(folder: Folder, name: str, head: bytes) -> Format | None:
     try:
         with folder.open(name) as source:
@@ -328,7 +344,8 @@ def _format_of_file(folder: Folder, name: str, head: bytes) -> Format | None:
         return of_head(head)
 
 
-def _format_of_folder(folder: Folder) -> Format | None:
+def format_of_folder(folder: Folder) -> Format | None:
+    """The format of a directory that is one capture, or holds sessions of one; None for any other."""
     best: Format | None = None
     top = _THRESHOLD - 1
     for candidate in available():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from operator import add
 from typing import Final, NamedTuple
 
 ZERO: Final = Decimal(0)
@@ -61,6 +62,10 @@ class Tokens(NamedTuple):
         """All of the answer."""
         return sum(self) - self.context
 
+    def plus(self, other: Tokens) -> Tokens:
+        """The sum."""
+        return Tokens(*map(add, self, other))
+
 
 class Money(NamedTuple):
     """US dollars, exact; by how the tokens are billed, then what is billed beside them."""
@@ -92,8 +97,8 @@ class Money(NamedTuple):
         return sum((getattr(self, name) for name in CONTEXT), ZERO)
 
     def plus(self, other: Money) -> Money:
-        """The sum."""
-        return Money(*(a + b for a, b in zip(self, other, strict=True)))
+        """The sum.  What is nothing stays the one zero: sums of many sessions are kept beside one another."""
+        return Money(*(a + b if a and b else a or b for a, b in zip(self, other, strict=True)))
 
 
 CONTEXT: Final = ("input", "cached", "written", "written_1h", "audio_input", "audio_cached", "image_input")

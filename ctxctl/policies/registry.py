@@ -75,9 +75,13 @@ def policy_names() -> tuple[str, ...]:
 
 
 def is_policy(name: str) -> bool:
-    """Whether a policy has this name; other packages' metadata, slow to read, is for what is none of ours."""
-    ours = name == RECORDED or name in BUNDLED[POLICIES] or name in _OWN
-    return ours or any(plugin.made.name == name for plugin in _installed() if plugin.made)
+    """Whether a policy is called that; plug-ins of other packages, which are slow to find, are asked last."""
+    return is_own(name) or name in policy_names()
+
+
+def is_own(name: str) -> bool:
+    """Whether a policy of this package is called that, those of its plug-ins included."""
+    return name == RECORDED or name in BUNDLED[POLICIES] or name in _OWN
 
 
 def described_policies() -> Iterator[PolicyListing]:

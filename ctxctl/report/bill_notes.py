@@ -12,7 +12,8 @@ from ctxctl.report.jsonout import exact
 from ctxctl.wording import APPROXIMATE, dollars, plural
 
 if TYPE_CHECKING:
-    from ctxctl.analysis.costs import Costs, DoubtedSums, StepCost
+    from ctxctl.analysis.costs import StepCost
+    from ctxctl.model.cost_sums import CostSums, DoubtedSums
     from ctxctl.model.results import Doubt
 
 _WHY: Final = {
@@ -63,7 +64,7 @@ def miss_cell(cost: StepCost) -> str:
     return "" if miss is None else f"{miss.tokens:,} {miss.cause} {dollars(cost.missed)}"
 
 
-def misses_text(costs: Costs) -> str:
+def misses_text(costs: CostSums) -> str:
     """All misses of a session, the dearest cause first."""
     whole = costs.misses.whole
     parts = []
@@ -86,7 +87,7 @@ def miss_object(cost: StepCost) -> dict[str, Any] | None:
     return None if miss is None else {"cause": miss.cause, "tokens": miss.tokens, "usd": exact(cost.missed)}
 
 
-def misses_object(costs: Costs) -> dict[str, Any]:
+def misses_object(costs: CostSums) -> dict[str, Any]:
     """The sums by cause as JSON."""
     whole = costs.misses.whole
     return {

@@ -6,7 +6,7 @@ An answer never depends on the day it is asked on, but for this one line: the ag
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -20,13 +20,17 @@ def catalogue_date(today: date | None = None) -> str:
     Args:
         today: Default: the clock's day, or that of `SOURCE_DATE_EPOCH` (seconds since 1970) where it is set.
     """
-    table = load_table()
-    return f"of {table.date}, {age(table.date, today or _today())}"
+    return dated(load_table().date, today)
 
 
-def catalogue_line(width: int) -> Iterator[str]:
-    """The line of a header that says how old the catalogue is."""
-    yield from labelled("catalogue", catalogue_date(), width)
+def dated(day: str, today: date | None = None) -> str:
+    """A day (YYYY-MM-DD), and how long ago that was; `today` as in `catalogue_date`."""
+    return f"of {day}, {age(day, today or _today())}"
+
+
+def catalogue_line(width: int, day: str | None = None) -> Iterator[str]:
+    """The line of a header that says how old the catalogue is; `day`: its date, where that is known."""
+    yield from labelled("catalogue", catalogue_date() if day is None else dated(day), width)
 
 
 def catalogue_sources() -> str:
@@ -45,10 +49,15 @@ def age(of: str, today: date) -> str:
     return f"{months} months old" if months < 24 else f"{months // 12} years old"
 
 
-def catalogue_object() -> dict[str, Any]:
-    """The catalogue's day and sources as JSON; without the age, so that every day gives the same bytes."""
-    table = load_table()
-    return {"date": table.date, "sources": [{"name": name, "of": of} for name, of in table.sources]}
+def catalogue_object(of: tuple[str, Sequence[tuple[str, str]]] | None = None) -> dict[str, Any]:
+    """The catalogue's day and sources as JSON; without the age, so that every day gives the same bytes.
+
+    `of`: both, where they are known already.
+    """
+    if of is None:
+        table = load_table()
+        of = table.date, table.sources
+    return {"date": of[0], "sources": [{"name": name, "of": day} for name, day in of[1]]}
 
 
 def _today() -> date:

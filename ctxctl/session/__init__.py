@@ -1,7 +1,25 @@
 """One opened trace, as every view asks it: the façade (`Inspector`) and what it is made of."""
 
-from ctxctl.session.facade import Inspector, Progress
-from ctxctl.session.params import Params
-from ctxctl.session.results import FrameDiff, Outline
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector, Progress
+    from ctxctl.session.params import Params
+    from ctxctl.session.results import FrameDiff, Outline
 
 __all__ = ["FrameDiff", "Inspector", "Outline", "Params", "Progress"]
+
+_WHERE: Final = {
+    "FrameDiff": "results", "Inspector": "facade", "Outline": "results", "Params": "params",
+    "Progress": "facade",
+}  # fmt: skip
+"""The module of each name, loaded when it is asked for: a part of this room does not need the engine."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

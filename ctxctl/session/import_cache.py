@@ -21,7 +21,7 @@ import xxhash
 
 from ctxctl.model.problem import Problem
 from ctxctl.trace.cache_files import LEAST, cache_directory, code_state, open_own, replace_file
-from ctxctl.trace.inputs import FileState, Inputs, file_state
+from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ class ImportSlot:
         inputs.listings = {(directory, pattern): digest for directory, pattern, digest in about.listings}
         if not inputs.unchanged() or about.ends != _ends(self._source):
             return None
+        note_inputs(inputs)
         os.utime(self._folder / _ABOUT)  # the oldest are dropped first
         return about
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import NamedTuple
 
+from ctxctl.model.cost_sums import NO_OUTPUT
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced, without_separate_parts
 from ctxctl.model.results import Cache, Miss, Step, UsageView
 from ctxctl.model.terms import PLAIN, Further, Terms
@@ -12,51 +13,7 @@ from ctxctl.session.believed_bill import believed_tokens
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NO_CACHE = "no cache figures are recorded: all of it priced as plain input"
-NO_OUTPUT = "no output is recorded: none priced"
 CONTRADICTED = "the cache figures exceed the input: all of it priced as plain input"
-
-
-class MissSum(NamedTuple):
-    """All cache misses of one cause."""
-
-    number: int = 0
-    tokens: int = 0
-    money: Decimal = ZERO
-    unpriced: int = 0
-    """Misses whose price is not known."""
-
-
-class MissSums:
-    """Cache misses and what they cost, by cause."""
-
-    def __init__(self) -> None:
-        self._by: dict[str, MissSum] = {}
-
-    def add(self, miss: Miss | None, money: Decimal | None) -> None:
-        """Take in one step's; `money`: None where a rate is unknown."""
-        if miss is None:
-            return
-        was = self._by.get(miss.cause, MissSum())
-        self._by[miss.cause] = MissSum(
-            was.number + 1,
-            was.tokens + miss.tokens,
-            was.money + (money or ZERO),
-            was.unpriced + (money is None),
-        )
-
-    @property
-    def by_cause(self) -> dict[str, MissSum]:
-        """The dearest cause first; among equals by tokens, then by name."""
-        return dict(sorted(self._by.items(), key=lambda row: (-row[1].money, -row[1].tokens, row[0])))
-
-    @property
-    def whole(self) -> MissSum:
-        """The sum over all causes."""
-        found = self._by.values()
-        return MissSum(
-            sum(s.number for s in found), sum(s.tokens for s in found),
-            sum((s.money for s in found), ZERO), sum(s.unpriced for s in found),
-        )  # fmt: skip
 
 
 def miss_price(miss: Miss | None, billed: Tokens | None, rates: Rates) -> Decimal | None:

@@ -21,7 +21,7 @@ YOUNG: Final = 2.0
 """Seconds: what was changed so little before it was looked at may change again without its times telling."""
 MAX_FILES: Final = 20_000
 MAX_DEPTH: Final = 8
-_UNDER: Final = "/"
+UNDER: Final = "/"
 """In place of a pattern: all files under a directory."""
 
 
@@ -64,6 +64,14 @@ class Inputs:
         if self.listings.setdefault(key, _digest(found)) != _digest(found):
             self.steady = False
 
+    def absorb(self, other: Inputs) -> None:
+        """What was looked at in a part of this is a part of it."""
+        self.steady = self.steady and other.steady
+        for name, state in other.files.items():
+            self.steady = self.steady and self.files.setdefault(name, state) == state
+        for key, digest in other.listings.items():
+            self.steady = self.steady and self.listings.setdefault(key, digest) == digest
+
     def unchanged(self) -> bool:
         """Whether everything is as it was found."""
         try:
@@ -80,13 +88,21 @@ _RECORDING: Final[ContextVar[Inputs | None]] = ContextVar("inputs", default=None
 
 @contextmanager
 def recording() -> Iterator[Inputs]:
-    """Note what is looked at in here, by this thread."""
+    """Note what is looked at in here, by this thread; who records around it gets that too."""
     inputs = Inputs()
     token = _RECORDING.set(inputs)
     try:
         yield inputs
     finally:
         _RECORDING.reset(token)
+        note_inputs(inputs)
+
+
+def note_inputs(known: Inputs) -> None:
+    """Say that something is used that rests on these inputs."""
+    inputs = _RECORDING.get()
+    if inputs is not None:
+        inputs.absorb(known)
 
 
 def note_file(path: str | Path) -> None:
@@ -103,7 +119,7 @@ def files_under(directory: Path) -> tuple[str, ...]:
     found = _under(directory)
     inputs = _RECORDING.get()
     if inputs is not None:
-        inputs.listing(directory, _UNDER, found)
+        inputs.listing(directory, UNDER, found)
         for name in found:
             inputs.file(os.path.join(directory, name))
     return tuple(found)
@@ -130,10 +146,26 @@ def file_state(path: str) -> FileState | None:
     return FileState(now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
 
 
+_LISTED: Final[dict[tuple[str, str], tuple[FileState, list[str]]]] = {}
+"""What patterns of one level found in directories, and the state that the directory had: many captures of one
+directory look for the same."""
+
+
 def _found(directory: Path, pattern: str) -> list[str]:
-    if pattern == _UNDER:
+    if pattern == UNDER:
         return _under(directory)
-    return sorted(str(path.relative_to(directory)) for path in directory.glob(pattern))
+    state = file_state(str(directory))
+    if state is None:
+        return []
+    key = (str(directory), pattern)
+    known = _LISTED.get(key)
+    if known is not None and known[0] == state:
+        return known[1]
+    settled = state.settled(time.time())
+    found = sorted(str(path.relative_to(directory)) for path in directory.glob(pattern))
+    if settled and "/" not in pattern and "**" not in pattern:
+        _LISTED[key] = (state, found)
+    return found
 
 
 def _under(top: Path) -> list[str]:

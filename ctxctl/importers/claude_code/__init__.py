@@ -10,6 +10,7 @@ The types of lines that Claude Code writes, up to version 2.1.330, and what is d
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import orjson
@@ -141,14 +142,14 @@ def detect(head: bytes) -> int:
 
 def detect_folder(folder: Folder) -> int:
     """How sure a directory holds transcripts: a project's sessions, or one session's sub-agents."""
-    mains = main_transcripts(folder)
+    mains = main_transcripts(folder.files)
     looked = [detect(folder.head(name, _HEAD)) for name in mains[:_LOOKED]]
     return max(looked, default=0) if looked and min(looked) >= _LIKELY else 0
 
 
-def main_transcripts(folder: Folder) -> list[str]:
+def main_transcripts(files: Iterable[str]) -> list[str]:
     """The transcripts that are read by themselves; sub-agents' only where there is nothing else."""
-    lines = [name for name in folder.files if name.endswith(".jsonl")]
+    lines = [name for name in files if name.endswith(".jsonl")]
     mains = [name for name in lines if "subagents/" not in name and not _base(name).startswith("agent-")]
     return mains or lines
 

@@ -511,7 +511,7 @@ def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
 
     An API call that stands in several files is one request, of the file that has it first.
     """
-    mains = main_transcripts(folder)
+    mains = main_transcripts(folder.files)
     readers = readers_beside(folder, mains, report)
     yield from read_several(folder, [(name, readers[name]) for name in mains], report)
 

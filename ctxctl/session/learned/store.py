@@ -6,7 +6,6 @@ Which client wrote a log, and in which version, is read from the head of the log
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import Final, NamedTuple
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.ingest.folder import Folder
 from ctxctl.session.learned.book import LearnedSet, decode_set
+from ctxctl.session.learned.place import sets_folder
 from ctxctl.text import visible
 from ctxctl.tokens.calibrate.store import write
 from ctxctl.trace.source import Source
-from ctxctl.user_folders import user_folder
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}", re.ASCII)
 """What a client and a version may be called."""
@@ -32,14 +31,6 @@ class Match(NamedTuple):
     learned: LearnedSet
     exact: bool
     """False: of the same major and minor version only, or named by the user."""
-
-
-def sets_folder() -> Path:
-    """Where sets are kept: in `CTXCTL_DATA_DIR`, else the user's data directory."""
-    named = os.environ.get("CTXCTL_DATA_DIR")
-    if named:
-        return Path(named) / "learned"
-    return user_folder("data") / "learned"
 
 
 def path_of(client: str, version: str) -> Path:

@@ -10,12 +10,13 @@ import pytest
 
 from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.cli.main import run
+from ctxctl.model.cost_sums import MissSum
 from ctxctl.model.missed import miss_reason
 from ctxctl.model.money import Rates, Tokens
 from ctxctl.model.results import Miss, Step
 from ctxctl.report.bill_notes import miss_text
 from ctxctl.session import Inspector
-from ctxctl.session.priced_bills import MissSum, miss_price
+from ctxctl.session.priced_bills import miss_price
 from ctxctl.tokens.catalogue.rates import RateBook
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -14,7 +14,7 @@ from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.cli.main import run
 from ctxctl.importers import registry
 from ctxctl.model.billed import dollars, fields_of
-from ctxctl.report.costs import stated_lines, stated_object
+from ctxctl.report.cost_sums import stated_lines, stated_object
 from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.trace.source import Source, open_source

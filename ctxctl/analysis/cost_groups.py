@@ -1,0 +1,198 @@
+"""What the sessions of a directory cost: each by itself, in groups, and in sum.
+
+A request that several captures hold (a resumed, forked or copied session) counts once: in the capture that
+has it earliest, then in the one that goes on first with requests of its own, then in the first by name.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+import msgspec
+
+from ctxctl.model.cost_sums import CostSums
+from ctxctl.model.problem import Problem
+
+BY: Final = ("session", "day", "project", "branch", "model")
+"""What sessions are grouped by."""
+NOT_KNOWN: Final = {
+    "day": "(no time is recorded)",
+    "project": "(no directory is recorded)",
+    "branch": "(no branch is recorded)",
+    "model": "(no model is named)",
+}
+"""The group of what a capture does not tell."""
+
+
+class CostWords(msgspec.Struct, frozen=True, array_like=True):
+    """The settings that a session's costs depend on."""
+
+    target: str
+    model: str | None
+    encoding: str | None
+    policy: str | None
+    calibration: str
+    learned: str
+    models: dict[str, dict[str, Any]]
+    provider: str | None = None
+    """Whose prices, instead of those of the provider that a trace names."""
+    as_of: str | None = None
+
+
+class CostPart(msgspec.Struct, frozen=True, array_like=True):
+    """The requests of one session, day, branch and model within a capture, and what they cost."""
+
+    session: str | None
+    day: str | None
+    """YYYY-MM-DD, in UTC."""
+    branch: str | None
+    model: str | None
+    first: str | None
+    last: str | None
+    """Times of the first and of the last of them."""
+    sums: CostSums
+
+
+class SessionCosts(msgspec.Struct, frozen=True, array_like=True):
+    """What one capture's requests cost."""
+
+    format: str
+    directory: str | None
+    """Where the session ran."""
+    learned: str | None
+    """The learned set that completed the log."""
+    as_of: str
+    """The day whose prices requests without a time have."""
+    catalogue: tuple[str, list[tuple[str, str]]]
+    """The day of the catalogue, and its sources with theirs."""
+    parts: list[CostPart]
+    requests: bytes
+    """Of each request that can be told from others a key of 8 bytes, then, in the same order, its time in
+    milliseconds since the epoch (8 bytes; 0: not known)."""
+    problems: list[Problem]
+    problem_count: int
+    finding_count: int
+
+
+class Owned(msgspec.Struct):
+    """Which requests are counted in another capture."""
+
+    without: dict[str, list[int]]
+    """By capture, their keys, sorted."""
+    requests: int
+    """How many requests there are of which several captures hold a copy."""
+    owners: dict[str, dict[str, int]]
+    """By capture, where its copies are counted, and how many."""
+
+
+def owned_requests(held: Mapping[str, bytes]) -> Owned:
+    """Decide in which capture each request counts; `held`: `SessionCosts.requests` by capture."""
+    columns = {name: _columns(data) for name, data in sorted(held.items())}
+    shared = _several(column[0] for column in columns.values())
+    begins = {
+        name: min((t for key, t in zip(keys, times, strict=True) if key not in shared and t), default=0)
+        for name, (keys, times) in columns.items()
+        if not shared.isdisjoint(keys)
+    }
+    owner: dict[int, tuple[int, int, str]] = {}
+    for name in begins:
+        for key, time in zip(*columns[name], strict=True):
+            if key in shared:
+                rank = (time, begins[name], name)
+                owner[key] = min(owner.get(key, rank), rank)
+    without: dict[str, list[int]] = {}
+    owners: dict[str, dict[str, int]] = {}
+    for name in begins:
+        elsewhere = sorted({key for key in columns[name][0] if key in shared and owner[key][2] != name})
+        if elsewhere:
+            without[name] = elsewhere
+            counted = owners.setdefault(name, {})
+            for key in elsewhere:
+                counted[owner[key][2]] = counted.get(owner[key][2], 0) + 1
+    return Owned(without, len(shared), owners)
+
+
+def _columns(data: bytes) -> tuple[array[int], array[int]]:
+    keys, times = array("Q"), array("Q")
+    half = len(data) // 2
+    keys.frombytes(data[:half])
+    times.frombytes(data[half:])
+    return keys, times
+
+
+def _several(columns: Iterable[array[int]]) -> set[int]:
+    """Keys that more than one capture has; of many, in little memory."""
+    every = array("Q")
+    for column in columns:
+        every.extend(set(column))
+    ordered = sorted(every)
+    return {a for a, b in pairwise(ordered) if a == b}
+
+
+class Group(msgspec.Struct):
+    """Requests that belong together, and what they cost."""
+
+    name: str
+    captures: int = 0
+    first: str | None = None
+    last: str | None = None
+    models: list[str] = []
+    formats: list[str] = []
+    sums: CostSums = msgspec.field(default_factory=CostSums)
+
+    def add(self, costs: SessionCosts, part: CostPart) -> None:
+        """Take in a part of a capture."""
+        times = [time for time in (self.first, part.first, self.last, part.last) if time is not None]
+        self.first, self.last = min(times, default=None), max(times, default=None)
+        if part.model is not None and part.model not in self.models:
+            self.models.append(part.model)
+        if costs.format not in self.formats:
+            self.formats.append(costs.format)
+        self.sums.plus(part.sums)
+
+
+class CostGroups:
+    """Groups by what they are asked by, and the sum over all; feed it with `add`, in order of the names."""
+
+    def __init__(self, by: str) -> None:
+        self._by = by
+        self.groups: dict[str, Group] = {}
+        self.whole = Group("")
+        self.as_of: str | None = None
+        self.catalogue: tuple[str, list[tuple[str, str]]] | None = None
+        """As all captures have them; None before the first."""
+
+    def add(self, name: str, costs: SessionCosts) -> None:
+        """Take in a capture."""
+        self.as_of, self.catalogue = costs.as_of, costs.catalogue
+        self.whole.captures += 1
+        seen: set[str] = set()
+        for part in costs.parts:
+            called = self._name(name, costs, part)
+            group = self.groups.get(called)
+            if group is None:
+                group = self.groups[called] = Group(called)
+            group.captures += called not in seen
+            seen.add(called)
+            group.add(costs, part)
+            self.whole.add(costs, part)
+        if self._by == "session" and not costs.parts:
+            self.groups[name] = Group(name, captures=1, formats=[costs.format])
+
+    def _name(self, name: str, costs: SessionCosts, part: CostPart) -> str:
+        if self._by == "session":
+            return name
+        if self._by == "project":
+            return costs.directory or name.rpartition("/")[0] or NOT_KNOWN["project"]
+        told: str | None = getattr(part, self._by)
+        return told or NOT_KNOWN[self._by]
+
+    def ordered(self) -> list[Group]:
+        """Days in their order; anything else the dearest first, among equals by name."""
+        if self._by == "day":
+            return sorted(self.groups.values(), key=lambda group: group.name)
+        key: Callable[[Group], Any] = lambda group: (-group.sums.sent.total, group.name)  # noqa: E731
+        return sorted(self.groups.values(), key=key)

@@ -1,0 +1,110 @@
+"""``ctxctl find DIR``: the steps of all captures of a directory at which a predicate holds."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import structs
+
+from ctxctl.cli.find import Counts, FindOptions, print_steps
+from ctxctl.cli.fleet import Told, asked_settings, failure, in_order, tell_all, verdict
+from ctxctl.cli.options import CommonOptions
+from ctxctl.cli.output import HeldOutput, note
+from ctxctl.cli.run import Run, header, inspector_of
+from ctxctl.config import Settings
+from ctxctl.fleet.asking import Failed, Question
+from ctxctl.fleet.captures import lasting
+from ctxctl.model.problem import Problem
+
+if TYPE_CHECKING:
+    from ctxctl.cli.fleet import Fleet
+    from ctxctl.engine.query import Query
+
+_WORK: Final = "ctxctl.cli.fleet_find:work"
+_MOST_KEPT: Final = 1 << 20
+"""Bytes of output from which on it is not kept."""
+
+
+class _Words(msgspec.Struct, frozen=True, array_like=True):
+    settings: Settings
+    predicate: str
+    json: bool
+    everything: bool
+    wish: FindOptions
+    width: int
+    painted: bool
+    encoding: str
+
+
+class _Answer(msgspec.Struct, frozen=True, array_like=True):
+    printed: bytes
+    counts: Counts
+    problems: list[Problem]
+    problem_count: int
+    finding_count: int
+
+
+def find_in_fleet(fleet: Fleet, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
+    """Print the steps that are found, capture by capture; how many, and the exit code of problems alone."""
+    from ctxctl.report.find import sum_line
+
+    out = run.out
+    words = _Words(
+        asked_settings(run.settings), str(query), run.json, run.everything, wish._replace(several=True),
+        out.width, out.is_painted, out.encoding,
+    )  # fmt: skip
+    question = Question(_WORK, msgspec.msgpack.encode(words), fleet.rests_on)
+    names = {one.name: os.fsencode(os.path.join(fleet.directory, one.name)) for one in fleet.captures}
+    told: list[Told] = []
+    whole, hit, findings = Counts(), 0, 0
+    for name, data in in_order(fleet, question, names):
+        if isinstance(data, Failed):
+            told.append(failure(name, data))
+            findings += 1
+            continue
+        answer = msgspec.msgpack.decode(data, type=_Answer)
+        out.write(answer.printed)
+        whole = Counts(*(a + b for a, b in zip(whole, answer.counts, strict=True)))
+        hit += bool(answer.counts.steps)
+        findings += answer.finding_count
+        if answer.problems:
+            told.append(Told(name, answer.problems, answer.problem_count))
+    out.flush()
+    if not run.json:
+        note(f"{fleet.directory}: {sum_line(*whole)}, in {hit:,} of {len(fleet.captures):,} captures")
+    tell_all(fleet.directory, told, run)
+    out.flush()
+    return whole.steps, verdict(findings, run)
+
+
+def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes, bool]:
+    """What `find` prints of one capture, as an encoded `_Answer`; `more` is the name that it goes by."""
+    from ctxctl.report import jsonout
+
+    asked, query = _asked(words)
+    settings = msgspec.structs.replace(asked.settings, format=format_name)
+    out = HeldOutput(asked.width, asked.encoding, painted=asked.painted)
+    options = CommonOptions(json=asked.json, everything=asked.everything)
+    run = Run(options, settings, settings, out)
+    name = os.fsdecode(more)
+    with inspector_of(path, run) as inspector:
+        if asked.json:
+            out.json(jsonout.trace(structs.replace(header(inspector, thread=asked.wish.thread), trace=name)))
+        counts, _ = print_steps(inspector, name, query, run, asked.wish)
+        problems = inspector.problems
+        made = _Answer(
+            out.taken(), counts, problems, inspector.problem_count, inspector.finding_count
+        )  # fmt: skip
+    keep = len(made.printed) <= _MOST_KEPT and lasting(format_name, settings.policy, problems)
+    return msgspec.msgpack.encode(made), keep
+
+
+@lru_cache(maxsize=4)
+def _asked(words: bytes) -> tuple[_Words, Query]:
+    from ctxctl.engine.query import parse_query
+
+    asked = msgspec.msgpack.decode(words, type=_Words)
+    return asked, parse_query(asked.predicate)

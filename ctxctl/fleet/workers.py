@@ -1,0 +1,140 @@
+"""Worker processes: each does one piece of work after the other, and results come as they are done.
+
+Processes are spawned, not forked (a fork of a program with threads may hang), end with the one that started
+them, and ignore the interrupt key, which is for that one to act on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from ctxctl.entry_points import loaded
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
+
+WORTH: Final = 6 << 20
+"""Bytes to be read from which on a second process pays: starting one and loading the code there costs about
+as much as reading three megabytes."""
+_PATIENCE: Final = 1.0
+"""Seconds that a worker has to end."""
+
+
+def usable_cores() -> int:
+    """Processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        return os.cpu_count() or 1
+
+
+def processes_for(size: int, pieces: int) -> int:
+    """How many processes work of so many bytes in so many pieces is worth; 1: this one alone."""
+    return 1 if size < WORTH else max(1, min(usable_cores(), pieces))
+
+
+class _Worker(NamedTuple):
+    process: SpawnProcess
+    link: Connection
+
+
+def work_through(work: str, pieces: Sequence[bytes], processes: int) -> Iterator[tuple[int, bytes | None]]:
+    """Each piece's number and result, in the order in which they are done.
+
+    Whoever stops asking ends the workers at once.
+
+    Args:
+        work: `module:name` of a function of bytes that returns bytes and does not raise.
+        pieces: What it is given.
+        processes: With one, the work is done here; else in so many processes, as far as the system lets them
+            start.  The result is None where a process ended before it was done.
+    """
+    waiting = deque(range(len(pieces)))
+    busy: dict[Connection, tuple[_Worker, int]] = {}
+    try:
+        for _ in range(min(processes, len(pieces)) if processes > 1 else 0):
+            _give(_started(work), waiting, pieces, busy)
+        while busy:
+            from multiprocessing.connection import wait
+
+            for link in cast("list[Connection]", wait(list(busy))):
+                worker, number = busy.pop(link)
+                try:
+                    result = link.recv_bytes()
+                except (EOFError, OSError):
+                    _end([worker])
+                    _give(_started(work), waiting, pieces, busy)
+                    yield number, None
+                else:
+                    _give(worker, waiting, pieces, busy)
+                    yield number, result
+    finally:
+        _end([worker for worker, _ in busy.values()])
+    function = loaded(work)
+    for number in waiting:
+        yield number, function(pieces[number])
+
+
+def _give(
+    worker: _Worker | None,
+    waiting: deque[int],
+    pieces: Sequence[bytes],
+    busy: dict[Connection, tuple[_Worker, int]],
+) -> None:
+    """Let a worker do the next piece; end it where there is none."""
+    if worker is None:
+        return
+    if not waiting:
+        _end([worker])
+        return
+    number = waiting.popleft()
+    busy[worker.link] = (worker, number)
+    with contextlib.suppress(OSError):  # it has ended: its link tells
+        worker.link.send_bytes(pieces[number])
+
+
+def _started(work: str) -> _Worker | None:
+    """A new process; None where the system refuses one."""
+    from multiprocessing import get_context
+
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=serve, args=(work, theirs), name="ctxctl worker", daemon=True)
+    try:
+        process.start()
+    except OSError:
+        ours.close()
+        return None
+    finally:
+        theirs.close()
+    return _Worker(process, ours)
+
+
+def _end(workers: list[_Worker]) -> None:
+    """End processes, whatever they are doing."""
+    for worker in workers:
+        worker.link.close()
+        worker.process.terminate()
+    for worker in workers:
+        worker.process.join(_PATIENCE)
+        if worker.process.is_alive():
+            worker.process.kill()
+            worker.process.join()
+
+
+def serve(work: str, link: Connection) -> None:
+    """What a worker does: the pieces that come, until nobody is there to send any."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    function = loaded(work)
+    while True:
+        try:
+            link.send_bytes(function(link.recv_bytes()))
+        except (EOFError, OSError):
+            return

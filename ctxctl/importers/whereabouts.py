@@ -1,0 +1,90 @@
+"""Where a session ran, as its log says: the directory in which it began, and the branch at each time.
+
+A pass beside the import, for what has no place in a trace: nothing of it is context.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ctxctl.errors import CtxctlError
+from ctxctl.ingest.lines import ignore_problem, lines
+from ctxctl.trace.source import open_source
+
+_HEAD: Final = 256
+"""Bytes of a line of Codex in which its type stands."""
+
+
+class Whereabouts(NamedTuple):
+    """Where one session ran."""
+
+    directory: str | None = None
+    branches: tuple[tuple[str, str], ...] = ()
+    """Time and branch, whenever that is another."""
+
+    def branch(self, time: str | None) -> str | None:
+        """The branch at a time, the first one before any; None where none is recorded."""
+        if not self.branches:
+            return None
+        at = bisect_right(self.branches, (time or "", "\U0010ffff")) - 1
+        return self.branches[max(0, at)][1]
+
+
+class _Git(msgspec.Struct):
+    branch: str | None = None
+
+
+class _Payload(msgspec.Struct):
+    cwd: str | None = None
+    git: _Git | None = None
+
+
+class _Line(msgspec.Struct):
+    """What lines of the known logs say of it."""
+
+    timestamp: str | None = None
+    cwd: str | None = None
+    branch: str | None = msgspec.field(default=None, name="gitBranch")
+    payload: _Payload | None = None
+
+
+_DECODER: Final = msgspec.json.Decoder(_Line)
+_TOLD_BY: Final[dict[str, tuple[bytes, ...]]] = {
+    "claude-code": (b"",),
+    "codex": (b'"session_meta"',),
+    "droid": (b'"session_start"', b'"cwd"'),
+    "pi": (b'"session"',),
+    "qwen-code": (b'"cwd"',),
+}
+"""By format, what stands at the beginning of lines that tell; lines without are passed over."""
+
+
+def whereabouts(path: str, format_name: str) -> Whereabouts:
+    """Where a session ran; nothing where the format does not say, or the file cannot be read."""
+    words = _TOLD_BY.get(format_name)
+    if words is None or Path(path).is_dir():
+        return Whereabouts()
+    directory: str | None = None
+    branches: list[tuple[str, str]] = []
+    try:
+        with open_source(path) as source:
+            for line in lines(source, ignore_problem):
+                head = line.data[:_HEAD]
+                if words != (b"",) and not any(word in head for word in words):
+                    continue
+                try:
+                    told = _DECODER.decode(line.data)
+                except (msgspec.MsgspecError, UnicodeDecodeError):
+                    continue
+                payload = told.payload or _Payload()
+                directory = directory or told.cwd or payload.cwd
+                branch = told.branch or (payload.git.branch if payload.git is not None else None)
+                if branch and (not branches or branches[-1][1] != branch):
+                    branches.append((told.timestamp or "", branch))
+    except (CtxctlError, OSError):
+        pass
+    return Whereabouts(directory, tuple(sorted(branches)))

@@ -1,0 +1,214 @@
+"""What requests cost, added up: sums of steps, sessions or whole directories, which can be added up again.
+
+They are fed with what one request cost (`analysis.costs.StepCost`), and hold nothing of a trace but names of
+models and addresses of steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+
+from ctxctl.model.money import ZERO, Money, Tokens
+
+NO_OUTPUT: Final = "no output is recorded: none priced"
+"""What is assumed of a bill without an output; sums with one are lower bounds."""
+
+
+_NOTHING: Final = Money()
+_NONE: Final = Tokens()
+
+
+class MissSum(msgspec.Struct, frozen=True, array_like=True):
+    """All cache misses of one cause."""
+
+    number: int = 0
+    tokens: int = 0
+    money: Decimal = ZERO
+    unpriced: int = 0
+    """Misses whose price is not known."""
+
+    def plus(self, other: MissSum) -> MissSum:
+        """The sum."""
+        return MissSum(
+            self.number + other.number, self.tokens + other.tokens, self.money + other.money,
+            self.unpriced + other.unpriced,
+        )  # fmt: skip
+
+
+class MissSums(msgspec.Struct, array_like=True):
+    """Cache misses and what they cost, by cause."""
+
+    found: dict[str, MissSum] = {}
+
+    def add(self, cause: str, tokens: int, money: Decimal | None) -> None:
+        """Take in one step's; `money`: None where a rate is unknown."""
+        self._plus(cause, MissSum(1, tokens, money or ZERO, int(money is None)))
+
+    def plus(self, other: MissSums) -> None:
+        """Take in all of other steps."""
+        for cause, found in other.found.items():
+            self._plus(cause, found)
+
+    def _plus(self, cause: str, more: MissSum) -> None:
+        self.found[cause] = self.found.get(cause, MissSum()).plus(more)
+
+    @property
+    def by_cause(self) -> dict[str, MissSum]:
+        """The dearest cause first; among equals by tokens, then by name."""
+        return dict(sorted(self.found.items(), key=lambda row: (-row[1].money, -row[1].tokens, row[0])))
+
+    @property
+    def whole(self) -> MissSum:
+        """The sum over all causes."""
+        whole = MissSum()
+        for found in self.found.values():
+            whole = whole.plus(found)
+        return whole
+
+
+class PartSum(msgspec.Struct, frozen=True, array_like=True):
+    """The bills of which one part cannot be true."""
+
+    requests: int = 0
+    reported: int = 0
+    counted: int = 0
+    """Tokens that it is priced as."""
+
+    def plus(self, other: PartSum) -> PartSum:
+        """The sum."""
+        return PartSum(
+            self.requests + other.requests, self.reported + other.reported, self.counted + other.counted
+        )
+
+
+class DoubtedSums(msgspec.Struct, array_like=True):
+    """Sums of what was billed with the doubted parts as counted."""
+
+    requests: int = 0
+    """Requests whose bill has a part that was replaced."""
+    parts: dict[str, PartSum] = {}
+    """What was replaced, by part."""
+    repeated: int = 0
+    """Requests whose input is the last one's to the token though the window changed; priced as billed."""
+    tokens: Tokens = _NONE
+    money: Money = _NOTHING
+    """All that was billed, the doubted parts as counted."""
+
+    def plus(self, other: DoubtedSums) -> None:
+        """Take in all of other steps."""
+        self.requests += other.requests
+        for part, found in other.parts.items():
+            self.parts[part] = self.parts.get(part, PartSum()).plus(found)
+        self.repeated += other.repeated
+        self.tokens = self.tokens.plus(other.tokens)
+        self.money = self.money.plus(other.money)
+
+
+class Run(msgspec.Struct, frozen=True, array_like=True):
+    """What a run is said to have cost in all, as told with its last request."""
+
+    session: str | None
+    thread: str
+    turn: int
+    step: int
+    usd: Decimal
+
+
+class StatedSums(msgspec.Struct, array_like=True):
+    """What the runtime itself says that requests cost."""
+
+    requests: int = 0
+    """Requests of which a cost is stated."""
+    usd: Decimal = ZERO
+    table: Decimal = ZERO
+    """Their price by the table, of those that have one."""
+    unpriced: int = 0
+    """How many of these requests have no price by the table."""
+    runs: list[Run] = []
+    """In the order of the trace; a later one may hold an earlier one's cost, which no capture tells."""
+
+    def plus(self, other: StatedSums) -> None:
+        """Take in all of other steps."""
+        self.requests += other.requests
+        self.usd += other.usd
+        self.table += other.table
+        self.unpriced += other.unpriced
+        self.runs += other.runs
+
+
+@dataclass
+class CostSums:
+    """Sums over requests."""
+
+    steps: int = 0
+    billed: Money = _NOTHING
+    counted: Money = _NOTHING
+    billed_tokens: Tokens = _NONE
+    counted_tokens: Tokens = _NONE
+    sent: Money = _NOTHING
+    """All requests: bills, what of them cannot be true as counted, and what nobody billed as expected."""
+    sent_tokens: Tokens = _NONE
+    unbilled: Decimal = ZERO
+    """How much of `sent` is of requests without a bill."""
+    unreported: int = 0
+    """Steps without usage."""
+    unpriced: dict[str, int] = field(default_factory=dict)
+    """Steps without a price, by why."""
+    compared: tuple[Decimal, Decimal] = (ZERO, ZERO)
+    """Billed, doubted parts as counted, and counted, over the steps that have both."""
+    units: dict[str, int] = field(default_factory=dict)
+    """Calls of the provider's own tools, by tool."""
+    not_priced: dict[str, int] = field(default_factory=dict)
+    """What was billed and no rate is known for, by what it is."""
+    doubted: DoubtedSums = field(default_factory=DoubtedSums)
+    broken: Decimal = ZERO
+    saved: Decimal = ZERO
+    breaks: int = 0
+    stated: StatedSums = field(default_factory=StatedSums)
+    """What the runtime itself says that requests cost."""
+    misses: MissSums = field(default_factory=MissSums)
+    """Cache misses that nothing recorded explains, by cause."""
+    sources: dict[str, int] = field(default_factory=dict)
+    """Steps by where their rates are from."""
+    assumed: dict[str, int] = field(default_factory=dict)
+    """Steps by what was assumed of their bill."""
+    notes: list[str] = field(default_factory=list)
+    """Whose prices they are; each once."""
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the sums leave out something that was billed: of unknown price, or an unrecorded answer."""
+        return bool(self.not_priced or self.unpriced or NO_OUTPUT in self.assumed)
+
+    def plus(self, other: CostSums) -> None:
+        """Take in the sums of other requests."""
+        self.steps += other.steps
+        self.billed, self.counted = self.billed.plus(other.billed), self.counted.plus(other.counted)
+        self.billed_tokens = self.billed_tokens.plus(other.billed_tokens)
+        self.counted_tokens = self.counted_tokens.plus(other.counted_tokens)
+        self.sent, self.sent_tokens = self.sent.plus(other.sent), self.sent_tokens.plus(other.sent_tokens)
+        self.unbilled += other.unbilled
+        self.unreported += other.unreported
+        self.compared = (self.compared[0] + other.compared[0], self.compared[1] + other.compared[1])
+        for ours, theirs in (
+            (self.unpriced, other.unpriced), (self.units, other.units), (self.not_priced, other.not_priced),
+            (self.sources, other.sources), (self.assumed, other.assumed),
+        ):  # fmt: skip
+            count_all(ours, theirs)
+        self.doubted.plus(other.doubted)
+        self.broken, self.saved = self.broken + other.broken, self.saved + other.saved
+        self.breaks += other.breaks
+        self.stated.plus(other.stated)
+        self.misses.plus(other.misses)
+        self.notes += [note for note in other.notes if note not in self.notes]
+
+
+def count_all(sums: dict[str, int], more: Mapping[str, int]) -> None:
+    """Add counts by name to counts by name."""
+    for name, count in more.items():
+        sums[name] = sums.get(name, 0) + count

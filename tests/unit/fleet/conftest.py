@@ -1,0 +1,8 @@
+"""Worker processes import the pieces of work from this directory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
