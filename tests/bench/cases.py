@@ -26,6 +26,19 @@ STARTED = {
     "foreign cost": ("cost", "--json", str(FOREIGN)),
 }
 """Commands on so little that starting is most of their work."""
+CALL = "toolu_17dbf0fa00000001"
+"""The first call of the 50 MB transcript."""
+AGAIN = {
+    "replay --json": ("replay", "--json", "{}"),
+    "show": ("show", "--json", "{}@-1"),
+    "diff": ("diff", "--json", "{}@-5", "{}@-1"),
+    "why": ("why", "--json", "{}@-1", CALL),
+    "log": ("log", "--json", "{}", CALL),
+    "cost": ("cost", "--json", "{}"),
+}
+"""Questions about a large capture that was read before."""
+FLEETS = {"240 sessions of 40 MB": (240, 167_000), "5 000 sessions of 50 MB": (5_000, 10_000)}
+"""Directories: number of sessions, and bytes of each."""
 FIRST = b"Since Sunday"
 """Part of the first prompt of the small trace."""
 FIRST_LARGE = b"s01"
@@ -144,6 +157,7 @@ class Bench:
         self._large("100mb", generate.megabytes_100(), runs)
         if gigabyte:
             self._large("1gb", generate.gigabyte(), max(3, runs // 2))
+        self._read_once()
         self._whatifs()
         self._ui()
         seconds = WATCHED if runs > 1 else WATCHED // 6
@@ -182,6 +196,8 @@ class Bench:
             if cache == "cold":
                 self._caches += 1
                 where = self.scratch / f"cold-{self._caches}"
+            for kept in ("index", "captures") if cache == "counted" else ():
+                shutil.rmtree(where / kept, ignore_errors=True)
             where.mkdir(parents=True, exist_ok=True)
             try:
                 return run(argv, self._env(where), self.scratch, keep=keep)
@@ -198,9 +214,9 @@ class Bench:
     def _command(self, name: str, *arguments: str, **more: object) -> None:
         self._add(name, [sys.executable, "-m", "ctxctl", *arguments], **more)  # type: ignore[arg-type]
 
-    def _prime(self, argv: list[str]) -> None:
-        """One run that is not measured, so that counts and index are in the warm cache."""
-        where = self.scratch / "warm"
+    def _prime(self, argv: list[str], cache: str = "warm") -> None:
+        """One run that is not measured, so that a cache has what it leaves there."""
+        where = self.scratch / cache
         where.mkdir(parents=True, exist_ok=True)
         run(argv, self._env(where), self.scratch)
 
@@ -225,6 +241,7 @@ class Bench:
                 self._env(self.scratch / "warm"), self.scratch)  # fmt: skip
         replay = [sys.executable, "-m", "ctxctl", "replay", "--json", str(path)]
         self._prime(replay)
+        self._prime(replay, "counted")
         self._add(f"wc -l {size}", ["wc", "-l", str(path)], runs=runs + 2)
         self._probe(f"orjson {size}", "orjson", str(path), runs=runs)
         self._probe(f"tiktoken {size}", "tiktoken", str(unique), runs=runs)
@@ -232,7 +249,32 @@ class Bench:
         self._probe(f"reload {size}", "reload-index", str(path), runs=runs, keep=True)
         self._probe(f"why {size}", "why", str(path), runs=runs, keep=True)
         self._add(f"cold replay {size}", replay, runs=runs, cache="cold")
-        self._add(f"warm replay {size}", replay, runs=runs)
+        self._add(f"warm replay {size}", replay, runs=runs, cache="counted")
+        self._add(f"replay {size} again", replay, runs=runs)
+
+    def _read_once(self) -> None:
+        """A large capture of a client's, asked for the first time and again, and directories of small ones."""
+        path = generate.transcript_50mb()
+        native, unique = path.with_suffix(".native"), path.with_suffix(".unique")
+        if not unique.exists():
+            env = self._env(self.scratch / "warm")
+            run([sys.executable, "-m", "ctxctl", "import", str(path), "-o", str(native)], env, self.scratch)
+            extract = [sys.executable, "-m", "tests.bench.probes", "extract", str(native), str(unique)]
+            run(extract, env, self.scratch)
+        self._probe("orjson transcript", "orjson", str(path))
+        self._probe("tiktoken transcript", "tiktoken", str(unique))
+        replay = ["replay", "--json", str(path)]
+        self._command("transcript first", *replay, cache="cold")
+        self._prime([sys.executable, "-m", "ctxctl", *replay])
+        for name, arguments in AGAIN.items():
+            words = [word.replace("{}", str(path)) for word in arguments]
+            self._prime([sys.executable, "-m", "ctxctl", *words])
+            self._command(f"transcript again: {name}", *words)
+        for name, (count, size) in FLEETS.items():
+            cost = ["cost", "--json", str(generate.transcripts(count, size))]
+            self._prime([sys.executable, "-m", "ctxctl", *cost])
+            self._command(f"{name}, first", *cost, cache="cold", runs=2)
+            self._command(f"{name}, again", *cost)
 
     def _whatifs(self) -> None:
         """The same session as recorded and under what is supposed; all contents counted before."""

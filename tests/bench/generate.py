@@ -5,7 +5,8 @@ requests do: 24 sessions, about 93 items a request, of which two are new, a comp
 Of a gigabyte two hundredths are content that was not there before.  `deep` is one session of many turns
 over a window of a fixed number of items, written the way ctxctl itself writes (each content once, assemblies
 as splices).  `working` is one session of an agent whose window only grows: several requests a turn, each with
-the calls and results of the one before, written in the same way.
+the calls and results of the one before, written in the same way.  `transcript` is a session's log as Claude Code
+writes it: a line for each prompt, answer, call and result, each text once.
 """
 
 from __future__ import annotations
@@ -233,6 +234,79 @@ def _grown(number: int, window: int, refs: list[str]) -> Iterator[tuple[str, byt
     yield "ctxctl.usage.reported", usage
 
 
+def transcript(limit: int, seed: int) -> Iterator[bytes]:
+    """Lines of a Claude Code session of about `limit` bytes; the window is compacted whenever it is full."""
+    rng = random.Random(seed)
+    log = _Transcript(f"{rng.getrandbits(128):032x}")
+    written, window = 0, 0
+    while written < limit:
+        lines = [log.prompt(words.text(rng, rng.randint(40, 900)))]
+        for _ in range(rng.randint(1, 7)):
+            window += 3_000
+            lines += log.call(words.text(rng, rng.randint(20, 300)), words.text(rng, words.size(rng)), window)
+        lines.append(log.answer(words.text(rng, words.size(rng) // 6), window))
+        if window > 180_000:
+            lines += log.compaction(words.text(rng, 6_000), window)
+            window = 10_000
+        for line in lines:
+            yield line
+            written += len(line)
+
+
+class _Transcript:
+    """Formats a session's lines, each the child of the one before."""
+
+    def __init__(self, session: str) -> None:
+        self._session = session
+        self._number = 0
+        self._parent: str | None = None
+
+    def prompt(self, text: str) -> bytes:
+        return self._line("user", message={"role": "user", "content": text})
+
+    def answer(self, text: str, window: int) -> bytes:
+        return self._said([{"type": "text", "text": text}], window)
+
+    def call(self, command: str, output: str, window: int) -> list[bytes]:
+        name = f"toolu_{self._session[:8]}{self._number:08d}"
+        use = {"type": "tool_use", "id": name, "name": "Bash", "input": {"command": command}}
+        result = {"type": "tool_result", "tool_use_id": name, "content": output}
+        said = self._said([use], window)
+        return [said, self._line("user", message={"role": "user", "content": [result]})]
+
+    def compaction(self, summary: str, window: int) -> list[bytes]:
+        before, self._parent = self._parent, None
+        line = self._line(
+            "system", subtype="compact_boundary", content="Conversation compacted", logicalParentUuid=before,
+            compactMetadata={"trigger": "auto", "preTokens": window},
+        )  # fmt: skip
+        told = {"role": "user", "content": summary}
+        return [line, self._line("user", message=told, isCompactSummary=True)]
+
+    def _said(self, content: list[dict[str, object]], window: int) -> bytes:
+        usage = {
+            "input_tokens": 4, "cache_creation_input_tokens": 3_000, "cache_read_input_tokens": window,
+            "output_tokens": 100 + self._number % 400,
+        }  # fmt: skip
+        message = {
+            "id": f"msg_{self._session[:8]}{self._number:08d}", "type": "message", "role": "assistant",
+            "model": "claude-sonnet-4-5-20250929", "content": content, "stop_reason": None, "usage": usage,
+        }  # fmt: skip
+        return self._line("assistant", message=message, requestId=f"req_{self._session[:8]}{self._number:08d}")
+
+    def _line(self, kind: str, **fields: object) -> bytes:
+        self._number += 1
+        time = (_START + timedelta(seconds=self._number)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+        name = f"{self._session[:8]}-{self._number:08d}"
+        record = {
+            "parentUuid": self._parent, "isSidechain": False, "userType": "external", "cwd": "/home/dev/shop",
+            "sessionId": self._session, "version": "2.1.62", "gitBranch": "main", "type": kind, **fields,
+            "uuid": name, "timestamp": time,
+        }  # fmt: skip
+        self._parent = name
+        return orjson.dumps(record) + b"\n"
+
+
 def directory() -> Path:
     """Where the files go: `CTXCTL_BENCH_DIR`, else `.bench` below the current directory."""
     path = Path(os.environ.get("CTXCTL_BENCH_DIR") or ".bench")
@@ -269,3 +343,20 @@ def turns_10k() -> Path:
 def turns_1k() -> Path:
     """1 000 turns of an agent whose window only grows."""
     return ensure("working-1k", working(1_000))
+
+
+def transcript_50mb() -> Path:
+    """A Claude Code session of 50 MB."""
+    return ensure("transcript-50mb", transcript(50 * MB, 20260601))
+
+
+def transcripts(count: int, size: int) -> Path:
+    """A directory of so many Claude Code sessions of about so many bytes."""
+    path = directory() / f"transcripts-{count}-g{GENERATION}"
+    if not path.is_dir():
+        partial = path.with_suffix(".partial")
+        partial.mkdir(exist_ok=True)
+        for number in range(count):
+            (partial / f"{number:05d}.jsonl").write_bytes(b"".join(transcript(size, number)))
+        partial.replace(path)
+    return path
