@@ -49,17 +49,17 @@ class CountingRoom:
         """Tokens of a text, and whether the count is exact."""
         return self.counter.count(text)
 
-    def count_of(self, content: Content, store: ContentStore) -> tuple[int, bool]:
+    def count_of(self, content: Content, contents: ContentStore) -> tuple[int, bool]:
         """Tokens of a content, noted in it; waits where it is being counted."""
         beside = self._beside
         if beside is not None:
             beside.wait_for(content)
         counted = content.count
         if counted is None:
-            counted = content.count = self.counter.count(store.text(content))
+            counted = content.count = self.counter.count(contents.text(content))
         return counted
 
-    def foresee(self, batch: Iterable[Event], store: ContentStore, least: int = 2) -> list[Content]:
+    def foresee(self, batch: Iterable[Event], contents: ContentStore, least: int = 2) -> list[Content]:
         """Take over what the cache knows of a batch's new contents, all with one question to it.
 
         Of fewer than `least` it is asked one by one, which is cheaper where no other thread is at work.
@@ -80,13 +80,13 @@ class CountingRoom:
                 fresh[content] = None
         if not fresh:
             return []
-        found = self.counter.known([store.text(content) for content in fresh], least)
+        found = self.counter.known([contents.text(content) for content in fresh], least)
         for content, count in zip(fresh, found, strict=True):
             content.count = count or content.count
         return [content for content in fresh if content.count is None]
 
     def counted(
-        self, batches: Iterable[list[Event]], store: ContentStore, size: int
+        self, batches: Iterable[list[Event]], contents: ContentStore, size: int
     ) -> Iterator[list[Event]]:
         """Batches of a trace of `size` bytes, each when its contents are counted as far as that pays off.
 
@@ -95,16 +95,16 @@ class CountingRoom:
         """
         if self._beside is not None:  # another pass has it
             for batch in batches:
-                self.foresee(batch, store, _LEAST)
+                self.foresee(batch, contents, _LEAST)
                 yield batch
             return
         try:
-            yield from self._overlapped(batches, store, size)
+            yield from self._overlapped(batches, contents, size)
         finally:
             self._end()
 
     def _overlapped(
-        self, batches: Iterable[list[Event]], store: ContentStore, size: int
+        self, batches: Iterable[list[Event]], contents: ContentStore, size: int
     ) -> Iterator[list[Event]]:
         waiting: deque[tuple[list[Event], int]] = deque()
         """Batches with the number of the job that counts the last of their contents."""
@@ -120,7 +120,7 @@ class CountingRoom:
                 # What came before it is shown first, as if nothing had been read ahead.
                 yield from (batch for batch, _ in waiting)
                 raise
-            fresh = self.foresee(batch, store, _LEAST)
+            fresh = self.foresee(batch, contents, _LEAST)
             met += sum(content.size for content in fresh)
             end = batch[-1].offset + batch[-1].length
             if self._beside is None and met * size >= _PAYS * end:
@@ -129,7 +129,7 @@ class CountingRoom:
             if beside is None:
                 yield batch
                 continue
-            job = beside.put(fresh, store)
+            job = beside.put(fresh, contents)
             waiting.append((batch, job))
             while waiting and (beside.has_taken(waiting[0][1]) or end - waiting[0][0][0].offset > _AHEAD):
                 yield waiting.popleft()[0]
