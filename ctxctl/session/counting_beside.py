@@ -38,7 +38,7 @@ class CountingBeside:
         """Whether no count will come any more."""
         return self._process.lost
 
-    def put(self, fresh: Iterable[Content], store: ContentStore) -> int:
+    def put(self, fresh: Iterable[Content], contents: ContentStore) -> int:
         """Have contents counted that were not counted yet; returns the number of the last job.
 
         What there is no room for stays uncounted.
@@ -49,7 +49,7 @@ class CountingBeside:
             for content in fresh:
                 if content in self._waiting:
                     continue
-                text = self._counter.uncounted(store.text(content))
+                text = self._counter.uncounted(contents.text(content))
                 if text is None:
                     continue
                 if job.texts and size + len(text.raw) > _JOB:

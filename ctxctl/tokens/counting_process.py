@@ -130,7 +130,7 @@ class CountingProcess:
 
     def close(self) -> None:
         """End the process; what it has not counted yet stays uncounted."""
-        process = self._process
+        process, self.lost = self._process, True
         with contextlib.suppress(OSError):
             process.kill()  # it has nothing to lose, and a stopped one would not end of itself
             for pipe in (process.stdin, process.stdout):

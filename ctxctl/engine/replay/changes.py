@@ -100,8 +100,8 @@ def changes_of(
     copies, and for `list_skipped`, which go through the frame.
     """
     flow = flow_of(delta)
-    touched = dict.fromkeys(p.item for p in delta.inserted if not p.stale)
-    touched.update(dict.fromkeys(p.item for p in delta.removed if not p.stale))
+    touched = dict.fromkeys([p.item for p in delta.inserted if not p.stale])
+    touched.update(dict.fromkeys([p.item for p in delta.removed if not p.stale]))
     old = _side(touched, delta.removed, was, before)
     new = _side(touched, delta.inserted, after.current, after.placements)
     moved = _moved(delta)
@@ -124,7 +124,7 @@ def changes_of(
         elif flow.new_by_item.get(item) or flow.freed_by_item.get(item):
             present.append(writer.change("skipped", now[-1], previous[-1]))
     present = _in_order(present, moved | context.rescored, after, delta, writer)
-    for item in dict.fromkeys(p.item for p in delta.removed if not p.stale):
+    for item in dict.fromkeys([p.item for p in delta.removed if not p.stale]):
         if item not in new.copies and old.copies.get(item):
             gone.append(writer.gone(old.copies[item][-1]))
     if list_skipped:

@@ -101,10 +101,14 @@ def _with_repeats(middle: FrameDelta) -> FrameDelta:
 
 def flow_of(delta: FrameDelta) -> Flow:
     """What a delta adds and frees, keyed (item, version, rendering): order and staleness do not count."""
-    balance = Counter(p.key for p in delta.inserted)
-    balance.subtract(p.key for p in delta.removed)
+    # Plain dicts: a `Counter` is slow with the few placements of most deltas.
+    balance: dict[int, int] = {}
     by_key = {p.key: p for p in delta.removed}
-    by_key.update((p.key, p) for p in delta.inserted)
+    for p in delta.inserted:
+        balance[p.key] = balance.get(p.key, 0) + 1
+        by_key[p.key] = p
+    for p in delta.removed:
+        balance[p.key] = balance.get(p.key, 0) - 1
     new = freed = 0
     new_by: dict[str, int] = {}
     freed_by: dict[str, int] = {}

@@ -65,9 +65,9 @@ class Resolved:
         """Entries of all lists and pieces that it is made of."""
         if base is None or base._depth == _CHAIN:
             return
-        made_of = base._made_of + sum(1 if isinstance(piece, tuple) else len(piece) for piece in pieces)
+        made_of = base._made_of + sum([1 if isinstance(piece, tuple) else len(piece) for piece in pieces])
         if made_of <= 2 * self.size:
-            self._base, self._pieces = base, tuple(piece for piece in pieces if piece)
+            self._base, self._pieces = base, tuple([piece for piece in pieces if piece])
             self._depth, self._made_of = base._depth + 1, made_of
 
     @property

@@ -144,7 +144,14 @@ def slopes(how: ModelWeights, learned: BillsLearned | None) -> tuple[float, ...]
     """What content that comes now is multiplied by, by class."""
     if learned is None or learned.scale == 1.0:
         return how.slopes
-    return tuple(round(slope * learned.scale, 4) for slope in how.slopes)
+    return tuple([slope(how, learned, at) for at in range(len(how.slopes))])
+
+
+def slope(how: ModelWeights, learned: BillsLearned | None, at: int) -> float:
+    """The one of `slopes` that is at a place."""
+    if learned is None or learned.scale == 1.0:
+        return how.slopes[at]
+    return round(how.slopes[at] * learned.scale, 4)
 
 
 def method(how: ModelWeights, learned: BillsLearned | None) -> str:

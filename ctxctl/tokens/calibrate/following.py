@@ -74,8 +74,8 @@ class ThreadExpectation(NamedTuple):
         """
         return self._replace(
             whole=whole,
-            moved=tuple(a + b for a, b in zip(self.moved, moved, strict=True)),
-            items=tuple(a + b for a, b in zip(self.items, items, strict=True)),
+            moved=tuple([a + b for a, b in zip(self.moved, moved, strict=True)]),
+            items=tuple([a + b for a, b in zip(self.items, items, strict=True)]),
             blind=self.blind + blind,
             requests=self.requests + 1,
             broken=self.broken or broken,
@@ -97,7 +97,7 @@ class ThreadExpectation(NamedTuple):
             requests=self.requests, blind=self.blind, broken=self.broken or other, recorded=recorded,
         )  # fmt: skip
         kept = [one for one in self.learned if one[0] != model][1 - _MODELS :]
-        slope = expect.slopes(how, learned)[_USUAL]
+        slope = expect.slope(how, learned, _USUAL)
         return ThreadExpectation(Bill(model, size, slope), learned=(*kept, (model, learned)))
 
 
@@ -124,7 +124,7 @@ def expected_request(
     switched = last.model != model
     before = last.size
     if switched:
-        before = round(before * expect.slopes(how, learned)[_USUAL] / last.slope)
+        before = round(before * expect.slope(how, learned, _USUAL) / last.slope)
     size = expect.expected(
         how, learned, before, thread.moved, thread.items,
         blind=thread.blind, broken=thread.broken, recorded=recorded,

@@ -157,6 +157,32 @@ def test_a_text_that_nobody_foresaw_is_counted_there_too(
         list(batches)
 
 
+@pytest.mark.parametrize("first", [1, 40])
+def test_passes_beside_one_another_are_the_same(
+    trace: Path, started: list[CountingProcess], monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    expected = _plain(trace, monkeypatch)
+    with Inspector.open(trace) as inspector:
+        one, other = inspector.replay(), inspector.replay()
+        both = [[next(one) for _ in range(first)], [next(other)]]
+        both[1] += other
+        both[0] += one
+    assert both == [expected, expected]
+    assert len(started) == 1
+
+
+def test_an_inspector_that_is_closed_in_the_middle_of_a_pass_ends_the_process(
+    trace: Path, started: list[CountingProcess]
+) -> None:
+    inspector = Inspector.open(trace)
+    batches = inspector.counted()
+    next(batches)
+    inspector._counter.close()
+    assert started[0]._process.poll() is not None
+    assert len(list(batches)) > 1
+    inspector.close()
+
+
 def test_a_walk_that_is_left_ends_the_process(trace: Path, started: list[CountingProcess]) -> None:
     with Inspector.open(trace) as inspector:
         assert inspector.at(1).step.turn
