@@ -3,11 +3,13 @@
     python child.py REPORT ARGUMENT…
 
 REPORT is written as JSON: ``modules`` (all of `sys.modules` at the end), ``network`` (audit events that would
-have left the machine; each was refused).  Stdout, stderr and the exit code are the command's own.
+have left the machine; each was refused), ``patience`` (how many objects the garbage collector waited for).
+Stdout, stderr and the exit code are the command's own.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 
@@ -41,7 +43,8 @@ def main() -> int:
         return int(command() or 0)
     finally:
         with open(report, "w", encoding="utf-8") as out:
-            json.dump({"modules": sorted(sys.modules), "network": tried}, out)
+            told = {"modules": sorted(sys.modules), "network": tried, "patience": gc.get_threshold()[0]}
+            json.dump(told, out)
 
 
 if __name__ == "__main__":

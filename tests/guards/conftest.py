@@ -23,6 +23,7 @@ class Ran:
     err: str
     modules: frozenset[str]
     network: list[str]
+    patience: int
 
 
 @pytest.fixture
@@ -36,7 +37,10 @@ def ran(tmp_path: Path) -> Callable[..., Ran]:
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         assert report.exists(), done.stderr
         told = json.loads(report.read_text(encoding="utf-8"))
-        return Ran(done.returncode, done.stdout, done.stderr, frozenset(told["modules"]), told["network"])
+        return Ran(
+            done.returncode, done.stdout, done.stderr, frozenset(told["modules"]), told["network"],
+            told["patience"],
+        )  # fmt: skip
 
     return run
 

@@ -86,6 +86,11 @@ def test_replay_json_with_cached_counts_loads_no_encoding(ran: Run, small_trace:
     assert again.out == first.out
 
 
+def test_the_collector_leaves_the_start_of_a_command_alone_but_of_a_recorder(ran: Run) -> None:
+    assert ran("models", "gpt-5").patience == 100_000
+    assert ran("record", "--help").patience < 10_000
+
+
 def readers() -> dict[str, str]:
     """By format, the module that reads its files."""
     return {one.name: one.reader.partition(":")[0] for one in built_in()}

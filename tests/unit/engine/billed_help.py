@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from ctxctl.engine.replay.rules import CataloguedModel, ReplayRules, ThresholdRule
 from ctxctl.engine.sizes.scales import EnteredSize, Expectation, Uncalibrated

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ctxctl.engine.replay.rules import CataloguedModel
 from ctxctl.engine.sizes.limits import InForce, limits_in_force, source_of

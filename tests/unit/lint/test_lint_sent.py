@@ -72,7 +72,7 @@ def test_where_the_budget_had_cut_it_is_another_rules(made: Made) -> None:
 
 def limited(patch: pytest.MonkeyPatch, window: int) -> None:
     """Suppose a window for all steps."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from ctxctl.engine.replay.rules import ReplayRules
     from ctxctl.model.whatif import Limits
