@@ -106,8 +106,9 @@ def moment(time: str | None) -> datetime | None:
 def request_key(format_name: str, step: Step) -> int | None:
     """What a request and its copies in other captures have in common and no other request has.
 
-    None where nothing tells: a request without a bill.  Where steps are called by ids of the provider, that
-    and what the prompt was billed; else the session, thread, step and time, which a copied file has too.
+    None where nothing tells: a request without a bill, or of nobody's session.  Where steps are called by ids
+    of the provider, that and what the prompt was billed; else the session, thread, step and time, which a
+    copied file has too.
     """
     usage, cache = step.usage, step.cache
     if usage is None or usage.reported_input is None:
@@ -116,7 +117,7 @@ def request_key(format_name: str, step: Step) -> int | None:
         format_name, step.step_id, usage.reported_input, cache.reported_cached, cache.reported_cache_write,
     )  # fmt: skip
     if format_name not in _ITS_OWN_IDS or step.step_id is None:
-        if step.time is None:
+        if step.time is None or step.session is None:
             return None
         said += (step.session, step.thread, step.turn, step.step, step.time, step.model)
     return int.from_bytes(blake2b(repr(said).encode(), digest_size=8).digest(), "little")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from ctxctl.cli import options as opt
-from ctxctl.cli.parameters import Done, Option
+from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,8 +27,20 @@ By = Annotated[
         " session (of a directory, unless said), day, project, branch or model.",
     ),
 ]
-Top = Annotated[int, Option("--top", metavar="N", min=1, help="Lines of what it was spent on.")]
-Steps = Annotated[bool, Option("--steps", help="A line for each step too.")]
+Traces = Annotated[
+    str,
+    Argument(
+        metavar="TRACE|DIR",
+        help="Trace or foreign capture, or a directory of captures; - is stdin.",
+        autocompletion=opt.complete_files,
+    ),
+]
+Top = Annotated[
+    int, Option("--top", metavar="N", min=1, help="Lines of what it was spent on, or of whose it was.")
+]
+Steps = Annotated[
+    bool, Option("--steps", help="A line for each step too; of a directory, read as one trace.")
+]
 Provider = Annotated[
     str | None, Option("--provider", metavar="NAME", help="Whose prices, where the trace does not say.")
 ]
@@ -46,7 +58,7 @@ AsOf = Annotated[
 @opt.takes("json", opt.COUNTED, "calibration", opt.READ)
 def cost(
     options: opt.CommonOptions,
-    trace: opt.TraceArg,
+    trace: Traces,
     by: By = None,
     top: Top = 15,
     steps: Steps = False,
@@ -65,11 +77,13 @@ def cost(
     asked = _Asked(by, top, steps, provider_of(provider), _price_date(as_of))
     run = begin(options)
     if by in (None, *BY) and not steps:
-        with fleet(trace, run, "pricing") as several:
+        with fleet(trace, run, "pricing", alone=by is not None) as several:
             if several is not None:
                 from ctxctl.cli.fleet_cost import fleet_cost
 
                 raise Done(fleet_cost(several, asked.by or "session", top, asked.words(run.settings), run))
+    if by in BY:
+        raise UsageError("bad-grouping", f"--by {by} needs a file or a directory, and no --steps")
     _one_trace(trace, asked, run)
 
 

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from ctxctl.cli import options as opt
+from ctxctl.cli.found_steps import FindOptions
 from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
-    from ctxctl.session import Inspector
-    from ctxctl.session.results import Ceiling
 
 Arguments = Annotated[
     list[str],
     Argument(
         metavar="TRACE... PREDICATE",
-        help="Traces, then what is asked of their steps (docs/search.md); quote it.",
+        help="Traces or directories of them, then what is asked of their steps (docs/search.md); quote it.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
 ]
 First = Annotated[bool, Option("--first", help="Only the first step of each trace; reads no further.")]
 Count = Annotated[bool, Option("--count", help="Only how many steps of each trace.")]
-
-
-class Counts(NamedTuple):
-    """Steps found in one trace, their changes, steps looked at, and steps that could not be decided."""
-
-    steps: int = 0
-    changes: int = 0
-    of: int = 0
-    undecided: int = 0
 
 
 @opt.takes("plain json everything thread", opt.COUNTED, "calibration", opt.READ)
@@ -78,16 +66,6 @@ def find(
     raise Done(worst if worst > Exit.FINDINGS else Exit.FINDINGS if missed else Exit.OK)
 
 
-class FindOptions(NamedTuple):
-    """What is to be printed of what is found."""
-
-    thread: str | None
-    first: bool
-    only_count: bool
-    several: bool
-    """There are several traces, so that each line names its own."""
-
-
 def _find_in(trace: str, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
     """Find in one trace, or in all of a directory; how many steps, and the exit code of problems alone."""
     from ctxctl.cli.fleet import fleet
@@ -101,6 +79,7 @@ def _find_in(trace: str, query: Query, run: Run, wish: FindOptions) -> tuple[int
 
 
 def _find_in_trace(trace: str, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
+    from ctxctl.cli.found_steps import print_steps
     from ctxctl.cli.output import note
     from ctxctl.cli.run import header, opened, tell_problems, verdict
     from ctxctl.report import jsonout
@@ -120,44 +99,3 @@ def _find_in_trace(trace: str, query: Query, run: Run, wish: FindOptions) -> tup
         run.out.flush()
         tell_problems(inspector, run)
         return counts.steps, verdict(inspector, run)
-
-
-def print_steps(
-    inspector: Inspector, name: str, query: Query, run: Run, wish: FindOptions
-) -> tuple[Counts, Sequence[Ceiling]]:
-    """Print the steps of one trace that are found, under its name; how many, and the limits that were met."""
-    from ctxctl.analysis.frame_pair import several_sessions
-    from ctxctl.analysis.where import address, steps_where
-    from ctxctl.cli.selection import price_book
-    from ctxctl.report.find import found_json, hit_json, step_lines
-    from ctxctl.session.results import Ceilings
-    from ctxctl.text import visible
-
-    out = run.out
-    several = several_sessions(inspector)
-    counts, ended, limits = Counts(), False, Ceilings()
-    for stop in steps_where(
-        inspector, query, out.progressed, book=price_book(query, run), skipped=run.everything
-    ):
-        step, held = stop.at.step, stop.held
-        if wish.thread is not None and step.thread != wish.thread:
-            continue
-        limits.add(step.window)
-        counts = counts._replace(of=counts.of + 1, undecided=counts.undecided + (held.truth is None))
-        if not held.truth:
-            continue
-        counts = counts._replace(steps=counts.steps + 1, changes=counts.changes + len(held.changes))
-        if run.json and not wish.only_count:
-            out.json(hit_json(name, stop.ordinal, step, held.changes))
-        elif not wish.only_count:
-            at = f"{visible(name)}@{visible(address(step, several=several))}"
-            out.lines(step_lines(at, step, held.changes, out.width, out.paint, everything=run.everything))
-        if wish.first:
-            ended = True
-            break
-    if run.json:
-        out.json(found_json(name, str(query), counts, limits.rows, complete=not ended))
-    elif wish.only_count:
-        out.lines([f"{visible(name)}: {counts.steps}" if wish.several else str(counts.steps)])
-    out.flush()
-    return counts, limits.rows

@@ -36,12 +36,13 @@ class Fleet(NamedTuple):
 
 
 @contextmanager
-def fleet(path: str, run: Run, doing: str) -> Iterator[Fleet | None]:
+def fleet(path: str, run: Run, doing: str, *, alone: bool = False) -> Iterator[Fleet | None]:
     """The captures of a directory, with a progress line; None where the path is one capture, or a file.
 
-    Raises UsageError (`unknown-format`).
+    With `alone`, such a capture is a fleet of one; standard input never is.  Raises UsageError
+    (`unknown-format`), and with `alone` what `open_capture` raises.
     """
-    if path == "-" or not os.path.isdir(path):
+    if path == "-" or not (alone or os.path.isdir(path)):
         yield None
         return
     from ctxctl.fleet.asking import Asker
@@ -51,12 +52,25 @@ def fleet(path: str, run: Run, doing: str) -> Iterator[Fleet | None]:
     rests_on = surroundings(_kept_things(settings.calibration))
     with ExitStack() as open_things:
         open_things.enter_context(run.out.progress(doing))
-        asker = Asker(path, open_things.enter_context(answers(settings.cache)), run.out.progressed)
-        captures = asker.captures(settings.format, rests_on)
+        store = open_things.enter_context(answers(settings.cache))
+        asker = Asker(path, store, run.out.progressed)
+        captures = asker.captures(settings.format, rests_on) if os.path.isdir(path) else []
+        if alone and not captures:
+            top, captures = os.path.dirname(os.path.abspath(path)), [_single(path, settings.format)]
+            asker = Asker(top, store, run.out.progressed)
         if captures:
             yield Fleet(path, captures, asker, rests_on)
             return
     yield None
+
+
+def _single(path: str, format_name: str | None) -> CaptureFile:
+    from ctxctl.fleet.captures import NATIVE, CaptureFile
+    from ctxctl.importers.capture import open_capture
+
+    with open_capture(path, format_name) as capture:
+        found = NATIVE if capture.format is None else capture.format.name
+    return CaptureFile(os.path.basename(os.path.abspath(path)), found)
 
 
 @contextmanager

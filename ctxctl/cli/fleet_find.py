@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import structs
 
-from ctxctl.cli.find import Counts, FindOptions, print_steps
 from ctxctl.cli.fleet import Told, asked_settings, failure, in_order, tell_all, verdict
+from ctxctl.cli.found_steps import Counts, FindOptions, print_steps
 from ctxctl.cli.options import CommonOptions
 from ctxctl.cli.output import HeldOutput, note
 from ctxctl.cli.run import Run, header, inspector_of

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import structs
 
 from ctxctl.cli.fleet import Told, asked_settings, failure, in_order, tell_all, verdict
-from ctxctl.cli.lint import RuleWords, chosen_rules
+from ctxctl.cli.lint_rules import RuleWords, chosen_rules
 from ctxctl.cli.options import CommonOptions
 from ctxctl.cli.output import HeldOutput
 from ctxctl.cli.run import Run, header, inspector_of
@@ -22,7 +22,7 @@ from ctxctl.model.problem import Problem
 
 if TYPE_CHECKING:
     from ctxctl.cli.fleet import Fleet
-    from ctxctl.cli.lint import Found
+    from ctxctl.cli.lint_rules import Found
     from ctxctl.lint.registry import RuleChoice
 
 _WORK: Final = "ctxctl.cli.fleet_lint:work"

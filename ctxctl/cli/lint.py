@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from ctxctl.cli import options as opt
+from ctxctl.cli.lint_rules import Found, RuleWords, chosen_rules
 from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
@@ -12,14 +13,15 @@ if TYPE_CHECKING:
 
     from ctxctl.cli.run import Run
     from ctxctl.lint.registry import RuleChoice
-    from ctxctl.model.findings import Finding, Tally
 
 _FORMS = ("text", "json", "sarif", "junit", "github")
 
 Traces = Annotated[
     list[str] | None,
     Argument(
-        metavar="TRACE...", help="Traces or foreign captures; - is stdin.", autocompletion=opt.complete_files
+        metavar="TRACE...",
+        help="Traces, foreign captures or directories of them; - is stdin.",
+        autocompletion=opt.complete_files,
     ),
 ]
 Select = Annotated[
@@ -98,46 +100,6 @@ def lint(
     found = _found(traces, choice, asked, run)
     code = _tell(found, choice, baseline, form, run, update=update_baseline, table=statistics)
     raise Done(max(code, found.code))
-
-
-class RuleWords(NamedTuple):
-    """What the command line and the settings say of rules."""
-
-    select: list[str] | None
-    ignore: list[str] | None
-    severity: str | None
-    given: list[str] | None
-    """Parameters, as `RULE.NAME=VALUE`."""
-    own: dict[str, Any]
-    """The settings' table."""
-
-
-class Found:
-    """What was found in all traces."""
-
-    def __init__(self) -> None:
-        self.findings: list[Finding] = []
-        self.tallies: dict[str, Tally] = {}
-        self.foreign: set[str] = set()
-        """Traces whose lines are not those of their file."""
-        self.code = 0
-        """0, or what could not be read."""
-
-
-def chosen_rules(asked: RuleWords) -> RuleChoice:
-    """Flags before settings; parameters of both, and of one that both name the flag's."""
-    from ctxctl.lint.registry import choose_rules, parsed_parameters
-
-    own = asked.own
-    values: dict[str, dict[str, Any]] = {name: dict(table) for name, table in own.get("rules", {}).items()}
-    for rule, name, value in parsed_parameters(asked.given or ()):
-        values.setdefault(rule, {})[name] = value
-    return choose_rules(
-        asked.select or own.get("select", ()),
-        [*(asked.ignore or ()), *own.get("ignore", ())],
-        asked.severity or own.get("severity"),
-        values,
-    )
 
 
 def _found(traces: Sequence[str], choice: RuleChoice, asked: RuleWords, run: Run) -> Found:

@@ -178,7 +178,9 @@ def answered(data: bytes) -> bytes:
         listings = [(*key, digest) for key, digest in inputs.listings.items()]
         done = _Done(_Kept(made.data, inputs.files, listings, ends), keep)
     except CtxctlError as error:
-        done = _Done(None, keep=False, failed=Failed(error.slug, error.message, int(error.exit_code)))
+        path = os.fsdecode(piece.path)
+        message = error.message.replace(path, os.path.basename(path))
+        done = _Done(None, keep=False, failed=Failed(error.slug, message, int(error.exit_code)))
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of a native library is no Exception

@@ -130,11 +130,24 @@ def _end(workers: list[_Worker]) -> None:
 def serve(work: str, link: Connection) -> None:
     """What a worker does: the pieces that come, until nobody is there to send any."""
     import signal
+    import threading
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     function = loaded(work)
     while True:
         try:
             link.send_bytes(function(link.recv_bytes()))
         except (EOFError, OSError):
             return
+
+
+def _end_with_parent() -> None:
+    """End at once where the one that started this process is gone, in the middle of a piece too."""
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait
+
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -292,7 +292,9 @@ class _Transcript:
             "id": f"msg_{self._session[:8]}{self._number:08d}", "type": "message", "role": "assistant",
             "model": "claude-sonnet-4-5-20250929", "content": content, "stop_reason": None, "usage": usage,
         }  # fmt: skip
-        return self._line("assistant", message=message, requestId=f"req_{self._session[:8]}{self._number:08d}")
+        return self._line(
+            "assistant", message=message, requestId=f"req_{self._session[:8]}{self._number:08d}"
+        )
 
     def _line(self, kind: str, **fields: object) -> bytes:
         self._number += 1

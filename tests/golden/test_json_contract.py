@@ -16,9 +16,10 @@ NAMES = {"stage": "one_stage"}
 BESIDE = {
     "budget", "part", "budget_turn", "shrunk", "budget_finding", "check",
     "step_cost", "spent", "cost", "model", "policy", "finding", "lint", "calibration", "fit", "refused",
-    "learned",
+    "learned", "fleet", "group_cost",
 }  # fmt: skip
-"""Types of lines of other commands: test_json_of_plans.py, test_calibrating.py, test_cli_learn.py."""
+"""Types of lines of other commands: test_json_of_plans.py, test_calibrating.py, test_cli_learn.py,
+test_fleet_commands.py."""
 OUTPUTS = sorted(path.stem for path in (HERE / "expected").glob("*json*.txt"))
 
 

@@ -7,7 +7,6 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from msgspec.structs import astuple
 
 from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.cli.main import run
@@ -22,6 +21,7 @@ from ctxctl.engine.sizes.bill_doubts import (
 from ctxctl.ingest.build import Json, Maker
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part
+from ctxctl.model.cost_sums import PartSum
 from ctxctl.model.results import Doubt, Step, UsageView
 from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -141,8 +141,8 @@ def test_what_is_doubted_is_priced_as_counted_and_told() -> None:
     sums = costs.doubted
     assert sums.requests == 4
     assert sums.repeated == 1
-    assert astuple(sums.parts["output"]) == (3, 8, 344)
-    assert astuple(sums.parts["input"]) == (3, 1903, 1463)
+    assert sums.parts["output"] == PartSum(3, 8, 344)
+    assert sums.parts["input"] == PartSum(3, 1903, 1463)
     assert sums.money.output - costs.billed.output == Decimal(10) * (344 - 8) / 1_000_000
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -133,3 +136,32 @@ def test_the_oldest_rows_go_first(path: Path) -> None:
     assert os.path.getsize(path) <= 200_000
     assert {b"n" * 16, *keys[:5], *keys[-5:]} <= left.keys()
     assert not left.keys() & set(keys[5:40])
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from ctxctl.fleet.store import AnswerStore
+with AnswerStore(Path(sys.argv[1]), 1 << 30) as store:
+    print("ready", flush=True)
+    for round in range(1_000_000):
+        for n in range(6):
+            store.put(bytes([n]) * 16, bytes([n, round % 256]) * 3000)
+        store.flush()
+"""
+
+
+def test_who_is_killed_while_writing_leaves_whole_rows(path: Path) -> None:
+    for wait in (0.0, 0.02, 0.05, 0.11):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, env=os.environ
+        ) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            time.sleep(wait)
+            writer.kill()
+        found = rows(path)
+        assert all(data == data[:2] * 3000 and data[0] == key[0] for key, data in found.items())
+        kept(path, {b"after" + bytes(11): b"x"})
+        assert rows(path, [b"after" + bytes(11)]) == {b"after" + bytes(11): b"x"}
+    assert rows(path).keys() == set(KEYS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -152,6 +153,13 @@ def test_formats_and_traces_beside_each_other_are_captures(tmp_path: Path) -> No
     put(tmp_path, "notes.txt", "../README.md")
     found = [(one.name, one.format) for one in captures_in(str(tmp_path))]
     assert found == [("a.jsonl", "codex"), ("b.har", "har"), ("c.jsonl", "native")]
+
+
+def test_a_directory_within_that_is_one_capture_is_one(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "amplifier/sessions", tmp_path / "there/sessions")
+    put(tmp_path, "a.jsonl", "codex/rollout.jsonl")
+    expected = [CaptureFile("a.jsonl", "codex"), CaptureFile("there", "amplifier")]
+    assert captures_in(str(tmp_path)) == expected
 
 
 def test_one_capture_is_none_of_several(tmp_path: Path) -> None:

@@ -1,0 +1,73 @@
+"""The steps of one trace at which a predicate holds, as ``ctxctl find`` prints them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ctxctl.cli.run import Run
+    from ctxctl.engine.query import Query
+    from ctxctl.session import Inspector
+    from ctxctl.session.results import Ceiling
+
+
+class Counts(NamedTuple):
+    """Steps found in one trace, their changes, steps looked at, and steps that could not be decided."""
+
+    steps: int = 0
+    changes: int = 0
+    of: int = 0
+    undecided: int = 0
+
+
+class FindOptions(NamedTuple):
+    """What is to be printed of what is found."""
+
+    thread: str | None
+    first: bool
+    only_count: bool
+    several: bool
+    """There are several traces, so that each line names its own."""
+
+
+def print_steps(
+    inspector: Inspector, name: str, query: Query, run: Run, wish: FindOptions
+) -> tuple[Counts, Sequence[Ceiling]]:
+    """Print the steps of one trace that are found, under its name; how many, and the limits that were met."""
+    from ctxctl.analysis.frame_pair import several_sessions
+    from ctxctl.analysis.where import address, steps_where
+    from ctxctl.cli.selection import price_book
+    from ctxctl.report.find import found_json, hit_json, step_lines
+    from ctxctl.session.results import Ceilings
+    from ctxctl.text import visible
+
+    out = run.out
+    several = several_sessions(inspector)
+    counts, ended, limits = Counts(), False, Ceilings()
+    for stop in steps_where(
+        inspector, query, out.progressed, book=price_book(query, run), skipped=run.everything
+    ):
+        step, held = stop.at.step, stop.held
+        if wish.thread is not None and step.thread != wish.thread:
+            continue
+        limits.add(step.window)
+        counts = counts._replace(of=counts.of + 1, undecided=counts.undecided + (held.truth is None))
+        if not held.truth:
+            continue
+        counts = counts._replace(steps=counts.steps + 1, changes=counts.changes + len(held.changes))
+        if run.json and not wish.only_count:
+            out.json(hit_json(name, stop.ordinal, step, held.changes))
+        elif not wish.only_count:
+            at = f"{visible(name)}@{visible(address(step, several=several))}"
+            out.lines(step_lines(at, step, held.changes, out.width, out.paint, everything=run.everything))
+        if wish.first:
+            ended = True
+            break
+    if run.json:
+        out.json(found_json(name, str(query), counts, limits.rows, complete=not ended))
+    elif wish.only_count:
+        out.lines([f"{visible(name)}: {counts.steps}" if wish.several else str(counts.steps)])
+    out.flush()
+    return counts, limits.rows
