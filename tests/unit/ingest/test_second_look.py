@@ -46,7 +46,8 @@ def test_a_line_is_parsed_for_one_fact_alone_too(fact: str) -> None:
         "system_prompt": [
             {"SYSTEM_Prompt": PROMPT}, {"a": {"base_instructions": PROMPT}}, {"developerMessage": PROMPT},
             {"m": [{"role": "developer", "content": PROMPT}]}, {"m": {"role": "System", "content": PROMPT}},
-            {"body": json.dumps({"system": PROMPT})}, {"b": json.dumps({"x": json.dumps({"system": PROMPT})})},
+            {"body": json.dumps({"system": PROMPT})},
+            {"b": json.dumps({"x": json.dumps({"system": PROMPT})})},
             {"body": json.dumps({"m": [{"role": "system", "content": PROMPT}]}, indent=1)},
         ],
         "tool_definitions": [
