@@ -102,6 +102,8 @@ class Block(NamedTuple):
         """The block as it stands in `ordered_blocks`."""
         ref, item, role, truncated, before, segment, wire, sent = self
         made: Json = {"block_id": item, "item_refs": [ref], "role": role}
+        if not (sent or before or segment or truncated or wire):
+            return made
         if sent:
             made["content"] = sent
         if before:
@@ -114,6 +116,11 @@ class Block(NamedTuple):
                 ours["wire"] = orjson.loads(wire)
             made["metadata"] = {"ctxctl": ours}
         return made
+
+
+def block(fields: tuple[str, str, str, bool, str, str, str, str]) -> Block:
+    """A block of all its fields; a named tuple's own constructor takes twice as long."""
+    return tuple.__new__(Block, fields)
 
 
 class Maker:
@@ -248,7 +255,7 @@ class Window:
             "schema_version": vocab.SCHEMA_VERSION,
             "assembly_id": assembly_id,
             "target": vocab.MODEL,
-            "ordered_blocks": [block.record() for _, _, inserted in edits for block in inserted],
+            "ordered_blocks": [one.record() for _, _, inserted in edits for one in inserted],
             "visibility": [vocab.MODEL],
             "metadata": {"ctxctl": meta},
             "created_at": make.time,

@@ -122,10 +122,10 @@ class Part:
 
     def block(self) -> build.Block:
         """Make its placement in a window."""
-        mark = self.mark
-        ref = f"{self.item}@{mark}" if mark else self.item
-        return build.Block(
-            ref, self.item, self.role, self.truncated, self.before, self.segment, self.wire, self.sent
+        item, mark = self.item, self.mark
+        ref = f"{item}@{mark}" if mark else item
+        return build.block(
+            (ref, item, self.role, self.truncated, self.before, self.segment, self.wire, self.sent)
         )
 
     def record(self, *, derived_identity: bool) -> Json:

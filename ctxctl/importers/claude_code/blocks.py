@@ -82,8 +82,9 @@ class Entry:
         there."""
         if self.tool is not None and self.tool in blanked:
             return build.Block(f"{self.item}@{BLANK_VERSION}", self.item, self.role, True)
-        ref = self.item if self.version is None else f"{self.item}@{self.version}"
-        return build.Block(ref, self.item, self.role)
+        item = self.item
+        ref = item if self.version is None else f"{item}@{self.version}"
+        return build.block((ref, item, self.role, False, "", "", "", ""))
 
     def again(self) -> Json:
         """The item's record for another thread: its text is named by digest, as it was inline before."""
