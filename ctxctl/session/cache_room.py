@@ -42,7 +42,7 @@ def cache_entries(directory: Path | None = None) -> list[CacheEntry]:
     if top is None:
         return []
     found = [*_captures(top / _CAPTURES), *_files(top / "index", "indexes")]
-    found += [*_files(top, "answers"), *_files(top, "counts")]
+    found += [*_files(top / "answers", "answers"), *_files(top, "counts")]
     return sorted(found, key=lambda entry: (entry.used, str(entry.path)))
 
 

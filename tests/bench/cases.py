@@ -253,7 +253,7 @@ class Bench:
         self._add(f"replay {size} again", replay, runs=runs)
 
     def _read_once(self) -> None:
-        """A large capture of a client's, asked for the first time and again, and directories of small ones."""
+        """A large capture of a client's, asked once and again, and directories of small ones."""
         path = generate.transcript_50mb()
         native, unique = path.with_suffix(".native"), path.with_suffix(".unique")
         if not unique.exists():

@@ -4,9 +4,9 @@
 requests do: 24 sessions, about 93 items a request, of which two are new, a compaction when 130 are reached.
 Of a gigabyte two hundredths are content that was not there before.  `deep` is one session of many turns
 over a window of a fixed number of items, written the way ctxctl itself writes (each content once, assemblies
-as splices).  `working` is one session of an agent whose window only grows: several requests a turn, each with
-the calls and results of the one before, written in the same way.  `transcript` is a session's log as Claude Code
-writes it: a line for each prompt, answer, call and result, each text once.
+as splices).  `working` is one session of an agent whose window only grows: several requests a turn, each
+with the calls and results of the one before, written in the same way.  `transcript` is a session's log as
+Claude Code writes it: a line for each prompt, answer, call and result, each text once.
 """
 
 from __future__ import annotations
