@@ -42,8 +42,11 @@ class KeptReplays:
             return None
         from ctxctl.session.replay_cache import ReplayWriter
 
-        writer = ReplayWriter(key, self._trace.contents)
+        writer = ReplayWriter(key, self._trace.contents, self._look_again)
         return writer if writer.writes else None
+
+    def _look_again(self) -> None:
+        self._asked = None
 
     def forget(self) -> None:
         """What was found is damaged: remove it."""

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -259,9 +259,11 @@ class ReplayWriter:
     Nothing that goes wrong here is worth an error: then it is not kept.
     """
 
-    def __init__(self, key: ReplayKey, contents: Contents) -> None:
+    def __init__(self, key: ReplayKey, contents: Contents, kept: Callable[[], None]) -> None:
         self._key = key
         self._store = contents
+        self._kept = kept
+        """Told once the replay is in its place."""
         self._path: Path | None = None
         self._connection: sqlite3.Connection | None = None
         self._last: dict[ThreadKey, _LastFrame] = {}
@@ -275,7 +277,7 @@ class ReplayWriter:
 
     def _begin(self) -> None:
         path, source = self._key.path, self._key.source
-        if path is None or path.exists() or not self._key.steady():
+        if path is None or not self._key.steady():
             return
         try:
             self._file = fingerprint_of(source, source.refresh())
@@ -353,6 +355,8 @@ class ReplayWriter:
         except (OSError, sqlite3.Error, TypeError, msgspec.MsgspecError):
             self.give_up()
             return
+        self._path = None
+        self._kept()
         from ctxctl.session.cache_room import prune_cache
 
         prune_cache(spare=self._key.path.parent if source.kept is not None else self._key.path)

@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -156,6 +157,32 @@ def test_a_log_that_grew_is_read_again(capture: Path) -> None:
     first = answers(capture)
     capture.write_bytes(data)
     assert answers(capture) == without_cache(capture) != first
+
+
+def test_a_native_trace_that_changed_is_kept_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "one.jsonl"
+    lines = (ROOT / "traces" / "coding-agent.jsonl").read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:60]))
+    answers(path)
+    path.write_bytes(b"".join(lines))
+    expected = without_cache(path)
+    assert answers(path) == expected
+    counted = Counted(monkeypatch)
+    assert answers(path) == expected
+    assert counted.replays == 0
+
+
+def test_a_replay_is_written_down_once(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    put = replay_cache.ReplayWriter._put
+    monkeypatch.setattr(
+        replay_cache.ReplayWriter, "_put", lambda self, *row: (written.append(row[:2]), put(self, *row))[1]
+    )
+    with Inspector.open(capture) as inspector:
+        for _ in range(3):
+            deque(inspector.walk(), 0)
+    assert written
+    assert len(written) == len(set(written))
 
 
 def test_files_beside_it_count(tmp_path: Path) -> None:
