@@ -100,7 +100,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
         out = tmp_path / f"t{cycle}.jsonl"
         known: list[str] = []
         with recording(out, "--events", ends=-9) as (port, child):
-            threading.Timer(0.05 * (cycle + 1), child.kill).start()
+            killer = threading.Timer(0.05 * (cycle + 1), child.kill)
             with suppress(OSError):
                 while True:
                     line = {"call": "item", "item_id": f"i-{len(known)}", "content": "x" * 2000}
