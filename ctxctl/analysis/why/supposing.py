@@ -2,18 +2,17 @@
 
 Changes are found by replays, each of the item's own session up to the step and of nothing else.  The fitting
 policies are given all that was ever left out for want of room; what left for another reason no limit brings
-back.  Money is a range, for where in a request the item stood is not asked here.
+back.  What was found so is kept in the user's cache; what it costs is not, for prices change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from decimal import Decimal
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from ctxctl.analysis.why.cost import CarryingRequests, uncut_tokens
+from ctxctl.analysis.why.money import money_for_item
 from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.cursor import ignore_problem
 from ctxctl.engine.replay.run import Engine
@@ -23,22 +22,20 @@ from ctxctl.errors import UsageError
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.fitting import Fitter
-from ctxctl.model.money import MILLION, ZERO, Rates
 from ctxctl.model.results import Step
 from ctxctl.model.sizes import limit_words, rounded_size
 from ctxctl.model.whatif import MOST_TOKENS, Limits
 from ctxctl.model.why import Link, WhatIf, Why
 from ctxctl.policies.registry import policy_by_name
+from ctxctl.session.answer_cache import answers_of
 from ctxctl.session.history_cache import item_history_of
 from ctxctl.session.params import fitter_of
-from ctxctl.wording import dollars, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ctxctl.session.facade import Inspector, Progress
     from ctxctl.session.history import StepRow
-    from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 _MOST_BYTES: Final = 128 << 20
 """Of a session up to the step; a longer one is not replayed for this."""
@@ -128,10 +125,24 @@ class _Probes:
                 "`ctxctl replay --policy fifo --window TOKENS` supposes a limit for all of it"
             )
             return [Link("whatif", "too-long", text, None, None, {"bytes": stop - start}, "derived")]
+        return self._known_or_tried(start, line, stop)
+
+    def _known_or_tried(self, start: int, line: int, stop: int) -> list[Link]:
+        policy, whose = self._policy()
+        kept = answers_of(self._inspector)
+        question = f"room for {self._why.ordinal} {policy.name}{whose} {self._why.item}"
+        known = kept.find(question) if kept is not None else None
+        if known is not None:
+            with suppress(msgspec.MsgspecError):
+                self.count, links = msgspec.msgpack.decode(known, type=tuple[int, list[Link]])
+                return links
         end = stop if stop < self._inspector.trace.source.size else None
         session = (None, self._why.session)
         self._events = [e for e in self._inspector.trace.events(start, line, end) if e.session_id in session]
-        return self._tried()
+        found = self._tried(policy, whose)
+        if kept is not None:
+            kept.keep(question, msgspec.msgpack.encode((self.count, found)))
+        return found
 
     def _stretch(self) -> tuple[int, int, int]:
         """Where the session begins, the number of that line, and where the step ends."""
@@ -140,8 +151,7 @@ class _Probes:
         first = min(mine, key=lambda span: span.start)
         return first.start, first.line, places.spans[self._why.ordinal].end
 
-    def _tried(self) -> list[Link]:
-        policy, whose = self._policy()
+    def _tried(self, policy: Fitter, whose: str) -> list[Link]:
         step = item_history_of(self._inspector).step(self._why.ordinal)
         low = step.cap or 0
         most = self._probe(policy, MOST_TOKENS)
@@ -270,87 +280,3 @@ def _fitter(name: str) -> Fitter:
     if found is None:  # a name of ours that fits nothing would be a mistake of this module
         raise UsageError("unknown-policy", f"{name} leaves nothing out")
     return found
-
-
-def money_for_item(
-    inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | None
-) -> Iterator[Link]:
-    """What the requests so far have cost for it, or what one with it would.
-
-    It is between what it would be had as much of it as possible been read from a cache, and as little.
-    """
-    history, reader = item_history_of(inspector), StepReader(inspector)
-    entry = history.find(history.thread_of(why.ordinal), why.item)
-    if entry is None or why.state in ("unknown", "unread", "later", "available"):
-        return
-    from ctxctl.tokens.catalogue.rates import RateBook
-
-    book = RateBook(models)
-    life = history.life(entry.number, why.ordinal)
-    found = CarryingRequests(reader, why.ordinal, life)
-    moment = reader.moment(why.ordinal)
-    low = high = ZERO
-    unpriced = 0
-    note = ""
-    for steps, held in found.runs:
-        for ordinal in steps:
-            step = history.step(ordinal)
-            rates = _rates(book, step)
-            span = _between(step, rates.rates, held)
-            if span is None:
-                unpriced += 1
-                continue
-            low, high, note = low + span[0], high + span[1], rates.source
-    priced_requests = found.requests - unpriced
-    if priced_requests:
-        cheap, dear = dollars(low), dollars(high)
-        money = dear if cheap == dear else f"{cheap} to {dear}"
-        text = f"has cost {money} in {plural(priced_requests, 'request')} (prices: {note})"
-        text += f"; {plural(unpriced, 'request')} without a known price" if unpriced else ""
-        numbers: dict[str, int | float | str | None] = {
-            "least": f"{low:f}", "most": f"{high:f}", "requests": priced_requests, "unpriced": unpriced,
-        }  # fmt: skip
-        yield Link("cost", "money", text, moment, None, numbers, "derived")
-    elif found.requests:
-        text = f"what {plural(found.requests, 'request')} cost for it is not known: no price is known"
-        yield Link("cost", "no-price", text, moment, None, {"requests": found.requests}, "derived")
-    tokens = uncut_tokens(life) if why.state in ("out", "omitted") else None
-    if tokens:
-        step = history.step(why.ordinal)
-        rate = _rates(book, step).rates.input
-        if rate is not None:
-            text = f"would cost {dollars(rate * tokens / MILLION)} more in this request, as plain input"
-            yield Link("cost", "would-cost", text, moment, None, {"tokens": tokens}, "derived")
-
-
-def _rates(book: RateBook, step: StepRow) -> Priced:
-    return book.rates(step.model, step.provider, step.day, step.billed or step.used)
-
-
-def _between(step: StepRow, rates: Rates, held: int) -> tuple[Decimal, Decimal] | None:
-    """The least and the most that some tokens of a request can have cost; None where a rate is not known."""
-    if rates.input is None:
-        return None
-    cached, written, billed = step.cached or 0, step.written or 0, step.billed or 0
-    hour = min(step.written_1h or 0, written)
-    if not billed or cached + written > billed or not step.used:
-        cached = written = hour = 0
-    else:
-        cached, written, hour = (step.used * part // billed for part in (cached, written - hour, hour))
-    needed = ((cached, rates.cache_read), (written, rates.cache_write), (hour, rates.cache_write_1h))
-    if any(part and rate is None for part, rate in needed):
-        return None
-    held = min(held, step.used) if step.used else held
-    bands = [(rate or ZERO, part) for part, rate in needed]
-    bands.append((rates.input, max(0, step.used - cached - written - hour)))
-    bands = sorted(band for band in bands if band[1])
-    return _filled(bands, held) / MILLION, _filled(bands[::-1], held) / MILLION
-
-
-def _filled(bands: list[tuple[Decimal, int]], tokens: int) -> Decimal:
-    total = ZERO
-    for rate, size in bands:
-        taken = min(size, tokens)
-        total += rate * taken
-        tokens -= taken
-    return total
