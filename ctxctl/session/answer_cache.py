@@ -29,6 +29,11 @@ _MOST: Final = 8 << 20
 """Bytes of the largest file that is read or written."""
 
 
+def digest_of(data: bytes) -> bytes:
+    """What a file begins with, of all that follows."""
+    return xxhash.xxh3_128_digest(data)
+
+
 class _Kept(msgspec.Struct, frozen=True):
     format: int
     made_under: str
@@ -68,7 +73,7 @@ class KeptAnswers:
         kept = _Kept(FORMAT, self._key.made_under, fingerprint_of(source, self._size), answers)
         data = msgspec.msgpack.encode(kept)
         if len(data) < _MOST:
-            replace_file(self._path, xxhash.xxh3_128_digest(data) + data)
+            replace_file(self._path, digest_of(data) + data)
 
     def _load(self) -> dict[str, bytes]:
         if self._path is None:
@@ -76,7 +81,7 @@ class KeptAnswers:
         try:
             with open_own(self._path) as file:
                 data = file.read(_MOST)
-            if xxhash.xxh3_128_digest(data[_CHECK:]) != data[:_CHECK]:
+            if digest_of(data[_CHECK:]) != data[:_CHECK]:
                 return {}
             kept = msgspec.msgpack.decode(data[_CHECK:], type=_Kept)
             if (kept.format, kept.made_under) != (FORMAT, self._key.made_under):
