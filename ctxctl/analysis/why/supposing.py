@@ -8,23 +8,19 @@ back.  What was found so is kept in the user's cache; what it costs is not, for 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ctxctl.analysis.why.money import money_for_item
+from ctxctl.analysis.why.probes import Probes, Sought
 from ctxctl.analysis.why.reading import StepReader
-from ctxctl.engine.replay.cursor import ignore_problem
-from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.simulate.unfitted_window import FOR_ROOM, ROOM_REASONS
 from ctxctl.errors import UsageError
 from ctxctl.model import vocab
-from ctxctl.model.event import Event
 from ctxctl.model.fitting import Fitter
-from ctxctl.model.results import Step
 from ctxctl.model.sizes import limit_words, rounded_size
-from ctxctl.model.whatif import MOST_TOKENS, Limits
 from ctxctl.model.why import Link, WhatIf, Why
 from ctxctl.policies.registry import policy_by_name
 from ctxctl.session.answer_cache import answers_of
@@ -32,8 +28,6 @@ from ctxctl.session.history_cache import item_history_of
 from ctxctl.session.params import fitter_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ctxctl.session.facade import Inspector, Progress
     from ctxctl.session.history import StepRow
 
@@ -50,15 +44,6 @@ _OTHERS: Final = (
 """Policies that are tried under the recorded limit."""
 
 
-class Seen(NamedTuple):
-    """What one replay showed of the step."""
-
-    present: bool
-    """A current copy is there, whole."""
-    wanted: int
-    """The most tokens that any step up to it would hold, had nothing been left out."""
-
-
 def supposed_outcomes(
     inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | None = None,
     *, progress: Progress | None = None,
@@ -69,12 +54,12 @@ def supposed_outcomes(
     what took the item out, and not at all otherwise.
     """
     found = list(money_for_item(inspector, why, models))
-    probes = _Probes(inspector, why, progress)
+    search = _RoomSearch(inspector, why, progress)
     if why.state == "out":
-        found += probes.links()
+        found += search.links()
     elif why.state == "omitted":
         found += _never_placed(why)
-    return WhatIf(tuple(found), probes.count)
+    return WhatIf(tuple(found), search.count)
 
 
 def _reason(why: Why) -> tuple[str, str | None]:
@@ -98,16 +83,15 @@ def _never_placed(why: Why) -> list[Link]:
     return [Link("whatif", "not-tried", text, None, None, {}, "derived")]
 
 
-class _Probes:
-    """Replays of one session up to one step, under suppositions."""
+class _RoomSearch:
+    """What it would take to have an item at a step, found by replays or kept from another run."""
 
     def __init__(self, inspector: Inspector, why: Why, progress: Progress | None) -> None:
         self.count = 0
+        """Replays that it took."""
         self._inspector = inspector
         self._why = why
         self._progress = progress
-        self._key = ThreadKey(why.session, why.thread)
-        self._events: list[Event] | None = None
 
     def links(self) -> list[Link]:
         """What was found."""
@@ -136,10 +120,9 @@ class _Probes:
             with suppress(msgspec.MsgspecError):
                 self.count, links = msgspec.msgpack.decode(known, type=tuple[int, list[Link]])
                 return links
-        end = stop if stop < self._inspector.trace.source.size else None
-        session = (None, self._why.session)
-        self._events = [e for e in self._inspector.trace.events(start, line, end) if e.session_id in session]
-        found = self._tried(policy, whose)
+        probes = self._probes(start, line, stop)
+        found = self._tried(probes, policy, whose)
+        self.count = probes.count
         if kept is not None:
             kept.keep(question, msgspec.msgpack.encode((self.count, found)))
         return found
@@ -151,10 +134,21 @@ class _Probes:
         first = min(mine, key=lambda span: span.start)
         return first.start, first.line, places.spans[self._why.ordinal].end
 
-    def _tried(self, policy: Fitter, whose: str) -> list[Link]:
+    def _probes(self, start: int, line: int, stop: int) -> Probes:
+        inspector, why = self._inspector, self._why
+        end = stop if stop < inspector.trace.source.size else None
+        events = [e for e in inspector.trace.events(start, line, end) if e.session_id in (None, why.session)]
+        sought = Sought(why.item, ThreadKey(why.session, why.thread), why.turn, why.step)
+        return Probes(inspector.rules(), events, sought, self._told)
+
+    def _told(self, number: int) -> None:
+        if self._progress is not None:
+            self._progress(min(0.99, number / 20))
+
+    def _tried(self, probes: Probes, policy: Fitter, whose: str) -> list[Link]:
         step = item_history_of(self._inspector).step(self._why.ordinal)
         low = step.cap or 0
-        most = self._probe(policy, MOST_TOKENS)
+        most = probes.unlimited(policy)
         moment = StepReader(self._inspector).moment(self._why.ordinal)
         name = f"policy {policy.name}{whose}"
         if not most.present:
@@ -165,11 +159,11 @@ class _Probes:
         numbers: dict[str, int | float | str | None] = {"policy": policy.name, "recorded": step.cap}
         if step.cap is not None:
             numbers["limit_source"] = step.source
-        if step.cap is not None and self._probe(policy, low).present:
+        if step.cap is not None and probes.present(policy, low):
             text = f"under {name} it would be there with {_the_limit(step)} tokens of input"
             found.append(Link("whatif", "policy", text, moment, None, {**numbers, "cap": low}, "simulated"))
         else:
-            absent, present = self._bisect(policy, low, max(most.wanted, low + 1))
+            absent, present = _bisected(probes, policy, low, max(most.wanted, low + 1))
             text = f"under {name} it would be there from a limit of {present:,} tokens of input on ({now})"
             text += _beside(step, present)
             if present == 1:
@@ -178,34 +172,7 @@ class _Probes:
                 text += f"; with {absent:,} it would not, and what is between was not tried"
             numbers |= {"cap": present, "absent_at": absent}
             found.append(Link("whatif", "limit", text, moment, None, numbers, "simulated"))
-        return found + (self._others(policy, step, step.cap) if step.cap is not None else [])
-
-    def _bisect(self, policy: Fitter, absent: int, present: int) -> tuple[int, int]:
-        """Two limits as close as can be found: with one the item is not there, with the other it is."""
-        assert self._events is not None
-        for _ in range(_PROBES if len(self._events) <= _MANY else _FEW):
-            if present - absent <= 1:
-                break
-            middle = (absent + present) // 2
-            if self._probe(policy, middle).present:
-                present = middle
-            else:
-                absent = middle
-        return absent, present
-
-    def _others(self, tried: Fitter, step: StepRow, cap: int) -> list[Link]:
-        assert self._events is not None
-        if len(self._events) > _MANY:
-            return []
-        keeps = [name for name in _OTHERS if name != tried.name and self._probe(_fitter(name), cap).present]
-        names = ", ".join(keeps)
-        text = (
-            f"with {_the_limit(step)} it would be there under {names}"
-            if keeps
-            else f"with {_the_limit(step)} none of the other policies keeps it: "
-            f"{', '.join(name for name in _OTHERS if name != tried.name)}"
-        )
-        return [Link("whatif", "policies", text, None, None, {"cap": cap, "policies": names}, "simulated")]
+        return found + (_others(probes, policy, step, step.cap) if step.cap is not None else [])
 
     def _policy(self) -> tuple[Fitter, str]:
         """The policy that the limit is looked for under, and why it is that one."""
@@ -220,35 +187,32 @@ class _Probes:
             return _fitter("summarize_oldest"), " (ctxctl's own; it was compacted)"
         return _fitter("fifo"), " (ctxctl's own; the trace names none)"
 
-    def _probe(self, policy: Fitter, cap: int) -> Seen:
-        """One replay under a limit on input."""
-        assert self._events is not None
-        self.count += 1
-        if self._progress is not None:
-            self._progress(min(0.99, self.count / 20))
-        limits = Limits(cap, 0, cap)
-        rules = msgspec.structs.replace(
-            self._inspector.rules(), policy=None, recomputer=None, fitter=policy, limits=limits
-        )
-        engine = Engine(rules, ignore_problem)
-        wanted, present = 0, False
-        for event in self._events:
-            if done := engine.feed(event):
-                wanted, present = self._look(engine, done, wanted, present)
-        wanted, present = self._look(engine, engine.end(), wanted, present)
-        return Seen(present, wanted)
 
-    def _look(self, engine: Engine, done: Iterable[object], wanted: int, present: bool) -> tuple[int, bool]:
-        why = self._why
-        for step in done:
-            if not isinstance(step, Step) or (step.session, step.thread) != self._key:
-                continue
-            thread = engine.threads[self._key]
-            if thread.fitted is not None:
-                wanted = max(wanted, thread.fitted.wanted)
-            if (step.turn, step.step) == (why.turn, why.step):
-                present = any(p.item == why.item and not p.stale and not p.truncated for p in engine.frame)
-        return wanted, present
+def _bisected(probes: Probes, policy: Fitter, absent: int, present: int) -> tuple[int, int]:
+    """Two limits as close as can be found: with one the item is not there, with the other it is."""
+    for _ in range(_PROBES if probes.events <= _MANY else _FEW):
+        if present - absent <= 1:
+            break
+        middle = (absent + present) // 2
+        if probes.present(policy, middle):
+            present = middle
+        else:
+            absent = middle
+    return absent, present
+
+
+def _others(probes: Probes, tried: Fitter, step: StepRow, cap: int) -> list[Link]:
+    if probes.events > _MANY:
+        return []
+    keeps = [name for name in _OTHERS if name != tried.name and probes.present(_fitter(name), cap)]
+    names = ", ".join(keeps)
+    text = (
+        f"with {_the_limit(step)} it would be there under {names}"
+        if keeps
+        else f"with {_the_limit(step)} none of the other policies keeps it: "
+        f"{', '.join(name for name in _OTHERS if name != tried.name)}"
+    )
+    return [Link("whatif", "policies", text, None, None, {"cap": cap, "policies": names}, "simulated")]
 
 
 def _now(step: StepRow) -> str:
