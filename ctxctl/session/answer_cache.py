@@ -95,5 +95,5 @@ class KeptAnswers:
 
 def answers_of(inspector: Inspector) -> KeptAnswers | None:
     """The kept answers about an inspector's trace, as it replays that; None where none can be kept."""
-    key = inspector.kept.key(inspector.params, inspector.strategy, inspector.edits)
+    key = inspector.kept_replays.key(inspector.params, inspector.strategy, inspector.edits)
     return None if key is None else KeptAnswers(key)

@@ -97,7 +97,7 @@ class Inspector:
         self._cursor: ReplayCursor | None = None
         self._places: StepPlaces | None = None
         self._ahead: ModeLookahead | None = None
-        self.kept = KeptReplays(self.trace)
+        self.kept_replays = KeptReplays(self.trace)
         self.item_history: ItemHistory | None = None
         """What became of every item, once somebody has replayed the trace for it (`analysis.why`)."""
         self.inventory: Inventory | None = None
@@ -255,7 +255,7 @@ class Inspector:
     def _kept_replay(self) -> KeptReplay | None:
         """The replay of the trace in the user's cache; None where none is kept, or it cannot be."""
         with self._lock:
-            return self.kept.find(self.params, self.strategy, self.edits)
+            return self.kept_replays.find(self.params, self.strategy, self.edits)
 
     def _settle(self, kept: KeptReplay) -> None:
         """Know what a replay to the end would have told."""
@@ -265,13 +265,13 @@ class Inspector:
     def _forget(self) -> None:
         """The kept replay is damaged: do without it."""
         with self._lock:
-            self.kept.forget()
+            self.kept_replays.forget()
 
     def _keeping(self, *, skipped: bool) -> ReplayWriter | None:
         """What writes a pass down for next time; None where it is kept already, or cannot be."""
         if skipped or self._kept_replay() is not None:
             return None
-        return self.kept.writer(self.params, self.strategy, self.edits)
+        return self.kept_replays.writer(self.params, self.strategy, self.edits)
 
     def counted(self, start: int = 0, first_line: int = 1) -> Iterator[list[Event]]:
         """The trace's events, as many at once as were read together, their contents counted as far as they
@@ -586,7 +586,7 @@ class Inspector:
 
     def close(self) -> None:
         """Close the files; the inspector is of no use afterwards."""
-        self.kept.close()
+        self.kept_replays.close()
         self._counter.close()
         for recount in self._recounts.values():
             recount.close()

@@ -8,19 +8,20 @@ of an engine that has come so far.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from ctxctl.engine.replay.cursor import ignore_problem
 from ctxctl.engine.replay.rules import ReplayRules
-from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.sizing import SizingEngine
 from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.replay.thread import ThreadState
 from ctxctl.engine.replay.thread_rules import limits_under
 from ctxctl.model.event import Event
 from ctxctl.model.fitting import Fitter, Follower
-from ctxctl.model.results import Step
 from ctxctl.model.whatif import MOST_TOKENS, Limits
 
 _STARTS: Final = 3
@@ -49,9 +50,9 @@ class _Start(NamedTuple):
     """An engine that has taken in so many events, none of which exceeded the limit in question."""
 
     taken: int
-    engine: Engine
+    engine: SizingEngine
     """To be copied."""
-    seen: Seen
+    present: bool
 
 
 class Probes:
@@ -71,6 +72,8 @@ class Probes:
         self._reached: list[int] = []
         """By such a step, how many events had been taken in before the one that it ended with."""
         self._starts: list[_Start] = []
+        self._present = False
+        """Whether the replay that is being made has the item at the step."""
 
     @property
     def events(self) -> int:
@@ -81,20 +84,31 @@ class Probes:
         """Without a limit."""
         self._next()
         self._unlimited = self._under(policy, MOST_TOKENS)
-        engine = Engine(self._unlimited, ignore_problem)
-        return self._run(engine, 0, Seen(False, 0), noted=_is_plain(policy))
+        engine, noted = self._engine(self._unlimited), _is_plain(policy)
+        self._present = False
+        for number, event in enumerate(self._events):
+            deque(engine.feed(event) or (), 0)
+            if noted:
+                self._note(engine, number)
+        self._end(engine)
+        if noted:
+            self._note(engine, len(self._events))
+        thread = engine.threads.get(self._sought.key)
+        fitting = thread.fitting if thread is not None else None
+        return Seen(self._present, fitting.peak if fitting is not None else 0)
 
     def present(self, policy: Fitter, cap: int) -> bool:
         """Whether the item is there with so many tokens of input."""
         self._next()
         rules = self._under(policy, cap)
         if not self._peaks or not _is_plain(policy):
-            return self._run(Engine(rules, ignore_problem), 0, Seen(False, 0)).present
+            start = _Start(0, self._engine(rules), False)
+            return self._ended(start.engine, start)
         start = self._start(cap)
-        seen = self._run(self._fitted(start.engine, rules), start.taken, start.seen)
-        if not seen.present or not self._starts:
+        present = self._ended(self._fitted(start.engine, rules), start)
+        if not present or not self._starts:
             self._keep(start)
-        return seen.present
+        return present
 
     def _next(self) -> None:
         self.count += 1
@@ -103,20 +117,25 @@ class Probes:
     def _under(self, policy: Fitter, cap: int) -> ReplayRules:
         return msgspec.structs.replace(self._rules, fitter=policy, limits=Limits(cap, 0, cap))
 
+    def _engine(self, rules: ReplayRules) -> SizingEngine:
+        engine = SizingEngine(rules, ignore_problem)
+        engine.closed = self._look
+        return engine
+
     def _start(self, cap: int) -> _Start:
         """A replay just before the first event with which the limit is exceeded."""
         peak = bisect_right(self._peaks, cap)
         end = self._reached[peak] if peak < len(self._reached) else len(self._events)
-        known = [start for start in self._starts if start.taken <= end]
-        if not known:
-            engine = Engine(self._unlimited, ignore_problem)
-            taken, seen = 0, Seen(False, 0)
-        else:
-            last = max(known, key=lambda start: start.taken)
-            if last.taken == end:
-                return last
-            engine, taken, seen = self._apart(last.engine), last.taken, last.seen
-        return _Start(end, engine, self._fed(engine, taken, end, seen))
+        start = _Start(0, self._engine(self._unlimited), False)
+        for known in self._starts:
+            if known.taken <= end:
+                start = known
+        if start.taken == end:
+            return start
+        engine = self._apart(start.engine) if start.taken else start.engine
+        self._present = start.present
+        self._feed(engine, start.taken, end)
+        return _Start(end, engine, self._present)
 
     def _keep(self, start: _Start) -> None:
         if any(known.taken == start.taken for known in self._starts):
@@ -125,15 +144,17 @@ class Probes:
         if len(self._starts) > _STARTS:
             del self._starts[1]
 
-    def _apart(self, engine: Engine) -> Engine:
-        """A copy that shares no size with others that it does not have yet."""
+    def _apart(self, engine: SizingEngine) -> SizingEngine:
+        """A copy that goes on without a trace in what it was copied from."""
         twin = engine.copy(ignore_problem)
         thread = twin.threads.get(self._sought.key)
         if thread is not None and thread.shared:
             twin.threads[self._sought.key] = thread.copy()
-        return twin.aside()
+        twin.aside()
+        twin.closed = self._look
+        return twin
 
-    def _fitted(self, engine: Engine, rules: ReplayRules) -> Engine:
+    def _fitted(self, engine: SizingEngine, rules: ReplayRules) -> SizingEngine:
         """A copy that goes on under other rules."""
         twin = self._apart(engine)
         twin.rules = rules
@@ -142,22 +163,21 @@ class Probes:
             thread.fitting = thread.fitting.under(rules.fitter, limits_under(rules))
         return twin
 
-    def _run(self, engine: Engine, taken: int, seen: Seen, *, noted: bool = False) -> Seen:
-        seen = self._fed(engine, taken, len(self._events), seen, noted=noted)
-        seen = self._look(engine, engine.end(), seen)
-        if noted:
-            self._note(engine, len(self._events))
-        return seen
+    def _ended(self, engine: SizingEngine, start: _Start) -> bool:
+        """Whether the item is there once a replay has gone on to its end."""
+        self._present = start.present
+        self._feed(engine, start.taken, len(self._events))
+        self._end(engine)
+        return self._present
 
-    def _fed(self, engine: Engine, taken: int, end: int, seen: Seen, *, noted: bool = False) -> Seen:
+    def _feed(self, engine: SizingEngine, taken: int, end: int) -> None:
         for number in range(taken, end):
-            if done := engine.feed(self._events[number]):
-                seen = self._look(engine, done, seen)
-            if noted:
-                self._note(engine, number)
-        return seen
+            deque(engine.feed(self._events[number]) or (), 0)
 
-    def _note(self, engine: Engine, number: int) -> None:
+    def _end(self, engine: SizingEngine) -> None:
+        deque(engine.end(), 0)
+
+    def _note(self, engine: SizingEngine, number: int) -> None:
         thread = engine.threads.get(self._sought.key)
         if thread is None or thread.fitting is None:
             return
@@ -165,18 +185,15 @@ class Probes:
             self._peaks.append(thread.fitting.peak)
             self._reached.append(number)
 
-    def _look(self, engine: Engine, done: Iterable[object], seen: Seen) -> Seen:
-        sought = self._sought
-        present, wanted = seen
-        for step in done:
-            if not isinstance(step, Step) or (step.session, step.thread) != sought.key:
-                continue
-            thread = engine.threads[sought.key]
-            if thread.fitted is not None:
-                wanted = max(wanted, thread.fitted.wanted)
-            if (step.turn, step.step) == (sought.turn, sought.step):
-                present = any(p.item == sought.item and not p.stale and not p.truncated for p in engine.frame)
-        return Seen(present, wanted)
+    def _look(self, thread: ThreadState) -> None:
+        sought, ids = self._sought, thread.ids
+        if (
+            thread.key == sought.key
+            and ids is not None
+            and (ids.turn, ids.step) == (sought.turn, sought.step)
+        ):
+            frame = thread.frame.placements
+            self._present = any(p.item == sought.item and not p.stale and not p.truncated for p in frame)
 
 
 def _is_plain(policy: Fitter) -> bool:
