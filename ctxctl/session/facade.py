@@ -68,7 +68,7 @@ class Inspector:
     """One opened trace.  Methods may be called from several threads; `replay` passes are independent."""
 
     def __init__(self, opened: Opened, params: Params, policy: Strategy | None) -> None:
-        self._opened = opened
+        self.opened = opened
         self.trace = opened.trace
         self.redactor = RedactionFilter(opened.trace)
         """What was redacted in the trace: no surface shows it."""
@@ -97,7 +97,7 @@ class Inspector:
         self._cursor: ReplayCursor | None = None
         self._places: StepPlaces | None = None
         self._ahead: ModeLookahead | None = None
-        self._kept = KeptReplays(self.trace)
+        self.kept_replays = KeptReplays(self.trace)
         self.item_history: ItemHistory | None = None
         """What became of every item, once somebody has replayed the trace for it (`analysis.why`)."""
         self.inventory: Inventory | None = None
@@ -180,18 +180,18 @@ class Inspector:
     @property
     def problems(self) -> list[Problem]:
         """What was wrong so far, by line and byte; an importer's speak of the foreign file."""
-        found = sorted([*self._opened.problems, *self.trace.problems, *self._found.kept])
+        found = sorted([*self.opened.problems, *self.trace.problems, *self._found.kept])
         return [self.redactor.problem(problem) for problem in found]
 
     @property
     def problem_count(self) -> int:
         """Number of problems found so far, those not kept included."""
-        return len(self._opened.problems) + self.trace.problem_count + self._found.count
+        return len(self.opened.problems) + self.trace.problem_count + self._found.count
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """What the import as a whole did not understand of a capture, a sentence each, by line."""
-        found = sorted(problem for problem in self._opened.problems if problem.slug in DOUBTS)
+        found = sorted(problem for problem in self.opened.problems if problem.slug in DOUBTS)
         return tuple(
             f"line {p.line:,}: {p.message}" if p.line else p.message
             for p in map(self.redactor.problem, found)
@@ -200,7 +200,7 @@ class Inspector:
     @property
     def finding_count(self) -> int:
         """As `problem_count`, less the notes: the number that ``--strict`` goes by."""
-        return self.problem_count - sum(problem.is_note for problem in self._opened.problems)
+        return self.problem_count - sum(problem.is_note for problem in self.opened.problems)
 
     @property
     def summary(self) -> Summary | None:
@@ -255,7 +255,7 @@ class Inspector:
     def _kept_replay(self) -> KeptReplay | None:
         """The replay of the trace in the user's cache; None where none is kept, or it cannot be."""
         with self._lock:
-            return self._kept.find(self.params, self.strategy, self.edits)
+            return self.kept_replays.find(self.params, self.strategy, self.edits)
 
     def _settle(self, kept: KeptReplay) -> None:
         """Know what a replay to the end would have told."""
@@ -265,13 +265,13 @@ class Inspector:
     def _forget(self) -> None:
         """The kept replay is damaged: do without it."""
         with self._lock:
-            self._kept.forget()
+            self.kept_replays.forget()
 
     def _keeping(self, *, skipped: bool) -> ReplayWriter | None:
         """What writes a pass down for next time; None where it is kept already, or cannot be."""
         if skipped or self._kept_replay() is not None:
             return None
-        return self._kept.writer(self.params, self.strategy, self.edits)
+        return self.kept_replays.writer(self.params, self.strategy, self.edits)
 
     def counted(self, start: int = 0, first_line: int = 1) -> Iterator[list[Event]]:
         """The trace's events, as many at once as were read together, their contents counted as far as they
@@ -330,7 +330,7 @@ class Inspector:
         yield from steps_with_turns(engine, engine.end())
 
     def _summary_of(self, engine: Engine, found: ReportedProblems) -> Summary:
-        problems = len(self._opened.problems) + self.trace.problem_count + found.count
+        problems = len(self.opened.problems) + self.trace.problem_count + found.count
         return engine.totals.summary(problems=problems, unique_contents=len(self.trace.contents))
 
     def _finish(self, engine: Engine, found: ReportedProblems) -> None:
@@ -586,7 +586,7 @@ class Inspector:
 
     def close(self) -> None:
         """Close the files; the inspector is of no use afterwards."""
-        self._kept.close()
+        self.kept_replays.close()
         self._counter.close()
         for recount in self._recounts.values():
             recount.close()

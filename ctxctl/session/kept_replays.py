@@ -28,7 +28,7 @@ class KeptReplays:
         if asked != self._asked:
             self._asked = asked
             self.close()
-            key = self._key(params, strategy, edits)
+            key = self.key(params, strategy, edits)
             if key is not None:
                 from ctxctl.session.replay_cache import KeptReplay
 
@@ -37,7 +37,7 @@ class KeptReplays:
 
     def writer(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> ReplayWriter | None:
         """What writes a pass down; None where it cannot be kept, or is by another."""
-        key = self._key(params, strategy, edits)
+        key = self.key(params, strategy, edits)
         if key is None:
             return None
         from ctxctl.session.replay_cache import ReplayWriter
@@ -60,8 +60,11 @@ class KeptReplays:
             self._found.close()
             self._found = None
 
-    def _key(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> ReplayKey | None:
-        """None for a trace with redactions, a small or a growing one, and for what is supposed."""
+    def key(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> ReplayKey | None:
+        """What is kept of a replay is kept under this.
+
+        None for a trace with redactions, a small or a growing one, and for what is supposed.
+        """
         source = self._trace.source
         if self._trace.redactor is not None or source.spooled or source.path is None or source.size < LEAST:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Self
 
 import msgspec
 
@@ -64,9 +65,9 @@ class Engine:
         """The thread that opened a step last; until there is an order, no other one has a step open that
         anybody looks ahead for."""
 
-    def copy(self, report: Callable[[Problem], None]) -> Engine:
+    def copy(self, report: Callable[[Problem], None]) -> Self:
         """A snapshot that can go on by itself."""
-        twin = Engine(self.rules, report)
+        twin = type(self)(self.rules, report)
         twin.tracker = self.tracker.copy()
         twin.threads = {key: thread.kept() for key, thread in self.threads.items()}
         twin.turns = {key: turn.copy() for key, turn in self.turns.items()}

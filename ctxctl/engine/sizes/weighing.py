@@ -56,7 +56,8 @@ class Weigher:
         """From here on weigh for a look only: what of it stays is weighed anew when it really comes."""
         self.aside = self.keeps
         if self.aside:
-            self._sizes = ChainMap({}, self._sizes)
+            known = self._sizes
+            self._sizes = ChainMap({}, dict(known) if isinstance(known, ChainMap) else known)
 
     def size(self, content: Content | None, estimate: int | None, kind: str, key: int) -> Size:
         """A size and how it was had: counted where there is text, else declared, else not at all.

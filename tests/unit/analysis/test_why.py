@@ -553,6 +553,6 @@ def test_what_it_costs_is_what_the_cost_report_says(name: str) -> None:
 
 
 def suppose_money(inspector: Inspector, why: Why) -> list[Link]:
-    from ctxctl.analysis.why.supposing import money_for_item
+    from ctxctl.analysis.why.money import money_for_item
 
     return list(money_for_item(inspector, why, None))
