@@ -49,6 +49,7 @@ from ctxctl.session.redaction import RedactionFilter
 from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_diff, life_of, with_common_keys
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
+from ctxctl.session.walked import omitted_texts, walked
 from ctxctl.tokens.overhead import written_size
 from ctxctl.trace.cache_files import DamagedError
 
@@ -212,64 +213,54 @@ class Inspector:
 
         With `skipped`, changes list the skipped items too: as many as the frame holds, at each step.
         """
-        kept = None if skipped else self._kept_replay()
+        kept = None if skipped else self.kept_replay()
         told = 0
         try:
             for step, turn in kept.results() if kept is not None else ():
                 told += 1
                 yield from (step,) if turn is None else (step, turn)
         except DamagedError:
-            self._forget()
+            self.forget_replay()
             kept = None
         if kept is not None:
-            self._settle(kept)
+            self.take_over(kept)
             return
         for at, _ in islice(self.walk(progress, skipped=skipped, settle=True), told, None):
             yield from at.done
 
     def steps(self, progress: Progress | None = None, *, settle: bool = False) -> Iterator[StepAt]:
-        """As `walk`, for those who need no engine: from the cache where the replay is kept there."""
-        kept, told = self._kept_replay(), 0
-        try:
-            for at in kept.walk() if kept is not None else ():
-                told += 1
-                yield at
-        except DamagedError:
-            self._forget()
-            kept = None
-        if kept is None:
-            yield from (at for at, _ in islice(self.walk(progress, settle=settle), told, None))
-        elif settle:
-            self._settle(kept)
+        """Each step with its frame: from the cache where the replay is kept there."""
+        yield from (one.at for one in walked(self, progress, settle=settle))
 
     def read_whole(self, progress: Progress | None = None) -> None:
         """Have `problems` and `summary` of the whole trace, by a replay where they are not known."""
         if self._summary is not None:
             return
-        kept = self._kept_replay()
+        kept = self.kept_replay()
         if kept is None:
             self.outline(progress)
         else:
-            self._settle(kept)
+            self.take_over(kept)
 
-    def _kept_replay(self) -> KeptReplay | None:
+    def kept_replay(self) -> KeptReplay | None:
         """The replay of the trace in the user's cache; None where none is kept, or it cannot be."""
         with self._lock:
             return self._kept.find(self.params, self.strategy, self.edits)
 
-    def _settle(self, kept: KeptReplay) -> None:
-        """Know what a replay to the end would have told."""
-        self._found, self._summary = kept.found(), kept.summary
+    def take_over(self, kept: KeptReplay, *, settle: bool = True) -> None:
+        """Know what a replay to the end would have told; without `settle`, what reading the trace would."""
+        if settle:
+            self._found, self._summary = kept.found(), kept.summary
         kept.restore_problems(self.trace)
 
-    def _forget(self) -> None:
+    def forget_replay(self) -> None:
         """The kept replay is damaged: do without it."""
         with self._lock:
             self._kept.forget()
 
     def _keeping(self, *, skipped: bool) -> ReplayWriter | None:
         """What writes a pass down for next time; None where it is kept already, or cannot be."""
-        if skipped or self._kept_replay() is not None:
+        if skipped or self.kept_replay() is not None:
             return None
         return self._kept.writer(self.params, self.strategy, self.edits)
 
@@ -309,7 +300,7 @@ class Inspector:
         try:
             for at in self._pass(engine, progress):
                 if writer is not None:
-                    writer.add(at)
+                    writer.add(at, omitted_texts(at.step, engine))
                 yield at, engine
             if settle:
                 self._finish(engine, found)
@@ -373,7 +364,9 @@ class Inspector:
         return self._found.late
 
     def _survey(self, progress: Progress | None) -> Outline:
-        """Replay once, keeping a row for each step and snapshots to come back to any of them."""
+        """Keep a row for each step; where the trace is replayed, snapshots too, to come back to any step."""
+        if (known := self._kept_survey(progress)) is not None:
+            return known
         found = self.reporting()
         engine = self._engine(found.add)
         survey = self._survey_rows = Survey()
@@ -392,16 +385,29 @@ class Inspector:
                 progress(batch[0].offset / size)
             for event in batch:
                 if done := engine.feed(event):
-                    survey.note(noted(done), engine)
+                    survey.note(noted(done), engine.delta)
                     ended = len(survey.rows)
                     snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
-        survey.note(noted(engine.end()), engine)
+        survey.note(noted(engine.end()), engine.delta)
         self._finish(engine, found)
         if writer is not None:
             writer.finish(self.trace, self._summary_of(engine, found), found)
         self.item_history = history.finish(engine, self.trace.covered)
         assert self._summary is not None
         return Outline(tuple(survey.rows), self._summary)
+
+    def _kept_survey(self, progress: Progress | None) -> Outline | None:
+        kept = self.kept_replay()
+        if kept is None:
+            return None
+        survey = self._survey_rows = Survey()
+        try:
+            survey.note_all(kept.walked(), kept.steps, progress)
+        except DamagedError:
+            self.forget_replay()
+            return None
+        self.take_over(kept)
+        return Outline(tuple(survey.rows), kept.summary)
 
     def reporting(self) -> ReportedProblems:
         """Where a new pass reports to; until a pass has come to its end, what it finds shows at once."""
@@ -488,12 +494,12 @@ class Inspector:
         Costs a replay from the nearest snapshot before it, or from the start where there is none yet.
         """
         with self._lock:
-            kept = self._kept_replay()
+            kept = self.kept_replay()
             if kept is not None:
                 try:
                     return kept.at(ordinal)
                 except DamagedError:
-                    self._forget()
+                    self.forget_replay()
                 except IndexError:
                     raise UsageError("no-such-frame", f"the trace has no step {ordinal}") from None
             if self._cursor is None:

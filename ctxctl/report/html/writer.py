@@ -1,4 +1,4 @@
-"""The HTML report of a trace, written piece by piece in one replay.
+"""The HTML report of a trace, written piece by piece in one walk.
 
 Its frame is markup, style and script of our own, with a policy that lets nothing else run.  Each step has one
 small row: what the list and the chart show without opening anything.
@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.costs import Costs, StepCost
-from ctxctl.lint.run import FindingsBesideWalk
+from ctxctl.lint.run import LintedWalk
 from ctxctl.model.findings import Finding
 from ctxctl.model.records import Assembly, Item
 from ctxctl.model.results import Placement, Step, Turn
@@ -44,7 +44,7 @@ def write(
     progress: Progress,
     *,
     prices: RateBook,
-    rules: FindingsBesideWalk,
+    rules: LintedWalk,
     max_content: int | None,
 ) -> Iterator[bytes]:
     """The page, piece by piece; reads the trace twice where texts have to be cut.
@@ -61,14 +61,10 @@ def write(
     frame = page(header.trace, {"version": VERSION, "header": without_empty(jsonout.trace(header))})
     yield frame.head
     report = _Report(inspector, prices, limit)
-    walk = inspector.walk(
-        lambda share: progress((before + share) / (before + 1)), seen=rules.seen, settle=True
-    )
-    for at, engine in walk:
+    for at in rules.steps(lambda share: progress((before + share) / (before + 1))):
         report.add(at.step, at.placements, at.turn)
-        rules.step(at, engine)
         yield from report.taken()
-    report.end(rules.findings())
+    report.end(rules.result().findings)
     yield from report.taken()
     yield frame.tail
 
