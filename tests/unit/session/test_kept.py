@@ -64,7 +64,7 @@ def answers_of(inspector: Inspector) -> bytes:
         frames += [step_of(at.step), [jsonout.placement(p, n) for n, p in enumerate(at.placements)]]
         frames.append(inspector.assembled(ordinal))
     results = [repr(result) for result in inspector.replay()]
-    walked = [
+    steps_walked = [
         [
             [repr(one.at.step), repr(one.at.turn), [placement_of(p) for p in one.at.placements]],
             [[placement_of(p) for p in which] for which in (one.delta.inserted, one.delta.removed)],
@@ -74,7 +74,8 @@ def answers_of(inspector: Inspector) -> bytes:
         for one in walked(inspector)
     ]
     return orjson.dumps(
-        [results, walked, frames, list(map(str, inspector.problems)), repr(inspector.summary)], default=str
+        [results, steps_walked, frames, list(map(str, inspector.problems)), repr(inspector.summary)],
+        default=str,
     )
 
 
