@@ -49,7 +49,7 @@ from ctxctl.session.redaction import RedactionFilter
 from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_diff, life_of, with_common_keys
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
-from ctxctl.session.walked import omitted_texts, walked
+from ctxctl.session.walked import walked, walked_by
 from ctxctl.tokens.overhead import written_size
 from ctxctl.trace.cache_files import DamagedError
 
@@ -300,7 +300,7 @@ class Inspector:
         try:
             for at in self._pass(engine, progress):
                 if writer is not None:
-                    writer.add(at, omitted_texts(at.step, engine))
+                    writer.add(walked_by(engine, at))
                 yield at, engine
             if settle:
                 self._finish(engine, found)

@@ -29,7 +29,7 @@ from ctxctl.model.content import Content
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Placement, Step, Summary, Turn
 from ctxctl.session.results import ReportedProblems
-from ctxctl.session.walked import Omitted, Walked, omitted_texts
+from ctxctl.session.walked import Omitted, Walked, walked_by
 from ctxctl.trace.cache_files import DamagedError, cache_file, fingerprint_of, open_own, same_file
 from ctxctl.trace.contents import StoredContent
 from ctxctl.trace.inputs import file_state
@@ -86,6 +86,9 @@ class _FrameRow(msgspec.Struct, frozen=True, array_like=True):
     tail: int
     numbers: bytes
     """Numbers of placements, four bytes each, as this machine writes them."""
+    against: bytes | None = None
+    """Likewise, the frame that the step's changes are told against, where that is not the one of the step
+    before: its placements are weighed anew when the encoding changes."""
 
 
 class _PlacementRow(msgspec.Struct, frozen=True, array_like=True):
@@ -182,7 +185,10 @@ class KeptReplay:
                 key = ThreadKey(result.step.session, result.step.thread)
                 before = frames.get(key, [])
                 now = frames[key] = known.rebuilt(before if frame.before >= 0 else [], frame)
-                delta = delta_of(before, now, frame.head, frame.tail)
+                if frame.against is None:
+                    delta = delta_of(before, now, frame.head, frame.tail)
+                else:
+                    delta = delta_of(known.placements(frame.against), now)
                 at = StepAt(result.step, now, result.turn)
                 yield Walked(at, delta, known.omitted(result.omitted))
 
@@ -241,13 +247,19 @@ class _Placements:
 
     def rebuilt(self, before: Sequence[Placement], frame: _FrameRow) -> list[Placement]:
         """A frame, from the one before it."""
-        if frame.head + frame.tail > len(before) or len(frame.numbers) % 4:
+        if frame.head + frame.tail > len(before):
+            raise DamagedError
+        middle = self.placements(frame.numbers)
+        return [*before[: frame.head], *middle, *before[len(before) - frame.tail :]]
+
+    def placements(self, packed: bytes) -> list[Placement]:
+        """Those of these numbers, in order."""
+        if len(packed) % 4:
             raise DamagedError
         numbers = array("I")
-        numbers.frombytes(frame.numbers)
+        numbers.frombytes(packed)
         self._load(numbers)
-        middle = [self._known[number] for number in numbers]
-        return [*before[: frame.head], *middle, *before[len(before) - frame.tail :]]
+        return [self._known[number] for number in numbers]
 
     def _load(self, numbers: Iterable[int]) -> None:
         """Have these placements, with their contents, at hand."""
@@ -301,7 +313,7 @@ class ReplayWriter:
         self._placements = 0
         self._contents: dict[Content, int] = {}
         self._steps = 0
-        self._waiting: tuple[StepAt, Omitted] | None = None
+        self._waiting: Walked | None = None
         self._file: dict[str, Any] = {}
         self._begin()
 
@@ -327,19 +339,19 @@ class ReplayWriter:
         """Whether it is still at it."""
         return self._connection is not None
 
-    def add(self, at: StepAt, omitted: Omitted) -> None:
-        """Take in the next step, with its frame as it is now, and the texts of what it left out."""
+    def add(self, one: Walked) -> None:
+        """Take in the next step, with its frame as it is now."""
         if self._connection is None:
             return
+        at = one.at
         try:
-            named = tuple((*name, self._content(content)) for name, content in omitted.items())
+            named = tuple((*name, self._content(content)) for name, content in one.omitted.items())
             self._put("steps", self._steps, _Results(at.step, at.turn, named))
-            key = ThreadKey(at.step.session, at.step.thread)
-            last = self._last.get(key, _FIRST)
-            row = self._frame(last, at.placements)
+            last = self._last.get(one.key, _FIRST)
+            row = self._frame(last, one)
             self._put("frames", self._steps, row)
             age = 0 if row.before < 0 else last.age + 1
-            self._last[key] = _LastFrame(self._steps, at.placements, age)
+            self._last[one.key] = _LastFrame(self._steps, at.placements, age)
             self._steps += 1
         except (sqlite3.Error, TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
             self.give_up()
@@ -349,15 +361,14 @@ class ReplayWriter:
         for result in done:
             if isinstance(result, Step):
                 self._take_waiting()
-                self._waiting = StepAt(result, engine.frame, None), omitted_texts(result, engine)
+                self._waiting = walked_by(engine, StepAt(result, engine.frame, None))
             elif self._waiting is not None:
-                at, omitted = self._waiting
-                self._waiting = at._replace(turn=result), omitted
+                self._waiting = self._waiting._replace(at=self._waiting.at._replace(turn=result))
             yield result
 
     def _take_waiting(self) -> None:
         if self._waiting is not None:
-            self.add(*self._waiting)
+            self.add(self._waiting)
             self._waiting = None
 
     def finish(self, trace: Trace, summary: Summary, found: ReportedProblems) -> None:
@@ -410,13 +421,15 @@ class ReplayWriter:
         body = xxhash.xxh3_64_digest(body, _seed(table, number)) + body
         self._connection.execute(f"INSERT INTO {table} VALUES (?, ?)", (number, body))
 
-    def _frame(self, last: _LastFrame, now: list[Placement]) -> _FrameRow:
-        before = last.placements
+    def _frame(self, last: _LastFrame, one: Walked) -> _FrameRow:
+        before, now, against = last.placements, one.at.placements, None
+        if one.delta.before != before:  # compared by the identity of the placements
+            against = self._numbered(one.delta.before)
         if last.ordinal < 0 or last.age + 1 >= _WHOLE_EVERY:
-            return _FrameRow(-1, 0, 0, self._numbered(now))
+            return _FrameRow(-1, 0, 0, self._numbered(now), against)
         head = _common(before, now)
         tail = _common(before[head:][::-1], now[head:][::-1])
-        return _FrameRow(last.ordinal, head, tail, self._numbered(now[head : len(now) - tail]))
+        return _FrameRow(last.ordinal, head, tail, self._numbered(now[head : len(now) - tail]), against)
 
     def _numbered(self, placements: Iterable[Placement]) -> bytes:
         found = array("I")

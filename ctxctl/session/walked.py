@@ -26,7 +26,8 @@ class Walked(NamedTuple):
 
     at: StepAt
     delta: FrameDelta
-    """How its frame differs from that of the step before in its thread."""
+    """How its frame differs from that of the step before in its thread, or where the encoding has changed,
+    from that weighed anew."""
     omitted: Omitted
     """The texts of the versions that its `omitted` changes name, as far as the trace has them."""
 
@@ -69,15 +70,15 @@ def walked(
             inspector.take_over(kept, settle=settle)
             return
     walk = inspector.walk(progress, skipped=skipped, settle=settle)
-    yield from islice((_of_engine(at, engine) for at, engine in walk), told, None)
+    yield from islice((walked_by(engine, at) for at, engine in walk), told, None)
 
 
-def _of_engine(at: StepAt, engine: Engine) -> Walked:
-    return Walked(at, engine.delta(), omitted_texts(at.step, engine))
+def walked_by(engine: Engine, at: StepAt) -> Walked:
+    """The step that an engine has just finished."""
+    return Walked(at, engine.delta(), _omitted(at.step, engine))
 
 
-def omitted_texts(step: Step, engine: Engine) -> Omitted:
-    """The texts of what a step left out, which the engine has just finished."""
+def _omitted(step: Step, engine: Engine) -> Omitted:
     changes = [change for change in step.changes if change.status == "omitted"]
     if not changes:
         return {}
