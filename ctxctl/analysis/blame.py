@@ -16,7 +16,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model.blame import AGES, BEFORE, OLDER, Blame, Block, Moment, Total, Totals, Twin, age_class
 from ctxctl.model.results import Placement
 from ctxctl.session.assembly import joints_of, text_of
-from ctxctl.session.walked import walked
+from ctxctl.session.walked import keep_replay, walked
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
@@ -100,6 +100,7 @@ def _behind(
 def _walked(inspector: Inspector, ordinal: int, progress: Callable[[float], None] | None) -> _Known:
     """Since when each placement is there, by a walk from the start up to the step."""
     logs: dict[ThreadKey, EntryLog] = {}
+    keep_replay(inspector, progress)
     for number, one in enumerate(walked(inspector, progress, whole=False)):
         log = logs.setdefault(one.key, EntryLog())
         log.note(number, one.delta)

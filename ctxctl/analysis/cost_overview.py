@@ -1,4 +1,4 @@
-"""What a session cost in sum, on what, and its dearest cache breaks: as it was kept, if it was asked before."""
+"""What a session cost in sum, on what, and its dearest cache breaks; kept for whoever asks again."""
 
 from __future__ import annotations
 

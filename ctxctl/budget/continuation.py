@@ -14,6 +14,8 @@ from ctxctl.model.results import Placement, Step
 from ctxctl.text import visible
 from ctxctl.wording import plural
 
+from ctxctl.session.walked import walked
+
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
     from ctxctl.session.facade import Progress
@@ -49,9 +51,9 @@ def session_so_far(inspector: Inspector, address: str, progress: Progress | None
     turns = {span.turn for span in spans[: last + 1] if (span.session, span.thread) == key}
     unit = "turn" if len(turns) >= LEAST_TURNS else "request"
     observed, course, number = Observed(), SessionGrowth(), 0
-    walk = inspector.steps(progress, settle=True)
-    for ordinal, at in enumerate(walk):
-        step = at.step
+    walk = walked(inspector, progress, settle=True, whole=last == len(spans) - 1)
+    for ordinal, one in enumerate(walk):
+        at, step = one.at, one.at.step
         if (step.session, step.thread) == key:
             number = step.turn if unit == "turn" else number + 1
             course.add(step, number)

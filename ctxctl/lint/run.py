@@ -21,6 +21,7 @@ from ctxctl.model.event import Event
 from ctxctl.model.findings import Finding, Place, Tally, findings_order
 from ctxctl.model.records import Item
 from ctxctl.session.kept_answers import keep_answer, kept_answer
+from ctxctl.session.walked import Walked, walked, walked_by
 from ctxctl.tokens.catalogue.rates import RateBook
 
 if TYPE_CHECKING:
@@ -304,15 +305,15 @@ class LintedWalk:
         self.kept = self._kept()
         """What they found at an earlier time."""
 
-    def steps(self, progress: Progress | None = None, *, settle: bool = True) -> Iterator[StepAt]:
-        """Each step in order, as `Inspector.steps` gives them."""
+    def steps(self, progress: Progress | None = None, *, settle: bool = True) -> Iterator[Walked]:
+        """Each step in order, as `walked` gives them."""
         if self.kept is not None:
-            yield from self._inspector.steps(progress, settle=settle)
+            yield from walked(self._inspector, progress, settle=settle)
             return
         self._pass = LintPass(self._inspector, self._choice, self._own)
         for at, engine in self._inspector.walk(progress, seen=self._pass.seen, settle=settle):
             self._pass.step(at, engine)
-            yield at
+            yield walked_by(engine, at)
 
     def result(self) -> LintResult:
         """What was found; to be asked once, when the walk is over."""

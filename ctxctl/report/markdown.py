@@ -54,11 +54,14 @@ def write(
     """
     found = Gathered(Costs(prices, lambda placement: placement.kind))
     shown: set[int] = set()
-    for ordinal, at in enumerate(rules.steps(progress)):
+    for ordinal, one in enumerate(rules.steps(progress)):
+        at = one.at
         if only is None or only(at.step):
             if only is not None:
                 shown.add(ordinal)
-            found.step(at.step, found.costs.add(at.step, at.placements), row_of(ordinal, at.step).broken)
+            found.step(
+                at.step, found.costs.add(at.step, at.placements, one.delta), row_of(ordinal, at.step).broken
+            )
         if at.turn is not None and (only is None or only(at.turn)):
             found.turn(at.turn)
     if not found.totals.steps:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ctxctl.engine.replay.changes import ChangeContext, compare_frames, no_cause, rescored_items
 from ctxctl.engine.replay.cursor import ReplayCursor, Snapshots, StepAt, ignore_problem, steps_with_turns
 from ctxctl.engine.replay.ordering import Ends
 from ctxctl.engine.replay.placements import Count
@@ -46,7 +45,7 @@ from ctxctl.session.params import (
 )
 from ctxctl.session.places import StepPlaces, step_index, step_places
 from ctxctl.session.redaction import RedactionFilter
-from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_diff, life_of, with_common_keys
+from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, compared_frames, life_of
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
 from ctxctl.session.walked import walked, walked_by
@@ -247,6 +246,10 @@ class Inspector:
         with self._lock:
             return self._kept.find(self.params, self.strategy, self.edits)
 
+    def keeps_replay(self) -> bool:
+        """Whether a pass to the end would be kept: it can be, and none is yet."""
+        return self.kept_replay() is None and self._kept.keeps(self.params, self.strategy, self.edits)
+
     def take_over(self, kept: KeptReplay, *, settle: bool = True) -> None:
         """Know what a replay to the end would have told; without `settle`, what reading the trace would."""
         if settle:
@@ -365,8 +368,15 @@ class Inspector:
 
     def _survey(self, progress: Progress | None) -> Outline:
         """Keep a row for each step; where the trace is replayed, snapshots too, to come back to any step."""
-        if (known := self._kept_survey(progress)) is not None:
-            return known
+        kept = self.kept_replay()
+        if kept is not None:
+            survey = self._survey_rows = Survey()
+            try:
+                survey.note_all(kept.walked(), kept.steps, progress)
+                self.take_over(kept)
+                return Outline(tuple(survey.rows), kept.summary)
+            except DamagedError:
+                self.forget_replay()
         found = self.reporting()
         engine = self._engine(found.add)
         survey = self._survey_rows = Survey()
@@ -395,19 +405,6 @@ class Inspector:
         self.item_history = history.finish(engine, self.trace.covered)
         assert self._summary is not None
         return Outline(tuple(survey.rows), self._summary)
-
-    def _kept_survey(self, progress: Progress | None) -> Outline | None:
-        kept = self.kept_replay()
-        if kept is None:
-            return None
-        survey = self._survey_rows = Survey()
-        try:
-            survey.note_all(kept.walked(), kept.steps, progress)
-        except DamagedError:
-            self.forget_replay()
-            return None
-        self.take_over(kept)
-        return Outline(tuple(survey.rows), kept.summary)
 
     def reporting(self) -> ReportedProblems:
         """Where a new pass reports to; until a pass has come to its end, what it finds shows at once."""
@@ -585,10 +582,7 @@ class Inspector:
 
     def compare(self, a: Frame, b: Frame) -> FrameDiff:
         """Any two frames, also of two traces, by the plain definition."""
-        before, after = with_common_keys(a.placements, b.placements)
-        scored = rescored_items(a.step.scores, b.step.scores)
-        result = compare_frames(before, after, ChangeContext(no_cause, rescored=scored))
-        return frame_diff(a.step.window, b.step.window, result.changes, result.new, result.freed)
+        return compared_frames(a, b)
 
     def close(self) -> None:
         """Close the files; the inspector is of no use afterwards."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -71,6 +72,16 @@ def walked(
             return
     walk = inspector.walk(progress, skipped=skipped, settle=settle)
     yield from islice((walked_by(engine, at) for at, engine in walk), told, None)
+
+
+def keep_replay(inspector: Inspector, progress: Progress | None = None) -> None:
+    """Have the replay kept, where it can be, for whoever goes through a part of it again and again.
+
+    What is wrong with the trace is not told by this.
+    """
+    if inspector.keeps_replay():
+        with inspector.trace.untold():
+            deque(inspector.walk(progress), 0)
 
 
 def walked_by(engine: Engine, at: StepAt) -> Walked:
