@@ -11,10 +11,9 @@ from ctxctl.budget.derive import earlier_lines, free_name, model_lines, part_lin
 from ctxctl.budget.observe import Observed, PartGroup, SessionGrowth
 from ctxctl.budget.plan import DRIFT, MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
 from ctxctl.model.results import Placement, Step
+from ctxctl.session.walked import walked
 from ctxctl.text import visible
 from ctxctl.wording import plural
-
-from ctxctl.session.walked import walked
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector

@@ -23,7 +23,7 @@ FORMAT: Final = 1
 MOST: Final = 1 << 20
 """Bytes of an answer from which on it is not kept."""
 _MAGIC: Final = b"ctxctl answer\n"
-_CHECK: Final = 16
+_SUM: Final = 16
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
@@ -48,9 +48,9 @@ def kept_answer(inspector: Inspector, question: str) -> bytes | None:
     source = inspector.trace.source
     try:
         with open_own(path) as file:
-            data = file.read(len(_MAGIC) + _CHECK + 2 * MOST)
-        body = data[len(_MAGIC) : -_CHECK]
-        if not data.startswith(_MAGIC) or xxhash.xxh3_128_digest(body) != data[-_CHECK:]:
+            data = file.read(len(_MAGIC) + _SUM + 2 * MOST)
+        body = data[len(_MAGIC) : -_SUM]
+        if not data.startswith(_MAGIC) or _check(body) != data[-_SUM:]:
             return None
         kept = msgspec.msgpack.decode(body, type=_Kept)
         size = source.refresh()
@@ -73,7 +73,11 @@ def keep_answer(inspector: Inspector, question: str, answer: bytes) -> None:
     except OSError:
         return
     body = msgspec.msgpack.encode(kept)
-    replace_file(path, _MAGIC + body + xxhash.xxh3_128_digest(body))
+    replace_file(path, _MAGIC + body + _check(body))
+
+
+def _check(body: bytes) -> bytes:
+    return xxhash.xxh3_128_digest(body)
 
 
 def _place(inspector: Inspector, question: str) -> tuple[Path, str] | None:

@@ -24,7 +24,7 @@ FROM_THE_CACHE = (
     "replay --plain --window 8k {}", "replay --plain --where tokens>100 {}", "replay --strict --json {}",
     "show {}", "show --json --text {}@2", "show --strict {}", "diff {}@-2 @-1", "diff --json {}@-1",
     "diff --sessions {} {}", "blame {}", "blame --json --stat {}@2", "blame --strict {}", "log {} toolu_01",
-    "find {} the", "find --json {} tokens>100", "find --count {} window>20%", 
+    "find {} the", "find --json {} tokens>100", "find --count {} window>20%",
     "find {} text:the", "find {} cost>0.001", "find {} segment:history", "find {} status:omitted",
     "find --policy fifo {} the", "find . the", "bisect {} window>20%", "bisect {} {}",
     "cost {}", "cost --json {}", "cost --steps {}", "cost --by item {}", "cost --by session {}", "cost .",
