@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.frames import FrameDelta
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from ctxctl.engine.replay.run import Engine
     from ctxctl.model.content import Content
     from ctxctl.model.results import Step
-    from ctxctl.session.facade import Inspector, Progress
+    from ctxctl.trace.reader import Trace
 
+Progress = Callable[[float], None]
 Omitted = dict[tuple[str, str | None], "Content"]
 """By item and version, the texts of what a step left out."""
 
@@ -38,8 +39,34 @@ class Walked(NamedTuple):
         return ThreadKey(self.at.step.session, self.at.step.thread)
 
 
+class KeptWalk(Protocol):
+    """What a walk needs of a kept replay."""
+
+    def walked(self) -> Iterator[Walked]:
+        """Each step in order; raises DamagedError."""
+        ...
+
+    def has_problems(self) -> bool:
+        """Whether something is wrong with the trace, beside what opening it told."""
+        ...
+
+
+class Replayed(Protocol):
+    """What a walk needs of an inspector: see there."""
+
+    @property
+    def trace(self) -> Trace: ...  # noqa: D102
+    def kept_replay(self) -> KeptWalk | None: ...  # noqa: D102
+    def keeps_replay(self) -> bool: ...  # noqa: D102
+    def forget_replay(self) -> None: ...  # noqa: D102
+    def take_over(self, kept: Any, *, settle: bool) -> None: ...  # noqa: D102
+    def walk(  # noqa: D102
+        self, progress: Progress | None = None, *, skipped: bool = False, settle: bool = False
+    ) -> Iterator[tuple[StepAt, Engine]]: ...
+
+
 def walked(
-    inspector: Inspector,
+    inspector: Replayed,
     progress: Progress | None = None,
     *,
     skipped: bool = False,
@@ -74,7 +101,7 @@ def walked(
     yield from islice((walked_by(engine, at) for at, engine in walk), told, None)
 
 
-def keep_replay(inspector: Inspector, progress: Progress | None = None) -> None:
+def keep_replay(inspector: Replayed, progress: Progress | None = None) -> None:
     """Have the replay kept, where it can be, for whoever goes through a part of it again and again.
 
     What is wrong with the trace is not told by this.
