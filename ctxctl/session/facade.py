@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ctxctl.engine.replay.changes import ChangeContext, compare_frames, no_cause, rescored_items
 from ctxctl.engine.replay.cursor import ReplayCursor, Snapshots, StepAt, ignore_problem, steps_with_turns
 from ctxctl.engine.replay.ordering import Ends
 from ctxctl.engine.replay.placements import Count
@@ -46,9 +45,10 @@ from ctxctl.session.params import (
 )
 from ctxctl.session.places import StepPlaces, step_index, step_places
 from ctxctl.session.redaction import RedactionFilter
-from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_diff, life_of, with_common_keys
+from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, compared_frames, life_of
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
+from ctxctl.session.walked import walked, walked_by
 from ctxctl.tokens.overhead import written_size
 from ctxctl.trace.cache_files import DamagedError
 
@@ -212,64 +212,58 @@ class Inspector:
 
         With `skipped`, changes list the skipped items too: as many as the frame holds, at each step.
         """
-        kept = None if skipped else self._kept_replay()
+        kept = None if skipped else self.kept_replay()
         told = 0
         try:
             for step, turn in kept.results() if kept is not None else ():
                 told += 1
                 yield from (step,) if turn is None else (step, turn)
         except DamagedError:
-            self._forget()
+            self.forget_replay()
             kept = None
         if kept is not None:
-            self._settle(kept)
+            self.take_over(kept)
             return
         for at, _ in islice(self.walk(progress, skipped=skipped, settle=True), told, None):
             yield from at.done
 
     def steps(self, progress: Progress | None = None, *, settle: bool = False) -> Iterator[StepAt]:
-        """As `walk`, for those who need no engine: from the cache where the replay is kept there."""
-        kept, told = self._kept_replay(), 0
-        try:
-            for at in kept.walk() if kept is not None else ():
-                told += 1
-                yield at
-        except DamagedError:
-            self._forget()
-            kept = None
-        if kept is None:
-            yield from (at for at, _ in islice(self.walk(progress, settle=settle), told, None))
-        elif settle:
-            self._settle(kept)
+        """Each step with its frame: from the cache where the replay is kept there."""
+        yield from (one.at for one in walked(self, progress, settle=settle))
 
     def read_whole(self, progress: Progress | None = None) -> None:
         """Have `problems` and `summary` of the whole trace, by a replay where they are not known."""
         if self._summary is not None:
             return
-        kept = self._kept_replay()
+        kept = self.kept_replay()
         if kept is None:
             self.outline(progress)
         else:
-            self._settle(kept)
+            self.take_over(kept)
 
-    def _kept_replay(self) -> KeptReplay | None:
+    def kept_replay(self) -> KeptReplay | None:
         """The replay of the trace in the user's cache; None where none is kept, or it cannot be."""
         with self._lock:
             return self.kept_replays.find(self.params, self.strategy, self.edits)
 
-    def _settle(self, kept: KeptReplay) -> None:
-        """Know what a replay to the end would have told."""
-        self._found, self._summary = kept.found(), kept.summary
+    def keeps_replay(self) -> bool:
+        """Whether a pass to the end would be kept: it can be, and none is yet."""
+        return self.kept_replay() is None and self._kept.keeps(self.params, self.strategy, self.edits)
+
+    def take_over(self, kept: KeptReplay, *, settle: bool = True) -> None:
+        """Know what a replay to the end would have told; without `settle`, what reading the trace would."""
+        if settle:
+            self._found, self._summary = kept.found(), kept.summary
         kept.restore_problems(self.trace)
 
-    def _forget(self) -> None:
+    def forget_replay(self) -> None:
         """The kept replay is damaged: do without it."""
         with self._lock:
             self.kept_replays.forget()
 
     def _keeping(self, *, skipped: bool) -> ReplayWriter | None:
         """What writes a pass down for next time; None where it is kept already, or cannot be."""
-        if skipped or self._kept_replay() is not None:
+        if skipped or self.kept_replay() is not None:
             return None
         return self.kept_replays.writer(self.params, self.strategy, self.edits)
 
@@ -309,7 +303,7 @@ class Inspector:
         try:
             for at in self._pass(engine, progress):
                 if writer is not None:
-                    writer.add(at)
+                    writer.add(walked_by(engine, at))
                 yield at, engine
             if settle:
                 self._finish(engine, found)
@@ -373,7 +367,16 @@ class Inspector:
         return self._found.late
 
     def _survey(self, progress: Progress | None) -> Outline:
-        """Replay once, keeping a row for each step and snapshots to come back to any of them."""
+        """Keep a row for each step; where the trace is replayed, snapshots too, to come back to any step."""
+        kept = self.kept_replay()
+        if kept is not None:
+            survey = self._survey_rows = Survey()
+            try:
+                survey.note_all(kept.walked(), kept.steps, progress)
+                self.take_over(kept)
+                return Outline(tuple(survey.rows), kept.summary)
+            except DamagedError:
+                self.forget_replay()
         found = self.reporting()
         engine = self._engine(found.add)
         survey = self._survey_rows = Survey()
@@ -392,10 +395,10 @@ class Inspector:
                 progress(batch[0].offset / size)
             for event in batch:
                 if done := engine.feed(event):
-                    survey.note(noted(done), engine)
+                    survey.note(noted(done), engine.delta)
                     ended = len(survey.rows)
                     snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
-        survey.note(noted(engine.end()), engine)
+        survey.note(noted(engine.end()), engine.delta)
         self._finish(engine, found)
         if writer is not None:
             writer.finish(self.trace, self._summary_of(engine, found), found)
@@ -488,12 +491,12 @@ class Inspector:
         Costs a replay from the nearest snapshot before it, or from the start where there is none yet.
         """
         with self._lock:
-            kept = self._kept_replay()
+            kept = self.kept_replay()
             if kept is not None:
                 try:
                     return kept.at(ordinal)
                 except DamagedError:
-                    self._forget()
+                    self.forget_replay()
                 except IndexError:
                     raise UsageError("no-such-frame", f"the trace has no step {ordinal}") from None
             if self._cursor is None:
@@ -579,10 +582,7 @@ class Inspector:
 
     def compare(self, a: Frame, b: Frame) -> FrameDiff:
         """Any two frames, also of two traces, by the plain definition."""
-        before, after = with_common_keys(a.placements, b.placements)
-        scored = rescored_items(a.step.scores, b.step.scores)
-        result = compare_frames(before, after, ChangeContext(no_cause, rescored=scored))
-        return frame_diff(a.step.window, b.step.window, result.changes, result.new, result.freed)
+        return compared_frames(a, b)
 
     def close(self) -> None:
         """Close the files; the inspector is of no use afterwards."""

@@ -35,6 +35,11 @@ class KeptReplays:
                 self._found = KeptReplay.open(key, self._trace.contents)
         return self._found
 
+    def keeps(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> bool:
+        """Whether a pass can be written down."""
+        key = self._key(params, strategy, edits)
+        return key is not None and key.path is not None and key.steady()
+
     def writer(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> ReplayWriter | None:
         """What writes a pass down; None where it cannot be kept, or is by another."""
         key = self.key(params, strategy, edits)

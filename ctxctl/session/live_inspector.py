@@ -159,7 +159,7 @@ class LiveInspector(Inspector):
         if self._seeks:
             for ordinal, at in enumerate(steps_with_turns(self._engine_now, done), len(survey.rows)):
                 self._recent.keep(ordinal, at)
-                survey.note(at.done, self._engine_now)
+                survey.note(at.done, self._engine_now.delta)
                 results += at.done
         else:
             results += done

@@ -23,11 +23,13 @@ import msgspec
 import xxhash
 
 from ctxctl.engine.replay.cursor import StepAt
+from ctxctl.engine.replay.frames import delta_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.content import Content
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Placement, Step, Summary, Turn
 from ctxctl.session.results import ReportedProblems
+from ctxctl.session.walked import Omitted, Walked, walked_by
 from ctxctl.trace.cache_files import DamagedError, cache_file, fingerprint_of, open_own, same_file
 from ctxctl.trace.contents import StoredContent
 from ctxctl.trace.inputs import file_state
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from ctxctl.trace.reader import Trace
     from ctxctl.trace.source import Source
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 _WHOLE_EVERY: Final = 32
 """Steps of a thread from one frame that is kept whole to the next."""
 _KNOWN: Final = 1 << 16
@@ -71,6 +73,8 @@ class _Meta(msgspec.Struct, frozen=True):
 class _Results(msgspec.Struct, frozen=True, array_like=True):
     step: Step
     turn: Turn | None
+    omitted: tuple[tuple[str, str | None, int], ...] = ()
+    """Items and versions that the step left out, each with the number of its content."""
 
 
 class _FrameRow(msgspec.Struct, frozen=True, array_like=True):
@@ -82,6 +86,9 @@ class _FrameRow(msgspec.Struct, frozen=True, array_like=True):
     tail: int
     numbers: bytes
     """Numbers of placements, four bytes each, as this machine writes them."""
+    against: bytes | None = None
+    """Likewise, the frame that the step's changes are told against, where that is not the one of the step
+    before: its placements are weighed anew when the encoding changes."""
 
 
 class _PlacementRow(msgspec.Struct, frozen=True, array_like=True):
@@ -112,14 +119,15 @@ class ReplayKey:
 
 
 class KeptReplay:
-    """A kept replay, open for reading.  Methods raise DamagedError; not thread-safe but for `results`."""
+    """A kept replay, open for reading.  Methods raise DamagedError; `at` and `close` are not thread-safe."""
 
-    def __init__(self, path: Path, meta: _Meta, contents: Contents) -> None:
+    def __init__(self, key: ReplayKey, path: Path, meta: _Meta, contents: Contents) -> None:
+        self._source = key.source
         self._path = path
         self._meta = meta
         self._contents = contents
-        self._connection: sqlite3.Connection | None = None
-        self._placements: dict[int, Placement] = {}
+        self._at: _Placements | None = None
+        """What `at` has read."""
         self.steps = meta.steps
         """How many there are."""
 
@@ -142,7 +150,7 @@ class KeptReplay:
                 os.utime(key.path)  # the oldest are dropped first
         except (OSError, sqlite3.Error, DamagedError, KeyError, TypeError, ValueError, msgspec.MsgspecError):
             return None
-        return cls(key.path, meta, contents)
+        return cls(key, key.path, meta, contents)
 
     @property
     def summary(self) -> Summary:
@@ -166,25 +174,35 @@ class KeptReplay:
                 result = _decoded(body, _RESULTS)
                 yield result.step, result.turn
 
-    def walk(self) -> Iterator[StepAt]:
-        """Each step in order with its frame, and the turn that it ended."""
+    def walked(self) -> Iterator[Walked]:
+        """Each step in order with its frame, what changed in it, and the turn that it ended."""
         frames: dict[ThreadKey, list[Placement]] = {}
         with closing(self._reading()) as connection:
-            rows = _all(connection, "frames", self.steps)
-            for (step, turn), row in zip(self.results(), rows, strict=True):
-                key = ThreadKey(step.session, step.thread)
-                frame = _decoded(row, _FRAME)
-                before = frames.get(key, []) if frame.before >= 0 else []
-                frames[key] = self._rebuilt(before, frame)
-                yield StepAt(step, frames[key], turn)
+            known = _Placements(connection, self._contents)
+            rows = _all(connection, "steps", self.steps), _all(connection, "frames", self.steps)
+            for body, row in zip(*rows, strict=True):
+                result, frame = _decoded(body, _RESULTS), _decoded(row, _FRAME)
+                key = ThreadKey(result.step.session, result.step.thread)
+                before = frames.get(key, [])
+                now = frames[key] = known.rebuilt(before if frame.before >= 0 else [], frame)
+                if frame.against is None:
+                    delta = delta_of(before, now, frame.head, frame.tail)
+                else:
+                    delta = delta_of(known.placements(frame.against), now)
+                at = StepAt(result.step, now, result.turn)
+                yield Walked(at, delta, known.omitted(result.omitted))
+
+    def has_problems(self) -> bool:
+        """Whether reading the trace or replaying it finds something wrong, beside what opening it does."""
+        return bool(self._meta.found_count) or self._meta.problem_count > len(self._source.problems)
 
     def at(self, ordinal: int) -> StepAt:
         """A step by its ordinal; raises IndexError beyond the last."""
         if not 0 <= ordinal < self.steps:
             raise IndexError(ordinal)
-        if self._connection is None:
-            self._connection = self._reading()
-        connection = self._connection
+        if self._at is None:
+            self._at = _Placements(self._reading(), self._contents)
+        connection = self._at.connection
         result = _decoded(_body(connection, "steps", ordinal), _RESULTS)
         chain: list[_FrameRow] = []
         at = ordinal
@@ -196,14 +214,14 @@ class KeptReplay:
             at = frame.before
         placements: list[Placement] = []
         for frame in reversed(chain):
-            placements = self._rebuilt(placements, frame)
+            placements = self._at.rebuilt(placements, frame)
         return StepAt(result.step, placements, result.turn)
 
     def close(self) -> None:
         """Let the file go."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        if self._at is not None:
+            self._at.connection.close()
+            self._at = None
 
     def drop(self) -> None:
         """Remove it: it is damaged."""
@@ -217,34 +235,58 @@ class KeptReplay:
         except sqlite3.Error:
             raise DamagedError from None
 
-    def _rebuilt(self, before: Sequence[Placement], frame: _FrameRow) -> list[Placement]:
-        if frame.head + frame.tail > len(before) or len(frame.numbers) % 4:
+
+class _Placements:
+    """The placements of frames as they are read, each one object; what is needed of their contents."""
+
+    def __init__(self, connection: sqlite3.Connection, contents: Contents) -> None:
+        self.connection = connection
+        self._contents = contents
+        self._known: dict[int, Placement] = {}
+        self._read: dict[int, Content] = {}
+
+    def rebuilt(self, before: Sequence[Placement], frame: _FrameRow) -> list[Placement]:
+        """A frame, from the one before it."""
+        if frame.head + frame.tail > len(before):
+            raise DamagedError
+        middle = self.placements(frame.numbers)
+        return [*before[: frame.head], *middle, *before[len(before) - frame.tail :]]
+
+    def placements(self, packed: bytes) -> list[Placement]:
+        """Those of these numbers, in order."""
+        if len(packed) % 4:
             raise DamagedError
         numbers = array("I")
-        numbers.frombytes(frame.numbers)
+        numbers.frombytes(packed)
         self._load(numbers)
-        middle = [self._placements[number] for number in numbers]
-        return [*before[: frame.head], *middle, *before[len(before) - frame.tail :]]
+        return [self._known[number] for number in numbers]
 
     def _load(self, numbers: Iterable[int]) -> None:
         """Have these placements, with their contents, at hand."""
-        missing = [number for number in dict.fromkeys(numbers) if number not in self._placements]
+        missing = [number for number in dict.fromkeys(numbers) if number not in self._known]
         if not missing:
             return
-        if self._connection is None:
-            self._connection = self._reading()
         rows = {
             number: _decoded(body, _PLACEMENT)
-            for number, body in _some(self._connection, "placements", missing)
+            for number, body in _some(self.connection, "placements", missing)
         }
         wanted = list(dict.fromkeys(row.content for row in rows.values() if row.content >= 0))
         contents = {number: self._content(number) for number in wanted}
         for number, row in rows.items():
-            self._placements[number] = _placement(row, contents.get(row.content))
+            self._known[number] = _placement(row, contents.get(row.content))
+
+    def omitted(self, named: Iterable[tuple[str, str | None, int]]) -> Omitted:
+        """The texts of what a step left out."""
+        return {(item, version): self._content(number) for item, version, number in named}
 
     def _content(self, number: int) -> Content:
-        assert self._connection is not None
-        stored = _decoded(_body(self._connection, "contents", number), _CONTENT)
+        found = self._read.get(number)
+        if found is None:
+            found = self._read[number] = self._restored(number)
+        return found
+
+    def _restored(self, number: int) -> Content:
+        stored = _decoded(_body(self.connection, "contents", number), _CONTENT)
         base = None
         if stored.base is not None:
             if stored.base >= number:
@@ -271,7 +313,7 @@ class ReplayWriter:
         self._placements = 0
         self._contents: dict[Content, int] = {}
         self._steps = 0
-        self._waiting: StepAt | None = None
+        self._waiting: Walked | None = None
         self._file: dict[str, Any] = {}
         self._begin()
 
@@ -297,18 +339,19 @@ class ReplayWriter:
         """Whether it is still at it."""
         return self._connection is not None
 
-    def add(self, at: StepAt) -> None:
+    def add(self, one: Walked) -> None:
         """Take in the next step, with its frame as it is now."""
         if self._connection is None:
             return
+        at = one.at
         try:
-            self._put("steps", self._steps, _Results(at.step, at.turn))
-            key = ThreadKey(at.step.session, at.step.thread)
-            last = self._last.get(key, _FIRST)
-            row = self._frame(last, at.placements)
+            named = tuple((*name, self._content(content)) for name, content in one.omitted.items())
+            self._put("steps", self._steps, _Results(at.step, at.turn, named))
+            last = self._last.get(one.key, _FIRST)
+            row = self._frame(last, one)
             self._put("frames", self._steps, row)
             age = 0 if row.before < 0 else last.age + 1
-            self._last[key] = _LastFrame(self._steps, at.placements, age)
+            self._last[one.key] = _LastFrame(self._steps, at.placements, age)
             self._steps += 1
         except (sqlite3.Error, TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
             self.give_up()
@@ -318,9 +361,9 @@ class ReplayWriter:
         for result in done:
             if isinstance(result, Step):
                 self._take_waiting()
-                self._waiting = StepAt(result, engine.frame, None)
+                self._waiting = walked_by(engine, StepAt(result, engine.frame, None))
             elif self._waiting is not None:
-                self._waiting = self._waiting._replace(turn=result)
+                self._waiting = self._waiting._replace(at=self._waiting.at._replace(turn=result))
             yield result
 
     def _take_waiting(self) -> None:
@@ -378,13 +421,15 @@ class ReplayWriter:
         body = xxhash.xxh3_64_digest(body, _seed(table, number)) + body
         self._connection.execute(f"INSERT INTO {table} VALUES (?, ?)", (number, body))
 
-    def _frame(self, last: _LastFrame, now: list[Placement]) -> _FrameRow:
-        before = last.placements
+    def _frame(self, last: _LastFrame, one: Walked) -> _FrameRow:
+        before, now, against = last.placements, one.at.placements, None
+        if one.delta.before != before:  # compared by the identity of the placements
+            against = self._numbered(one.delta.before)
         if last.ordinal < 0 or last.age + 1 >= _WHOLE_EVERY:
-            return _FrameRow(-1, 0, 0, self._numbered(now))
+            return _FrameRow(-1, 0, 0, self._numbered(now), against)
         head = _common(before, now)
         tail = _common(before[head:][::-1], now[head:][::-1])
-        return _FrameRow(last.ordinal, head, tail, self._numbered(now[head : len(now) - tail]))
+        return _FrameRow(last.ordinal, head, tail, self._numbered(now[head : len(now) - tail]), against)
 
     def _numbered(self, placements: Iterable[Placement]) -> bytes:
         found = array("I")

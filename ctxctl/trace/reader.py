@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Protocol
 
@@ -80,6 +81,17 @@ class Trace:
             if self._covered < self.source.size:
                 self._problems, self._count = list(problems), count
                 self._covered = self.source.size
+
+    @contextmanager
+    def untold(self) -> Iterator[None]:
+        """What passes in here find wrong is forgotten afterwards, as if nobody had looked."""
+        with self._lock:
+            known = list(self._problems), self._count, self._covered, set(self._repeats)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._problems, self._count, self._covered, self._repeats = known
 
     def events(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[Event]:
         """The events of the lines that begin in [start, stop), in order.

@@ -8,6 +8,7 @@ from typing import Self
 import msgspec
 
 from ctxctl.engine.replay.finish import finish_step
+from ctxctl.engine.replay.frames import FrameDelta
 from ctxctl.engine.replay.ordering import StepOrder, Until
 from ctxctl.engine.replay.rules import ReplayRules
 from ctxctl.engine.replay.step_tracker import EventPlace, StepTracker, ThreadKey
@@ -281,6 +282,11 @@ class Engine:
     def current(self) -> ThreadState | None:
         """The thread of the last event that belongs to one."""
         return self._last
+
+    def delta(self) -> FrameDelta:
+        """How the frame of the step closed last differs from the one before it in its thread."""
+        assert self.sealed is not None
+        return self.sealed.delta
 
     def end(self) -> Iterator[Step | Turn]:
         """Close what is still open, in the order in which the steps began."""

@@ -529,7 +529,8 @@ def test_what_it_costs_is_what_the_cost_report_says(name: str) -> None:
     """`cost --by item` knows where in a request an item stood: money in the range, tokens the same."""
     from decimal import Decimal
 
-    from ctxctl.analysis.costs import NOT_RECORDED, Costs, step_costs
+    from ctxctl.analysis.costs import Costs, step_costs
+    from ctxctl.analysis.spending import NOT_RECORDED
     from ctxctl.tokens.catalogue.rates import RateBook
 
     with Inspector.open(TRACES / f"{name}.jsonl") as inspector:

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from ctxctl.report import jsonout
 from ctxctl.session import Inspector, import_cache, kept_replays, replay_cache
 from ctxctl.session.cache_room import cache_entries, prune_cache
+from ctxctl.session.walked import walked
 from ctxctl.trace import inputs
 
 ROOT = Path(__file__).parents[3]
@@ -63,11 +64,18 @@ def answers_of(inspector: Inspector) -> bytes:
         frames += [step_of(at.step), [jsonout.placement(p, n) for n, p in enumerate(at.placements)]]
         frames.append(inspector.assembled(ordinal))
     results = [repr(result) for result in inspector.replay()]
-    walked = [
-        [repr(at.step), repr(at.turn), [placement_of(p) for p in at.placements]] for at in inspector.steps()
+    steps_walked = [
+        [
+            [repr(one.at.step), repr(one.at.turn), [placement_of(p) for p in one.at.placements]],
+            [[placement_of(p) for p in which] for which in (one.delta.inserted, one.delta.removed)],
+            one.delta.reordered,
+            [[*name, content.digest, inspector.text(content)] for name, content in one.omitted.items()],
+        ]
+        for one in walked(inspector)
     ]
     return orjson.dumps(
-        [results, walked, frames, list(map(str, inspector.problems)), repr(inspector.summary)], default=str
+        [results, steps_walked, frames, list(map(str, inspector.problems)), repr(inspector.summary)],
+        default=str,
     )
 
 
