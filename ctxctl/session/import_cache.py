@@ -183,13 +183,24 @@ class ImportSlot:
             data = msgspec.msgpack.encode(msgspec.structs.replace(about, digest=_digest(file)))
         if not replace_file(self._folder / _ABOUT, xxhash.xxh3_128_digest(data) + data):
             return False
-        for other in self._folder.iterdir():
-            if other.name != _ABOUT and not other.name.startswith(about.trace.removesuffix(".jsonl")):
-                _remove(other)
+        self._clear(about.trace.removesuffix(".jsonl"))
         from ctxctl.session.cache_room import prune_cache
 
         prune_cache(spare=self._folder)
         return True
+
+    def _clear(self, name: str) -> None:
+        """Remove what is kept of earlier imports, but for their replays: these may be gone on with."""
+        assert self._folder is not None
+        for other in self._folder.iterdir():
+            first, _, kind = other.name.partition(".")
+            if other.name == _ABOUT or first == name:
+                continue
+            if kind.startswith("replay-") and ".new" not in kind:
+                with suppress(OSError):
+                    os.replace(other, other.with_name(f"{name}.{kind}"))
+            else:
+                _remove(other)
 
     def _opened(self, kept: Path | None, fd: int, faults: tuple[Problem, ...]) -> Source:
         made = Source(self._source.name, fd=fd, path=self._source.path, spooled=kept is None, problems=faults)
