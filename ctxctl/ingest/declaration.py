@@ -53,6 +53,9 @@ class Format:
     """Where several captures of a directory may tell the same: a function `(folder, names, report)` that
     returns for each file a reader which knows of the others."""
 
+    going_on: str | None = None
+    """How the import of a file is gone on with that has grown (`checkpoint.GoingOn`); None: it is made anew."""
+
     def __post_init__(self) -> None:
         unknown = sorted(set(self.about.claims) - set(FACT_NAMES))
         if unknown:

@@ -34,11 +34,11 @@ from ctxctl.model import annotations as told
 from ctxctl.model import event, records, results, terms
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement
-from ctxctl.session.object_graph import GraphTable, NotKeptError, classes_of
 from ctxctl.session.replay_mark import Mark, WriterState
 from ctxctl.tokens.calibrate import expect, following
 from ctxctl.trace.cache_files import DamagedError
 from ctxctl.trace.contents import StoredContent
+from ctxctl.trace.object_graph import GraphTable, NotKeptError, classes_of
 from ctxctl.trace.reader import SeenEvents, TracePass
 
 if TYPE_CHECKING:

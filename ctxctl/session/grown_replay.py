@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from ctxctl.engine.replay.cursor import steps_with_turns
 from ctxctl.session.engine_state import mark_of, resume
-from ctxctl.session.object_graph import NotKeptError
 from ctxctl.session.replay_cache import marked_placements, marked_replay
 from ctxctl.session.replay_mark import Mark
 from ctxctl.session.replay_rows import ReplayKey
 from ctxctl.session.replay_writer import ReplayWriter
 from ctxctl.session.results import ReportedProblems
 from ctxctl.trace.cache_files import DamagedError
+from ctxctl.trace.object_graph import NotKeptError
 from ctxctl.trace.reader import SeenEvents, TracePass, no_events
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 from ctxctl.cli.main import run
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.sums import RunningTotals
-from ctxctl.session import Inspector, grown_replay, import_cache, kept_replays, replay_writer
+from ctxctl.session import Inspector, grown_replay, import_cache, import_mark, kept_replays, replay_writer
 from ctxctl.trace import inputs
 from tests.unit.session.test_kept import FAULTS, answers, in_child, kept_files, without_cache
 
@@ -43,6 +43,8 @@ def _everything_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "YOUNG", -1e9)
     monkeypatch.setattr(grown_replay, "MOST", 1.0)
     monkeypatch.setattr(grown_replay, "AGAIN", 0.0)
+    monkeypatch.setattr(import_mark, "MOST", 1.0)
+    monkeypatch.setattr(import_mark, "AGAIN", 0.0)
 
 
 @pytest.fixture
@@ -57,6 +59,28 @@ def came(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     monkeypatch.setattr(grown_replay.GrownReplay, "bring_up", tried)
     return found
+
+
+@pytest.fixture
+def imported(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of each import into the cache, whether it went on with an earlier one."""
+    found: list[bool] = []
+    checkpoint = import_mark.MarkedImport.checkpoint
+
+    def tried(self: Any, *args: Any) -> Any:
+        made = checkpoint(self, *args)
+        found.append(made is not None and made.offset > 0)
+        return made
+
+    monkeypatch.setattr(import_mark.MarkedImport, "checkpoint", tried)
+    return found
+
+
+def native(log: Path) -> bytes:
+    """The trace that a log is replayed as, what was reported of it, and what it is worth."""
+    with Inspector.open(log) as inspector:
+        source = inspector.trace.source
+        return source.read(0, source.size) + repr(inspector._opened.problems).encode()
 
 
 def ends_of_lines(data: bytes) -> list[int]:
@@ -74,6 +98,30 @@ def read_and_grown(log: Path, data: bytes, *cuts: int) -> bytes:
             file.write(data[at:cut])
         at, told = cut, answers(log)
     return told
+
+
+@pytest.mark.parametrize("path", sorted(CLAUDE.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_an_import_that_is_gone_on_with_gives_the_trace_of_one_made_anew(
+    path: Path, tmp_path: Path, imported: list[bool]
+) -> None:
+    data, rng = path.read_bytes(), random.Random(path.name)
+    log = tmp_path / path.name
+    if path.with_suffix("").is_dir():
+        shutil.copytree(path.with_suffix(""), log.with_suffix(""))
+    ends = ends_of_lines(data)
+    cuts = [*ends, *(rng.randrange(ends[0], len(data)) for _ in range(10))]
+    for cut in cuts:
+        log.unlink(missing_ok=True)
+        log.write_bytes(data[:cut])
+        native(log)
+        further = rng.choice([end for end in ends if end > cut] or [len(data)])
+        for size in (further, len(data)):
+            log.write_bytes(data[:size])
+            os.environ["CTXCTL_CACHE"] = "off"
+            anew = native(log)
+            del os.environ["CTXCTL_CACHE"]
+            assert native(log) == anew, (cut, size)
+    assert imported.count(True) > len(cuts)
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.stem}")

@@ -11,10 +11,11 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from pathlib import Path
 from types import MethodType, ModuleType, NoneType
 from typing import Any, Final
 
@@ -30,15 +31,16 @@ class NotKeptError(Exception):
 
 
 (
-    _LIST, _DICT, _SET, _DEQUE, _ORDERED, _TUPLE, _FROZEN, _COUNT, _METHOD, _PARTIAL, _CLASS,
-) = range(11)  # fmt: skip
+    _LIST, _DICT, _SET, _DEQUE, _ORDERED, _COUNTER,
+    _TUPLE, _FROZEN, _COUNT, _METHOD, _PARTIAL, _PATH, _CLASS,
+) = range(13)  # fmt: skip
 _CONTAINERS: Final[dict[type, int]] = {
     list: _LIST, dict: _DICT, set: _SET, deque: _DEQUE, OrderedDict: _ORDERED,
     tuple: _TUPLE, frozenset: _FROZEN, itertools.count: _COUNT, MethodType: _METHOD,
-    functools.partial: _PARTIAL,
+    functools.partial: _PARTIAL, Counter: _COUNTER, type(Path()): _PATH,
 }  # fmt: skip
 _EMPTY: Final[dict[int, Callable[[], Any]]] = {
-    _LIST: list, _DICT: dict, _SET: set, _DEQUE: deque, _ORDERED: OrderedDict
+    _LIST: list, _DICT: dict, _SET: set, _DEQUE: deque, _ORDERED: OrderedDict, _COUNTER: Counter
 }  # fmt: skip
 _SCALARS: Final = frozenset({str, int, bool, type(None), bytes})
 _UNSET: Final = object()
@@ -63,6 +65,7 @@ class GraphTable:
             a value.
         records: Those of them that are written as a whole, with nothing in them shared but objects of
             `shared`, which stand outside.
+        enums: Enumerations, whose members are written by name.
         methods: Bound methods that objects may hold: the class and the name.
     """
 
@@ -73,11 +76,13 @@ class GraphTable:
         *,
         plain: Mapping[type, Mapping[str, Any]] | None = None,
         records: Iterable[type] = (),
+        enums: Iterable[type[Enum]] = (),
         shared: type = NoneType,
         methods: Iterable[tuple[type, str]] = (),
     ) -> None:
         self.records = list(records)
-        self.classes = [made for module in modules for made in classes_of(module)]
+        self.enums = frozenset(enums)
+        self.classes = [*(made for module in modules for made in classes_of(module)), *self.enums]
         self.number = {made: _CLASS + at for at, made in enumerate(self.classes)}
         self.anew = anew
         self.plain = {
@@ -87,7 +92,7 @@ class GraphTable:
         }
         self.shared = shared
         self.methods = list(methods)
-        self.is_unchanging = {made: issubclass(made, tuple | msgspec.Struct) for made in self.classes}
+        self.is_unchanging = {made: issubclass(made, tuple | msgspec.Struct | Enum) for made in self.classes}
         self.slots = {made: _slots(made) for made in self.classes}
 
     def encode(self, root: object, outside: Sequence[object]) -> bytes:
@@ -228,6 +233,10 @@ class _Encoder:
         return self._add(one, row)
 
     def _parts(self, one: Any, sort: int) -> Iterable[object]:
+        if sort == _PATH:
+            return (str(one),)
+        if sort >= _CLASS and type(one) in self._table.enums:
+            return (one.name,)
         if sort == _COUNT:
             return (int(repr(one)[len("count(") : -1]),)  # nothing else tells
         if sort == _METHOD:
@@ -245,7 +254,7 @@ class _Encoder:
 
     def _fill(self, row: Row, one: Any, sort: int) -> None:
         ref = self._ref
-        if sort in (_DICT, _ORDERED):
+        if sort in (_DICT, _ORDERED, _COUNTER):
             for key, value in one.items():
                 row += (ref(key), ref(value))
         elif sort < _CLASS:
@@ -301,11 +310,13 @@ class _Decoder:
                 return tuple.__new__(made, parts)
             if issubclass(made, msgspec.Struct):
                 return made(*parts)
-            return made.__new__(made)
+            return made[parts[0]] if issubclass(made, Enum) else made.__new__(made)
         if sort == _TUPLE:
             return tuple(parts)
         if sort == _FROZEN:
             return frozenset(parts)
+        if sort == _PATH:
+            return Path(parts[0])
         if sort == _COUNT:
             return itertools.count(parts[0])
         if sort == _METHOD:
@@ -319,6 +330,8 @@ class _Decoder:
             one.extend(parts)
         elif sort == _SET:
             one.update(parts)
+        elif sort == _COUNTER:
+            dict.update(one, zip(parts[::2], parts[1::2], strict=True))  # its own would count
         elif sort in (_DICT, _ORDERED):
             one.update(zip(parts[::2], parts[1::2], strict=True))
         elif not self._table.is_unchanging[type(one)]:
