@@ -523,9 +523,7 @@ def _sets_off(value: Json, entries: list[Entry]) -> bool:
 
 def read(source: Source, report: Report) -> Iterator[Json]:
     """The session's steps as `context_event` records; bounded by the session, linear in the file."""
-    checkpoint = checkpoint_of(source)
-    going_on = checkpoint is not None and checkpoint.state.get("reader")
-    return (going_on or Session(report)).events(source)
+    return Session(report).events(source)
 
 
 def read_folder(folder: Folder, report: Report) -> Iterator[Json]:

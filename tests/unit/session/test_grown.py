@@ -32,6 +32,7 @@ LOGS = (
     CODEX / "compacted.jsonl",
     CODEX / "spawning.jsonl",
 )
+CODEX_LOGS = [CODEX / f"{name}.jsonl" for name in ("rollout", "compacted", "spawning", "legacy", "paginated")]
 COMPACTION = CLAUDE / "compaction.jsonl"
 
 
@@ -100,7 +101,7 @@ def read_and_grown(log: Path, data: bytes, *cuts: int) -> bytes:
     return told
 
 
-@pytest.mark.parametrize("path", sorted(CLAUDE.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*sorted(CLAUDE.glob("*.jsonl")), *CODEX_LOGS], ids=lambda path: path.stem)
 def test_an_import_that_is_gone_on_with_gives_the_trace_of_one_made_anew(
     path: Path, tmp_path: Path, imported: list[bool]
 ) -> None:
