@@ -15,6 +15,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from operator import attrgetter
 from pathlib import Path
 from types import MethodType, ModuleType, NoneType
 from typing import Any, Final
@@ -42,7 +43,6 @@ _CONTAINERS: Final[dict[type, int]] = {
 _EMPTY: Final[dict[int, Callable[[], Any]]] = {
     _LIST: list, _DICT: dict, _SET: set, _DEQUE: deque, _ORDERED: OrderedDict, _COUNTER: Counter
 }  # fmt: skip
-_SCALARS: Final = frozenset({str, int, bool, type(None), bytes})
 _UNSET: Final = object()
 """An attribute that an object does not have."""
 
@@ -93,7 +93,18 @@ class GraphTable:
         self.shared = shared
         self.methods = list(methods)
         self.is_unchanging = {made: issubclass(made, tuple | msgspec.Struct | Enum) for made in self.classes}
-        self.slots = {made: _slots(made) for made in self.classes}
+        self.slots = {made: self._slots(made) for made in self.classes}
+        """The slots that are written; None where objects of the class may have any attribute."""
+        self.held = {made: attrgetter(*names) for made, names in self.slots.items() if names and names[1:]}
+
+    def _slots(self, made: type) -> tuple[str, ...] | None:
+        found: list[str] = []
+        for one in reversed(made.__mro__[:-1]):
+            named = one.__dict__.get("__slots__")
+            if named is None:
+                return None
+            found += (named,) if isinstance(named, str) else named
+        return tuple(name for name in found if name not in self.anew.get(made, {}))
 
     def encode(self, root: object, outside: Sequence[object]) -> bytes:
         """A graph as bytes; `outside` are objects that whoever reads it has in the same order.
@@ -136,17 +147,6 @@ def classes_of(module: ModuleType) -> list[type]:
     ]
 
 
-def _slots(made: type) -> tuple[str, ...] | None:
-    """The names of a class's slots; None where its objects may have any attribute."""
-    found: list[str] = []
-    for one in reversed(made.__mro__[:-1]):
-        named = one.__dict__.get("__slots__")
-        if named is None:
-            return None
-        found += (named,) if isinstance(named, str) else named
-    return tuple(found)
-
-
 class _Encoder:
     def __init__(self, table: GraphTable, outside: Sequence[object]) -> None:
         self._table = table
@@ -159,18 +159,19 @@ class _Encoder:
         self._first = len(outside)
         self._rows: list[Row] = []
         self._values: list[Any] = []
+        self._strings: dict[str, int] = {}
         self._numbers: dict[tuple[type, Any], int] = {}
         self._waiting: deque[tuple[Row, object, int]] = deque()
-        self._open: set[int] = set()
-        """Objects that never change and are being written: one that holds itself cannot be."""
         self._record = msgspec.msgpack.Encoder(enc_hook=self._shared).encode
         self._records = frozenset(table.records)
 
     def encode(self, root: object) -> bytes:
+        always: tuple[object, ...] = (None, True, False)
+        for one in always:
+            self._known[id(one)] = self._value((type(one), one), one)
         number = self._ref(root)
         while self._waiting:
-            row, one, sort = self._waiting.popleft()
-            self._fill(row, one, sort)
+            self._fill(*self._waiting.popleft())
         return msgspec.msgpack.encode(_Graph(self._values, self._rows, number))
 
     def _shared(self, one: object) -> int:
@@ -180,11 +181,17 @@ class _Encoder:
 
     def _ref(self, one: object) -> int:
         made = type(one)
-        if made in _SCALARS:
-            return self._value((made, one), one)
+        if made is str:
+            at = self._strings.get(one)  # type: ignore[call-overload]
+            if at is None:
+                self._values.append(one)
+                at = self._strings[one] = -len(self._values)  # type: ignore[index]
+            return at  # type: ignore[no-any-return]
         known = self._known.get(id(one))
         if known is not None:
             return known
+        if made is int or made is bytes:
+            return self._value((made, one), one)
         if made is float:
             return self._value((made, repr(one)), one)  # 0.0 equals -0.0, and NaN not itself
         sort = _CONTAINERS.get(made)
@@ -225,12 +232,9 @@ class _Encoder:
         if type(one) in self._records:
             self._values.append(self._record(one))
             return self._add(one, [sort, -len(self._values)])
-        if id(one) in self._open:
-            raise NotKeptError("an object that holds itself")
-        self._open.add(id(one))
-        row = [sort, *map(self._ref, self._parts(one, sort))]
-        self._open.discard(id(one))
-        return self._add(one, row)
+        known, ref = self._known.get, self._ref
+        parts = one if sort == _TUPLE else self._parts(one, sort)
+        return self._add(one, [sort, *[known(id(part)) or ref(part) for part in parts]])
 
     def _parts(self, one: Any, sort: int) -> Iterable[object]:
         if sort == _PATH:
@@ -253,24 +257,30 @@ class _Encoder:
         return one  # type: ignore[no-any-return]
 
     def _fill(self, row: Row, one: Any, sort: int) -> None:
-        ref = self._ref
-        if sort in (_DICT, _ORDERED, _COUNTER):
-            for key, value in one.items():
-                row += (ref(key), ref(value))
-        elif sort < _CLASS:
-            if sort == _DEQUE and one.maxlen is not None:
-                raise NotKeptError("a deque with a limit")
-            row += [ref(part) for part in one]
-        else:
+        if sort >= _CLASS:
             self._fill_object(row, one)
+            return
+        if sort == _DEQUE and one.maxlen is not None:
+            raise NotKeptError("a deque with a limit")
+        known, ref = self._known.get, self._ref
+        parts = one
+        if sort in (_DICT, _ORDERED, _COUNTER):
+            parts = itertools.chain.from_iterable(one.items())
+        row += [known(id(part)) or ref(part) for part in parts]
 
     def _fill_object(self, row: Row, one: Any) -> None:
         made, ref = type(one), self._ref
-        anew = self._table.anew.get(made, {})
         slots = self._table.slots[made]
         if slots is not None:
-            row += [ref(_UNSET if name in anew else getattr(one, name, _UNSET)) for name in slots]
+            held: Iterable[object]
+            try:
+                held = self._table.held[made](one)
+            except (KeyError, AttributeError):  # one that is not set yet
+                held = [getattr(one, name, _UNSET) for name in slots]
+            known = self._known.get
+            row += [known(id(value)) or ref(value) for value in held]
             return
+        anew = self._table.anew.get(made, {})
         for name, value in vars(one).items():
             if (made, name) in self._table.plain:
                 row += (ref(name), ref(msgspec.msgpack.encode(list(value.items()))))
