@@ -202,7 +202,9 @@ def marked_replay(key: ReplayKey) -> tuple[Mark, Path] | None:
             meta = msgspec.msgpack.decode(body_of(connection, "meta", 0), type=Meta)
             if (meta.format, meta.made_under) != (FORMAT, key.made_under):
                 return None
-            return msgspec.msgpack.decode(body_of(connection, "mark", 0), type=Mark), key.path
+            mark = msgspec.msgpack.decode(body_of(connection, "mark", 0), type=Mark)
+            pieces = [body_of(connection, "mark", 1 + at) for at in range(mark.pieces)]
+            return msgspec.structs.replace(mark, graph=b"".join(pieces)), key.path
     except (OSError, sqlite3.Error, DamagedError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
 

@@ -52,3 +52,5 @@ class Mark(msgspec.Struct, frozen=True, array_like=True):
     placements: bytes
     """Numbers of the placements that are taken from the kept replay, four bytes each."""
     graph: bytes
+    """The engine, and what stands beside it; kept in pieces."""
+    pieces: int = 0

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from ctxctl.trace.contents import Contents
     from ctxctl.trace.reader import Trace
 
+_PIECE: Final = 1 << 20
+"""Bytes of a mark that are written at once: several copies of them are made."""
 _KNOWN: Final = 1 << 16
 """Placements that the writer knows again; one that is forgotten is only kept twice."""
 
@@ -199,7 +201,10 @@ class ReplayWriter:
         if self._connection is not None:
             try:
                 self._connection.execute("DELETE FROM mark")
-                self._put("mark", 0, mark)
+                starts = range(0, len(mark.graph), _PIECE)
+                self._put("mark", 0, msgspec.structs.replace(mark, graph=b"", pieces=len(starts)))
+                for number, at in enumerate(starts, 1):
+                    self._write("mark", number, mark.graph[at : at + _PIECE])
             except (sqlite3.Error, TypeError, ValueError, OverflowError, msgspec.MsgspecError):
                 self.give_up()
 
@@ -216,7 +221,10 @@ class ReplayWriter:
 
     def _put(self, table: str, number: int, value: msgspec.Struct) -> None:
         assert self._connection is not None
-        body = msgspec.msgpack.encode(value)
+        self._write(table, number, msgspec.msgpack.encode(value))
+
+    def _write(self, table: str, number: int, body: bytes) -> None:
+        assert self._connection is not None
         body = xxhash.xxh3_64_digest(body, seed_of(table, number)) + body
         self._connection.execute(f"INSERT INTO {table} VALUES (?, ?)", (number, body))
 
