@@ -159,7 +159,8 @@ def _itself() -> Any:
     "make",
     [
         lambda: len, lambda: lambda: 1, _itself, lambda: Text(), lambda: object(),
-        lambda: Record("r", Text()), lambda: Loose().other, lambda: partial(Loose().method), lambda: 1 << 70, lambda: "\ud800",
+        lambda: Record("r", Text()), lambda: Loose().other, lambda: partial(Loose().method),
+        lambda: 1 << 70, lambda: "\ud800",
         lambda: deque([1], 3), lambda: open, lambda: Loose, lambda: memoryview(b""), lambda: iter([1]),
     ],
 )  # fmt: skip
