@@ -19,7 +19,7 @@ from ctxctl.trace.cache_files import cache_file, fingerprint_of, open_own, repla
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
-    from ctxctl.session.replay_cache import ReplayKey
+    from ctxctl.session.replay_rows import ReplayKey
 
 FORMAT: Final = 1
 _CHECK: Final = 16

@@ -27,7 +27,7 @@ from ctxctl.policies.registry import Strategy
 from ctxctl.session.addresses import address_id, step_ordinal
 from ctxctl.session.assembly import assembled_text
 from ctxctl.session.calibration import NONE, SESSION, fitted_to
-from ctxctl.session.counting import Recount
+from ctxctl.session.counting import Recounts
 from ctxctl.session.history import ItemHistory
 from ctxctl.session.kept_replays import KeptReplays
 from ctxctl.session.learned.choice import OFF
@@ -49,14 +49,14 @@ from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, compare
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
 from ctxctl.session.walked import walked, walked_by
-from ctxctl.tokens.overhead import written_size
 from ctxctl.trace.cache_files import DamagedError
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.edits import Edits
     from ctxctl.session.edits import Resolved
     from ctxctl.session.inventory import Inventory
-    from ctxctl.session.replay_cache import KeptReplay, ReplayWriter
+    from ctxctl.session.replay_cache import KeptReplay
+    from ctxctl.session.replay_writer import ReplayWriter
 
 __all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "ReportedProblems"]
 
@@ -84,10 +84,7 @@ class Inspector:
         self._indexing = RLock()
         self._survey_rows = Survey()
         self._counter = params.counter()
-        self._recounts: dict[str, Recount] = {}
-        """By encoding, counts for steps of models that have another one than the replay."""
-        self._written: dict[tuple[str, str], int | None] = {}
-        """By digest and encoding, the size of a tool's definition as a provider writes it out."""
+        self._recounts = Recounts(self._counter, opened.trace.contents)
         self._limiter = LimitFinder(params.runtime, params.own_models)
         self._found = ReportedProblems()
         """What the engine reported in the first pass, or in the last one that came to its end."""
@@ -243,12 +240,20 @@ class Inspector:
 
     def kept_replay(self) -> KeptReplay | None:
         """The replay of the trace in the user's cache; None where none is kept, or it cannot be."""
+        asked = self.params, self.strategy, self.edits
         with self._lock:
-            return self.kept_replays.find(self.params, self.strategy, self.edits)
+            kept = self.kept_replays.find(*asked)
+            if (
+                kept is None
+                and (grown := self.kept_replays.marked(*asked)) is not None
+                and grown.bring_up(self)
+            ):
+                kept = self.kept_replays.find(*asked)
+            return kept
 
     def keeps_replay(self) -> bool:
         """Whether a pass to the end would be kept: it can be, and none is yet."""
-        return self.kept_replay() is None and self._kept.keeps(self.params, self.strategy, self.edits)
+        return self.kept_replay() is None and self.kept_replays.keeps(self.params, self.strategy, self.edits)
 
     def take_over(self, kept: KeptReplay, *, settle: bool = True) -> None:
         """Know what a replay to the end would have told; without `settle`, what reading the trace would."""
@@ -268,15 +273,27 @@ class Inspector:
         return self.kept_replays.writer(self.params, self.strategy, self.edits)
 
     def counted(self, start: int = 0, first_line: int = 1) -> Iterator[list[Event]]:
-        """The trace's events, as many at once as were read together, their contents counted as far as they
-        can be looked up or counted beside.
-        """
-        batches = self.trace.batches(start, first_line)
+        """The trace's events as they are read together, their contents counted as far as that pays off."""
+        return self.counted_of(self.trace.batches(start, first_line))
+
+    def counted_of(self, batches: Iterable[list[Event]]) -> Iterator[list[Event]]:
+        """Batches of the trace's events, their contents counted as `counted` has it."""
         return self._counter.counted(batches, self.trace.contents, self.trace.source.size)
 
-    def _batches(self) -> Iterator[list[Event]]:
-        """The events of a pass that stands beside the first."""
-        return self.counted()
+    def _batches(
+        self, engine: Engine, found: ReportedProblems, writer: ReplayWriter | None
+    ) -> Iterator[list[Event]]:
+        """The events of a pass; of one that is written down, where it can be gone on with is marked."""
+        if writer is None or not writer.marks:
+            return self.counted()
+        from ctxctl.session.grown_replay import Marking
+
+        return Marking.whole(self, found).batches(engine, writer)
+
+    @property
+    def looked_ahead(self) -> bool:
+        """Whether the whole trace was asked for a thread's mode: it may say another once it has grown."""
+        return self._ahead is not None
 
     def _events(self, start: int, first_line: int) -> Iterator[Event]:
         for batch in self.counted(start, first_line):
@@ -301,21 +318,23 @@ class Inspector:
         engine.seen = seen
         writer = self._keeping(skipped=skipped)
         try:
-            for at in self._pass(engine, progress):
+            for at in self._pass(engine, self._batches(engine, found, writer), progress):
                 if writer is not None:
                     writer.add(walked_by(engine, at))
                 yield at, engine
             if settle:
                 self._finish(engine, found)
             if writer is not None:
-                writer.finish(self.trace, self._summary_of(engine, found), found)
+                writer.finish(self.trace, self.summary_of(engine, found), found)
         finally:
             if writer is not None:
                 writer.give_up()
 
-    def _pass(self, engine: Engine, progress: Progress | None) -> Iterator[StepAt]:
+    def _pass(
+        self, engine: Engine, batches: Iterable[list[Event]], progress: Progress | None
+    ) -> Iterator[StepAt]:
         size = max(1, self.trace.source.size)
-        for batch in self._batches():
+        for batch in batches:
             if progress is not None:
                 progress(batch[0].offset / size)
             for event in batch:
@@ -323,16 +342,16 @@ class Inspector:
                     yield from steps_with_turns(engine, done)
         yield from steps_with_turns(engine, engine.end())
 
-    def _summary_of(self, engine: Engine, found: ReportedProblems) -> Summary:
+    def summary_of(self, engine: Engine, found: ReportedProblems) -> Summary:
+        """Totals of a pass that has come to its end."""
         problems = len(self.opened.problems) + self.trace.problem_count + found.count
         return engine.totals.summary(problems=problems, unique_contents=len(self.trace.contents))
 
     def _finish(self, engine: Engine, found: ReportedProblems) -> None:
         self._found = found
         self._counter.flush()
-        for recount in self._recounts.values():
-            recount.flush()
-        self._summary = self._summary_of(engine, found)
+        self._recounts.flush()
+        self._summary = self.summary_of(engine, found)
 
     def places(self, progress: Progress | None = None) -> StepPlaces:
         """Which steps there are, from the index; nothing is replayed."""
@@ -390,7 +409,7 @@ class Inspector:
         with self._lock:
             self._snapshots, self._cursor = snapshots, None
         size = max(1, self.trace.source.size)
-        for batch in self.counted():
+        for batch in self._batches(engine, found, writer):
             if progress is not None:
                 progress(batch[0].offset / size)
             for event in batch:
@@ -401,7 +420,7 @@ class Inspector:
         survey.note(noted(engine.end()), engine.delta)
         self._finish(engine, found)
         if writer is not None:
-            writer.finish(self.trace, self._summary_of(engine, found), found)
+            writer.finish(self.trace, self.summary_of(engine, found), found)
         self.item_history = history.finish(engine, self.trace.covered)
         assert self._summary is not None
         return Outline(tuple(survey.rows), self._summary)
@@ -452,27 +471,14 @@ class Inspector:
         """What counts with an encoding, for steps of models that have another one than the replay."""
         if same_ranks(encoding, self.params.encoding):
             return self._count
-        return self._recount(encoding).count
-
-    def _recount(self, encoding: str) -> Recount:
-        found = self._recounts.get(encoding)
-        if found is None:
-            found = self._recounts.setdefault(encoding, Recount(self.trace.contents, encoding))
-        return found
+        return self._recounts.of(encoding).count
 
     def written(self, content: Content, encoding: str) -> int | None:
         """Tokens of a tool's definition as OpenAI writes it out for models of an encoding.
 
         None of what is no definition of a function: nobody knows how that is written out.
         """
-        key = (content.digest, encoding)
-        if key not in self._written:
-            if same_ranks(encoding, self.params.encoding):
-                text = self.trace.contents.text(content)
-                self._written[key] = written_size(text, self._counter, encoding)
-            else:
-                self._written[key] = self._recount(encoding).written(content)
-        return self._written[key]
+        return self._recounts.written(content, encoding, own=same_ranks(encoding, self.params.encoding))
 
     def _look_ahead(self, key: Any) -> Any:
         """Modes need the injections of the whole trace where the first step does not settle them."""
@@ -588,8 +594,7 @@ class Inspector:
         """Close the files; the inspector is of no use afterwards."""
         self.kept_replays.close()
         self._counter.close()
-        for recount in self._recounts.values():
-            recount.close()
+        self._recounts.close()
         self.trace.close()
 
     def __enter__(self) -> Inspector:

@@ -279,6 +279,11 @@ class Engine:
         )
 
     @property
+    def order(self) -> StepOrder | None:
+        """What waits, where the steps of two threads have overlapped."""
+        return self._order
+
+    @property
     def current(self) -> ThreadState | None:
         """The thread of the last event that belongs to one."""
         return self._last

@@ -16,7 +16,7 @@ Closed = Callable[[ThreadState], None]
 
 
 class SizingEngine(Engine):
-    """Takes events as `Engine` does and gives no steps and no turns: `closed` is told of each step instead."""
+    """Takes events as `Engine` does and gives no steps and no turns: `closed` is told of each step."""
 
     def __init__(self, rules: ReplayRules, report: Callable[[Problem], None]) -> None:
         super().__init__(rules, report)

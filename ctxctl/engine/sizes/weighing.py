@@ -52,6 +52,10 @@ class Weigher:
         self._sizes = others.pop(encoding, {})
         self._others, self.encoding, self._count = others, encoding, count
 
+    def brought(self, count: Count) -> None:
+        """What counts in this run, for one that an earlier run has begun."""
+        self._count = count
+
     def look(self) -> None:
         """From here on weigh for a look only: what of it stays is weighed anew when it really comes."""
         self.aside = self.keeps
