@@ -248,7 +248,7 @@ class Inspector:
 
     def keeps_replay(self) -> bool:
         """Whether a pass to the end would be kept: it can be, and none is yet."""
-        return self.kept_replay() is None and self._kept.keeps(self.params, self.strategy, self.edits)
+        return self.kept_replay() is None and self.kept_replays.keeps(self.params, self.strategy, self.edits)
 
     def take_over(self, kept: KeptReplay, *, settle: bool = True) -> None:
         """Know what a replay to the end would have told; without `settle`, what reading the trace would."""

@@ -37,7 +37,7 @@ class KeptReplays:
 
     def keeps(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> bool:
         """Whether a pass can be written down."""
-        key = self._key(params, strategy, edits)
+        key = self.key(params, strategy, edits)
         return key is not None and key.path is not None and key.steady()
 
     def writer(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> ReplayWriter | None:
