@@ -12,7 +12,7 @@ import msgspec
 from ctxctl.analysis.costs import Costs, SpentOn, StepCost, step_costs
 from ctxctl.fleet.surroundings import surroundings
 from ctxctl.model.cost_sums import CostSums
-from ctxctl.session.kept_answers import keep_answer, kept_answer
+from ctxctl.session.answer_cache import answers_of
 from ctxctl.tokens.catalogue.rates import RateBook
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def cost_overview(
     """The answer: as it was kept, or by a walk through the trace."""
     models = sorted(asked.models.items())
     question = f"cost {asked.by} {models} {asked.provider} {asked.as_of} {surroundings(())}"
-    data, kept = kept_answer(inspector, question), inspector.kept_replay()
+    answers, kept = answers_of(inspector), inspector.kept_replay()
+    data = answers.find(question) if answers is not None else None
     if data is not None and kept is not None:
         try:
             found = msgspec.msgpack.decode(data, type=CostOverview)
@@ -75,7 +76,8 @@ def cost_overview(
     breaks = dearest_breaks(step_costs(inspector, costs, progress))
     sums = CostSums(**{field.name: getattr(costs, field.name) for field in fields(CostSums)})
     found = CostOverview(sums, costs.spent(), breaks)
-    keep_answer(inspector, question, msgspec.msgpack.encode(found))
+    if answers is not None:
+        answers.keep(question, msgspec.msgpack.encode(found))
     return found
 
 

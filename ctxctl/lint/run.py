@@ -20,7 +20,7 @@ from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.event import Event
 from ctxctl.model.findings import Finding, Place, Tally, findings_order
 from ctxctl.model.records import Item
-from ctxctl.session.kept_answers import keep_answer, kept_answer
+from ctxctl.session.answer_cache import answers_of
 from ctxctl.session.walked import Walked, walked, walked_by
 from ctxctl.tokens.catalogue.rates import RateBook
 
@@ -301,6 +301,7 @@ class LintedWalk:
         self._choice = choice
         self._own = dict(own or {})
         self._question = _question(choice, self._own)
+        self._answers = answers_of(inspector) if self._question is not None else None
         self._pass: LintPass | None = None
         self.kept = self._kept()
         """What they found at an earlier time."""
@@ -321,15 +322,14 @@ class LintedWalk:
             assert self.kept is not None
             return self.kept
         found = self._pass.over()
-        if self._question is not None:
-            kept = _Kept(found.findings, found.tally)
-            keep_answer(self._inspector, self._question, msgspec.msgpack.encode(kept))
+        if self._answers is not None and self._question is not None:
+            self._answers.keep(self._question, msgspec.msgpack.encode(_Kept(found.findings, found.tally)))
         return found
 
     def _kept(self) -> LintResult | None:
-        if self._question is None:
+        if self._answers is None or self._question is None:
             return None
-        data = kept_answer(self._inspector, self._question)
+        data = self._answers.find(self._question)
         if data is None:
             return None
         try:

@@ -1,4 +1,4 @@
-"""Answers about one trace that took many replays, kept in the user's cache beside the kept replay.
+"""Answers about one trace that took a replay or many, kept in the user's cache beside the kept replay.
 
 One small file for a trace and what it was replayed under, written whole: a digest of the rest, then answers
 by question.  A file of another trace, of other code or parameters, or one that is damaged is as good as not
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 _CHECK: Final = 16
+LARGEST: Final = 1 << 20
+"""Bytes of an answer from which on it is not kept."""
 _ANSWERS: Final = 200
 """Answers that are kept of a trace, the latest ones."""
 _MOST: Final = 8 << 20
@@ -44,11 +46,12 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class KeptAnswers:
-    """The kept answers about a trace as it is now, under what it is replayed under."""
+    """The kept answers about a trace as it is when this is made, under what it is replayed under."""
 
     def __init__(self, key: ReplayKey) -> None:
         self._key = key
         self._size = key.source.refresh()
+        self._file = fingerprint_of(key.source, self._size)
         name = sha256(key.made_under.encode()).hexdigest()[:12]
         self._path = None if key.source.spooled else cache_file(key.source, f"answers-{name}")
 
@@ -61,16 +64,18 @@ class KeptAnswers:
         return found
 
     def keep(self, question: str, answer: bytes) -> None:
-        """Keep an answer; nothing that goes wrong here is worth an error."""
+        """Keep an answer, if the trace is still the same; nothing that goes wrong here is worth an error."""
         source = self._key.source
-        if self._path is None or not self._key.steady() or source.refresh() != self._size:
+        if self._path is None or not self._key.steady() or len(answer) > LARGEST:
+            return
+        if fingerprint_of(source, source.refresh()) != self._file:
             return
         answers = self._load()
         answers.pop(question, None)
         answers[question] = answer
         for oldest in list(answers)[:-_ANSWERS]:
             del answers[oldest]
-        kept = _Kept(FORMAT, self._key.made_under, fingerprint_of(source, self._size), answers)
+        kept = _Kept(FORMAT, self._key.made_under, self._file, answers)
         data = msgspec.msgpack.encode(kept)
         if len(data) < _MOST:
             replace_file(self._path, digest_of(data) + data)

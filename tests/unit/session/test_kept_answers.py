@@ -15,7 +15,7 @@ from ctxctl.analysis.cost_overview import CostQuestion, cost_overview
 from ctxctl.analysis.costs import Costs
 from ctxctl.lint.registry import choose_rules
 from ctxctl.lint.run import LintPass, lint_with_tally
-from ctxctl.session import Inspector, import_cache, kept_answers, kept_replays
+from ctxctl.session import Inspector, answer_cache, import_cache, kept_replays
 from ctxctl.trace import inputs
 
 ROOT = Path(__file__).parents[3]
@@ -75,7 +75,7 @@ def asked(
 
 
 def answer_files() -> list[Path]:
-    return sorted(Path(os.environ["CTXCTL_CACHE_DIR"]).rglob("*.answer-*"))
+    return sorted(Path(os.environ["CTXCTL_CACHE_DIR"]).rglob("*.answers-*"))
 
 
 def test_the_second_answer_is_the_first(capture: Path, worked: list[str]) -> None:
@@ -86,7 +86,7 @@ def test_the_second_answer_is_the_first(capture: Path, worked: list[str]) -> Non
         del os.environ["CTXCTL_CACHE"]
     worked.clear()
     assert asked(capture) == expected
-    assert (worked, len(answer_files())) == (["lint", "cost"], 2)
+    assert (worked, len(answer_files())) == (["lint", "cost"], 1)
     assert asked(capture) == expected
     assert worked == ["lint", "cost"]
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in answer_files())
@@ -164,13 +164,7 @@ def _link(path: Path, _rng: random.Random) -> None:
     path.symlink_to(moved)
 
 
-def _swap(path: Path, _rng: random.Random) -> None:
-    """Another answer under its name."""
-    (other,) = (one for one in answer_files() if one != path)
-    shutil.copy(other, path)
-
-
-@pytest.mark.parametrize("fault", [_flip, _cut, _lose, _link, _swap])
+@pytest.mark.parametrize("fault", [_flip, _cut, _lose, _link])
 def test_a_damaged_answer_is_none(
     fault: Callable[[Path, random.Random], None], capture: Path, worked: list[str]
 ) -> None:
@@ -179,16 +173,16 @@ def test_a_damaged_answer_is_none(
         worked.clear()
         fault(rng.choice(answer_files()), rng)
         assert asked(capture) == expected
-        assert len(worked) == 1
+        assert worked == ["lint", "cost"]
 
 
 def test_an_unchecked_answer_would_be_believed(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A control: the same damage, unnoticed, shows."""
     expected = asked(capture)
-    monkeypatch.setattr(kept_answers, "_check", lambda body: bytes(16))
+    monkeypatch.setattr(answer_cache, "digest_of", lambda data: bytes(16))
     for path in answer_files():
         data = path.read_bytes()
-        path.write_bytes(data[:-16].replace(b"tool_result", b"tool_rebuke") + bytes(16))
+        path.write_bytes(bytes(16) + data[16:].replace(b"tool_result", b"tool_rebuke"))
     assert asked(capture) != expected
 
 
@@ -210,6 +204,6 @@ def test_an_answer_of_another_trace_is_not_taken(capture: Path, tmp_path: Path, 
 def test_what_is_too_large_is_not_kept(
     capture: Path, worked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_answers, "MOST", 10)
+    monkeypatch.setattr(answer_cache, "LARGEST", 10)
     assert asked(capture) == asked(capture)
     assert (worked, answer_files()) == (["lint", "cost"] * 2, [])
