@@ -16,6 +16,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,6 +45,8 @@ _WHOLE_EVERY: Final = 32
 _KNOWN: Final = 1 << 16
 """Placements that the writer knows again; one that is forgotten is only kept twice."""
 _AT_ONCE: Final = 500
+_HELD: Final = 512
+"""Rows that the writer holds back until they are written together."""
 _LAYOUT: Final = """
 CREATE TABLE meta (number INTEGER PRIMARY KEY, body BLOB);
 CREATE TABLE steps (number INTEGER PRIMARY KEY, body BLOB);
@@ -270,6 +273,8 @@ class ReplayWriter:
         self._numbers: dict[int, tuple[Placement, int]] = {}
         self._placements = 0
         self._contents: dict[Content, int] = {}
+        self._rows: dict[str, list[tuple[int, bytes]]] = {table: [] for table in _SEEDS}
+        self._held = 0
         self._steps = 0
         self._waiting: StepAt | None = None
         self._file: dict[str, Any] = {}
@@ -348,6 +353,7 @@ class ReplayWriter:
         )  # fmt: skip
         try:
             self._put("meta", 0, meta)
+            self._write()
             self._connection.execute("COMMIT")
             self._connection.close()
             self._connection = None
@@ -367,16 +373,28 @@ class ReplayWriter:
             with suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
+            self._rows.clear()
         if self._path is not None:
             with suppress(OSError):
                 self._path.unlink()
             self._path = None
 
-    def _put(self, table: str, number: int, value: msgspec.Struct) -> None:
-        assert self._connection is not None
-        body = msgspec.msgpack.encode(value)
+    def _put(self, table: str, number: int, value: msgspec.Struct | tuple[Any, ...]) -> None:
+        body = _encode(value)
         body = xxhash.xxh3_64_digest(body, _seed(table, number)) + body
-        self._connection.execute(f"INSERT INTO {table} VALUES (?, ?)", (number, body))
+        self._rows[table].append((number, body))
+        self._held += 1
+        if self._held >= _HELD:
+            self._write()
+
+    def _write(self) -> None:
+        """Write the rows that were held back."""
+        assert self._connection is not None
+        for table, rows in self._rows.items():
+            if rows:
+                self._connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)
+                rows.clear()
+        self._held = 0
 
     def _frame(self, last: _LastFrame, now: list[Placement]) -> _FrameRow:
         before = last.placements
@@ -400,9 +418,8 @@ class ReplayWriter:
         return found.tobytes()
 
     def _place(self, placement: Placement, number: int) -> None:
-        fields = tuple(getattr(placement, name) for name in _FIELDS)
         content = -1 if placement.content is None else self._content(placement.content)
-        self._put("placements", number, _PlacementRow(fields, content))
+        self._put("placements", number, (_FIELDS_OF(placement), content))  # as a `_PlacementRow` is written
 
     def _content(self, content: Content) -> int:
         number = self._contents.get(content)
@@ -425,6 +442,8 @@ class _LastFrame(msgspec.Struct, frozen=True):
 
 _FIRST: Final = _LastFrame(-1, [], 0)
 _FIELDS: Final = tuple(name for name in Placement.__struct_fields__ if name != "content")
+_FIELDS_OF: Final = attrgetter(*_FIELDS)
+_encode: Final = msgspec.msgpack.Encoder().encode
 _AT: Final = Placement.__struct_fields__.index("content")
 _RESULTS: Final = msgspec.msgpack.Decoder(_Results)
 _FRAME: Final = msgspec.msgpack.Decoder(_FrameRow)
