@@ -105,6 +105,19 @@ def changes_of(
     """
     if not list_skipped and _is_plain_growth(was, after, delta, context):
         return _growth(after, delta, context)
+    return _any_changes(before, was, after, delta, context, list_skipped=list_skipped)
+
+
+def _any_changes(
+    before: list[Placement],
+    was: Mapping[str, int],
+    after: FrameState,
+    delta: FrameDelta,
+    context: ChangeContext,
+    *,
+    list_skipped: bool = False,
+) -> Changes:
+    """What `changes_of` says of any two frames."""
     flow = flow_of(delta)
     touched = dict.fromkeys([p.item for p in delta.inserted if not p.stale])
     touched.update(dict.fromkeys([p.item for p in delta.removed if not p.stale]))
@@ -155,7 +168,7 @@ def _is_plain_growth(
 
 
 def _growth(after: FrameState, delta: FrameDelta, context: ChangeContext) -> Changes:
-    """What `changes_of` says where `_is_plain_growth`."""
+    """The same as `_any_changes`, where `_is_plain_growth`."""
     inserted = delta.inserted
     tokens = {p.item: p.tokens for p in inserted}
     writer = _Writer(after, tokens, {}, _NONE, context)
@@ -184,7 +197,7 @@ def compare_frames(before: list[Placement], after: list[Placement], context: Cha
     for placement in before:
         if not placement.stale:
             current[placement.item] = current.get(placement.item, 0) + 1
-    return changes_of(before, current, state, delta_of(before, after), context)
+    return _any_changes(before, current, state, delta_of(before, after), context)
 
 
 def _side(
