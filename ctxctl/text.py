@@ -240,8 +240,10 @@ def inert(s: str) -> str:
 
 def json_safe(line: bytes) -> bytes:
     """The same JSON, in UTF-8, with what `visible` and `inert` would change as ``\\uXXXX`` escapes."""
-    # Most of a line is printable ASCII, which need not go through the pattern of all that is hidden.
-    hidden = set(_LINES.findall(line.translate(None, _PRINTABLE).decode()))
+    # Most of a line is printable ASCII, which need not go through the pattern of all that is hidden; what
+    # else is ASCII JSON escapes, but for DEL.
+    plain = line.isascii() and b"\x7f" not in line
+    hidden = set() if plain else set(_LINES.findall(line.translate(None, _PRINTABLE).decode()))
     if len(hidden) <= _FEW:
         for char in hidden:
             line = line.replace(char.encode(), _escape(char).encode())

@@ -27,8 +27,15 @@ WINDOW: Final = (
 )  # fmt: skip
 """Keys of a step's window, in order."""
 _ENCODER: Final = msgspec.json.Encoder()
+_WINDOW: Final = attrgetter(*WINDOW)
+_USAGE: Final = tuple(
+    name for name in UsageView.__struct_fields__ if name not in ("terms", "reported_reasoning")
+)
+_USED: Final = attrgetter(*_USAGE)
 _CHANGE: Final = tuple(name for name in Change.__struct_fields__ if name != "line")
 _CHANGED: Final = attrgetter(*_CHANGE)
+_ChangeLine: Final = msgspec.defstruct("_ChangeLine", _CHANGE, gc=False)
+"""A change as it is printed: its trace line is not part of the contract.  Written faster than a dict."""
 
 
 def line(obj: Mapping[str, Any]) -> bytes:
@@ -38,8 +45,12 @@ def line(obj: Mapping[str, Any]) -> bytes:
     except (UnicodeError, OverflowError, TypeError, msgspec.MsgspecError):  # lone surrogates, huge integers
         import json
 
-        data = json.dumps(obj, separators=(",", ":"), default=str).encode()
+        data = json.dumps(obj, separators=(",", ":"), default=_plain).encode()
     return json_safe(data) + b"\n"
+
+
+def _plain(value: object) -> Any:
+    return msgspec.structs.asdict(value) if isinstance(value, _ChangeLine) else str(value)
 
 
 def trace(header: Header) -> dict[str, Any]:
@@ -93,14 +104,9 @@ def _replaced(one: Replaced) -> dict[str, Any]:
     }
 
 
-def change(value: Change) -> dict[str, Any]:
-    """One change; its trace line is not part of the contract."""
-    return dict(zip(_CHANGE, _CHANGED(value), strict=True))
-
-
-def changes(values: Iterable[Change], *, skipped: bool) -> list[dict[str, Any]]:
+def changes(values: Iterable[Change], *, skipped: bool) -> list[msgspec.Struct]:
     """Changes in their own order, the skipped ones only if asked for."""
-    return [change(c) for c in values if skipped or c.status != "skipped"]
+    return [_ChangeLine(*_CHANGED(c)) for c in values if skipped or c.status != "skipped"]
 
 
 def stage(view: StageView) -> dict[str, Any]:
@@ -119,12 +125,12 @@ def usage(value: UsageView | None) -> dict[str, Any] | None:
     runtime says that it cost only where it does."""
     if value is None:
         return None
-    fields = msgspec.structs.asdict(value)
-    terms = {name: held for name, held in msgspec.structs.asdict(fields.pop("terms")).items() if held}
+    fields = dict(zip(_USAGE, _USED(value), strict=True))
+    terms = {name: held for name, held in msgspec.structs.asdict(value.terms).items() if held}
     stated: dict[str, Any] = {
         name: terms.pop(name) for name in ("stated_usd", "stated_total_usd") if name in terms
     }
-    reasoned = fields.pop("reported_reasoning")
+    reasoned = value.reported_reasoning
     return {
         **fields,
         **({"reported_reasoning": reasoned} if reasoned is not None else {}),
@@ -135,8 +141,7 @@ def usage(value: UsageView | None) -> dict[str, Any] | None:
 
 def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
     """One step."""
-    held = msgspec.structs.asdict(value.window)
-    window = {name: held[name] for name in WINDOW}
+    window = dict(zip(WINDOW, _WINDOW(value.window), strict=True))
     window["by_method"] = dict(sorted(value.window.by_method.items()))
     return {
         "type": "step",

@@ -10,9 +10,9 @@ from typing import Final
 from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
-from ctxctl.session.counting_beside import CountingBeside
+from ctxctl.session.counting_beside import CountingBeside, Fresh
 from ctxctl.tokens.cache import CountCache, default_path
-from ctxctl.tokens.counter import Counter
+from ctxctl.tokens.counter import Counter, Uncounted
 from ctxctl.tokens.overhead import written_size
 
 _AT_ONCE: Final = 4 << 20
@@ -65,11 +65,11 @@ class CountingRoom:
             counted = content.count = self.counter.count(contents.text(content))
         return counted
 
-    def foresee(self, batch: Iterable[Event], contents: ContentStore, least: int = 2) -> list[Content]:
+    def foresee(self, batch: Iterable[Event], contents: ContentStore, least: int = 2) -> list[Fresh]:
         """Take over what the cache knows of a batch's new contents, all with one question to it.
 
         Of fewer than `least` it is asked one by one, which is cheaper where no other thread is at work.
-        Returns those that are not counted yet.
+        Returns those that are not counted yet, with their texts.
         """
         new = [
             content
@@ -86,10 +86,14 @@ class CountingRoom:
                 fresh[content] = None
         if not fresh:
             return []
-        found = self.counter.known([contents.text(content) for content in fresh], least)
-        for content, count in zip(fresh, found, strict=True):
-            content.count = count or content.count
-        return [content for content in fresh if content.count is None]
+        uncounted: list[Fresh] = []
+        known = self.counter.known([contents.text(content) for content in fresh], least)
+        for content, found in zip(fresh, known, strict=True):
+            if not isinstance(found, Uncounted):
+                content.count = found
+            elif content.count is None:
+                uncounted.append((content, found))
+        return uncounted
 
     def counted(
         self, batches: Iterable[list[Event]], contents: ContentStore, size: int
@@ -103,7 +107,7 @@ class CountingRoom:
         source = iter(batches)
         for batch in source:
             fresh = self.foresee(batch, contents, _LEAST)
-            met += sum(content.size for content in fresh)
+            met += sum(content.size for content, _ in fresh)
             beside = self._begun() if met * size >= _PAYS * _end(batch) else None
             if beside is not None:
                 try:
@@ -114,7 +118,7 @@ class CountingRoom:
             yield batch
 
     def _overlapped(
-        self, batch: list[Event], fresh: list[Content], source: Iterator[list[Event]], contents: ContentStore,
+        self, batch: list[Event], fresh: list[Fresh], source: Iterator[list[Event]], contents: ContentStore,
         beside: CountingBeside,
     ) -> Iterator[list[Event]]:  # fmt: skip
         """A batch with the contents that are not counted, and those behind it, as they are counted."""
@@ -122,7 +126,7 @@ class CountingRoom:
         """Batches with the number of the job that counts the last of their contents."""
         more: list[Event] | None = batch
         while more is not None:
-            waiting.append((more, beside.put(fresh, contents)))
+            waiting.append((more, beside.put(fresh)))
             while waiting and (
                 beside.has_taken(waiting[0][1]) or _end(more) - waiting[0][0][0].offset > _AHEAD
             ):

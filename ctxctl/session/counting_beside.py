@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from threading import RLock
-from typing import Final, NamedTuple
+from typing import Final
 
-from ctxctl.model.content import Content, ContentStore
+from ctxctl.model.content import Content
 from ctxctl.tokens.counter import Counter, Uncounted
 from ctxctl.tokens.counting_process import CountingProcess
 
@@ -15,9 +15,8 @@ _JOB: Final = 128 << 10
 """Bytes of texts that the process is given at once, about: some ten milliseconds of its work."""
 
 
-class _Job(NamedTuple):
-    contents: list[Content]
-    texts: list[Uncounted]
+Fresh = tuple[Content, Uncounted]
+"""A content that is not counted yet, with its text."""
 
 
 class CountingBeside:
@@ -27,7 +26,8 @@ class CountingBeside:
         self._counter = counter
         self._process = process
         self._lock = RLock()
-        self._jobs: deque[_Job] = deque()
+        self._jobs: deque[list[Fresh]] = deque()
+        """What was handed over, without the bytes of the texts."""
         self._waiting: set[Content] = set()
         """The contents of all jobs."""
         self._given = 0
@@ -38,34 +38,30 @@ class CountingBeside:
         """Whether no count will come any more."""
         return self._process.lost
 
-    def put(self, fresh: Iterable[Content], contents: ContentStore) -> int:
+    def put(self, fresh: Iterable[Fresh]) -> int:
         """Have contents counted that were not counted yet; returns the number of the last job.
 
         What there is no room for stays uncounted.
         """
-        job = _Job([], [])
+        job: list[Fresh] = []
         size = 0
         with self._lock:
-            for content in fresh:
+            for content, text in fresh:
                 if content in self._waiting:
                     continue
-                text = self._counter.uncounted(contents.text(content))
-                if text is None:
-                    continue
-                if job.texts and size + len(text.raw) > _JOB:
+                if job and size + text.size > _JOB:
                     self._give(job)
-                    job, size = _Job([], []), 0
-                job.contents.append(content)
-                job.texts.append(text)
-                size += len(text.raw)
-            if job.texts:
+                    job, size = [], 0
+                job.append((content, text))
+                size += text.size
+            if job:
                 self._give(job)
             return self._given
 
-    def _give(self, job: _Job) -> None:
-        if self._process.put([text.raw for text in job.texts]):
-            self._jobs.append(_Job(job.contents, [text._replace(raw=b"") for text in job.texts]))
-            self._waiting.update(job.contents)
+    def _give(self, job: list[Fresh]) -> None:
+        if self._process.put([text.raw for _, text in job]):
+            self._jobs.append([(content, Uncounted(b"", text.size, text.key)) for content, text in job])
+            self._waiting.update([content for content, _ in job])
             self._given += 1
 
     def has_taken(self, number: int) -> bool:
@@ -106,10 +102,10 @@ class CountingBeside:
             return True
         job = self._jobs.popleft()
         self._taken += 1
-        for content, text, count in zip(job.contents, job.texts, counts, strict=True):
+        for (content, text), count in zip(job, counts, strict=True):
             if content.count is None and self._counter.keep(text, count):
                 content.count = count
-        self._waiting.difference_update(job.contents)
+        self._waiting.difference_update([content for content, _ in job])
         return True
 
     def close(self) -> None:

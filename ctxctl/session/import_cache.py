@@ -36,6 +36,8 @@ FORMAT: Final = 1
 FREE: Final = 4
 """An import is kept where the disk has room for so many times the capture."""
 _CHUNK: Final = 1 << 20
+_BUFFER: Final = 1 << 18
+"""Bytes of a trace that are written together."""
 _ABOUT: Final = "about"
 _MARK: Final = "mark"
 """Where the import can be gone on with, once its log has grown (`import_mark`)."""
@@ -146,7 +148,8 @@ class ImportSlot:
         kept = self._folder / name
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(os.open(kept, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w+b") as file:
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            with open(os.open(kept, flags, 0o600), "w+b", buffering=_BUFFER) as file:
                 convert(file, marked)
                 file.flush()
                 faults = tuple(self._source.problems) if isinstance(self._source, Source) else ()

@@ -50,64 +50,57 @@ class CalibratedScale:
         self._exact = lru_cache(maxsize=8)(partial(_exact, written))
         self._weigh = lru_cache(maxsize=256)(self._weighing)
         self._scale = lru_cache(maxsize=1024)(_scale)
+        # Imported here, once: a step asks a dozen times.
+        from ctxctl.tokens.calibrate import expect, following, points
+
+        self._expect, self._expected, self._name = expect, following.expected_request, points.family
+        self._thread, self._nothing = following.ThreadExpectation, following.ThreadExpectation()
+
+    def _following(self, thread: object) -> ThreadExpectation:
+        return thread if isinstance(thread, self._thread) else self._nothing
+
+    def _family(self, model: str | None) -> str:
+        return self._name(model) if model else ""
 
     def _weighing(self, model: str | None) -> ModelWeights:
-        from ctxctl.tokens.calibrate.expect import model_weights
-
-        return model_weights(self._calibration, model, self._encoding_of(model))
+        return self._expect.model_weights(self._calibration, model, self._encoding_of(model))
 
     def scale(self, model: str | None, thread: object) -> Scale:
         """The scale by the fit of the model's family, and by what the thread's bills say of it."""
-        from ctxctl.tokens.calibrate import expect
-
-        how = self._weigh(model)
+        expect, how = self._expect, self._weigh(model)
         if how.basis == expect.EXACT:
             return self._exact(self._encoding_of(model))
-        learned = _following(thread).of(_family(model)) if thread is not None else None
+        learned = self._following(thread).of(self._family(model)) if thread is not None else None
         return self._scale(expect.slopes(how, learned), expect.method(how, learned).partition(":")[0])
 
     def enter(self, thread: object, entered: EnteredSize) -> object:
         """Add what entered to what has moved since the last bill."""
         half = len(entered.moved) // 2
         moved, items = entered.moved[:half], entered.moved[half:]
-        return _following(thread).entered(
+        return self._following(thread).entered(
             moved, items, blind=entered.blind, broken=entered.broken, whole=entered.whole == OPENAI_CHAT
         )
 
     def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
         """The size expected from the last bill and what moved since; before any bill, by OpenAI's rules."""
-        from ctxctl.tokens.calibrate.following import expected_request
-
-        found = expected_request(_following(thread), _family(model), self._weigh(model), recorded)
+        found = self._expected(self._following(thread), self._family(model), self._weigh(model), recorded)
         return None if found is None else Expectation(found.size, found.half)
 
     def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
         """Learn from a bill how the scale has to be, and how far off expectations are."""
-        return _following(thread).billed(_family(model), self._weigh(model), size, recorded)
+        return self._following(thread).billed(self._family(model), self._weigh(model), size, recorded)
 
     def translated(self, size: int, billed: str | None, model: str | None) -> Expectation | None:
         """A size billed for one model in the tokens of another, by the weights of both for tool results."""
         from ctxctl.tokens.calibrate.features import CLASSES
         from ctxctl.tokens.calibrate.following import SWITCHED
 
-        if _family(billed) == _family(model):
+        if self._family(billed) == self._family(model):
             return Expectation(size, None)
         usual = CLASSES.index("tool_result")
         theirs, ours = (self._weigh(name).slopes[usual] for name in (billed, model))
         other = round(size * ours / theirs)
         return Expectation(other, round(SWITCHED * other))
-
-
-def _following(thread: object) -> ThreadExpectation:
-    from ctxctl.tokens.calibrate.following import ThreadExpectation
-
-    return thread if isinstance(thread, ThreadExpectation) else ThreadExpectation()
-
-
-def _family(model: str | None) -> str:
-    from ctxctl.tokens.calibrate.points import family
-
-    return family(model) if model else ""
 
 
 def _exact(written: WrittenTools, encoding: str) -> Scale:

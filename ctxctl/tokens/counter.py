@@ -62,30 +62,27 @@ class Counter:
         self._cache.put(key, *counted)
         return counted
 
-    def known(self, texts: Sequence[str], least: int = 2) -> list[tuple[int, bool] | None]:
-        """What `count` gives for each text that the cache knows, None for the others.
+    def known(self, texts: Sequence[str], least: int = 2) -> list[tuple[int, bool] | Uncounted]:
+        """What `count` gives for each text that the cache knows; for the others what somebody needs to count
+        them.
 
-        It is asked once for all of them (`CountCache.get_all`), for fewer than `least` one by one.
+        The cache is asked once for all of them (`CountCache.get_all`), for fewer than `least` one by one.
         """
-        if self._cache is None:
-            return [None] * len(texts)
         raws = [_utf8(text)[1] for text in texts]
         keys = [CountCache.key(self.encoding, raw) for raw in raws]
-        if len(keys) < least:
+        if self._cache is None:
+            found = {}
+        elif len(keys) < least:
             each = ((key, self._cache.get(key)) for key in keys)
             found = {key: count for key, count in each if count is not None}
         else:
             found = self._cache.get_all(keys)
-        counts: list[tuple[int, bool] | None] = []
+        counts: list[tuple[int, bool] | Uncounted] = []
         for key, raw in zip(keys, raws, strict=True):
             count = found.get(key) if raw else (0, True)
-            counts.append(count if count is not None and _possible(count, len(raw)) else None)
+            is_known = count is not None and _possible(count, len(raw))
+            counts.append(count if is_known and count is not None else Uncounted(raw, len(raw), key))
         return counts
-
-    def uncounted(self, text: str) -> Uncounted | None:
-        """What somebody needs to count a text as `count` does; None of an empty one, which needs nobody."""
-        raw = _utf8(text)[1]
-        return Uncounted(raw, len(raw), CountCache.key(self.encoding, raw)) if raw else None
 
     def keep(self, text: Uncounted, count: tuple[int, bool]) -> bool:
         """Remember what somebody else has counted; False if it cannot be true."""

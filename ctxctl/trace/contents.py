@@ -211,14 +211,14 @@ class Contents:
         None where its text stands in no file that stays.
         """
         origin = content.origin
-        plain = StoredContent(content.digest, content.size, content.form, content.count)
+        plain = content.digest, content.size, content.form, content.count
         if isinstance(origin, str):
-            return msgspec.structs.replace(plain, text=origin)
+            return StoredContent(*plain, text=origin)
         if isinstance(origin, _Derived):
-            return msgspec.structs.replace(plain, base=base, before=origin.before, after=origin.after)
+            return StoredContent(*plain, base=base, before=origin.before, after=origin.after)
         if not isinstance(origin, _Shown) or origin.spilled:
             return None
-        return msgspec.structs.replace(plain, first=origin.first, offset=origin.offset, length=origin.length)
+        return StoredContent(*plain, first=origin.first, offset=origin.offset, length=origin.length)
 
     def restored(self, stored: StoredContent, base: Content | None) -> Content:
         """A content that was kept, as one of this store; `base`: what it is made around."""

@@ -45,6 +45,10 @@ _decode_assembly = msgspec.json.Decoder(_AssemblyHead).decode
 _decode_injection = msgspec.json.Decoder(_InjectionHead).decode
 
 
+_SHORT = 1024
+"""Bytes of a record below which it costs more to look whether it came before than to read it."""
+
+
 class HeaderDecoder:
     """The counterpart of `Decoder.scan` for an index; interns nothing in the trace's own store."""
 
@@ -63,6 +67,8 @@ class HeaderDecoder:
         while (end := find(b"\n", begin)) >= 0:
             line += 1
             at = find(_DATA, begin, end)
+            if end - at < _SHORT:
+                at = -1
             try:
                 if at >= 0 and known(digest(view[at:end], SEED)):
                     head = decode_head(buffer[begin:at] + _STUB)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -26,6 +26,10 @@ class Cause(NamedTuple):
     into: str | None = None
     simulated: bool = False
     """A policy did it, not the runtime."""
+
+
+NO_CAUSE: Final = Cause(None)
+UNRECORDED: Final = Cause("unrecorded")
 
 
 class NamedItem(NamedTuple):
@@ -71,7 +75,7 @@ def rescored_items(before: Mapping[str, float], after: Mapping[str, float]) -> f
 
 def no_cause(_item: str) -> Cause:
     """The cause of every removal between two frames that no facts connect."""
-    return Cause("unrecorded")
+    return UNRECORDED
 
 
 class _Side(NamedTuple):
@@ -99,6 +103,21 @@ def changes_of(
     Work is proportional to the delta and to what the step names, except for an item with several current
     copies, and for `list_skipped`, which go through the frame.
     """
+    if not list_skipped and _is_plain_growth(was, after, delta, context):
+        return _growth(after, delta, context)
+    return _any_changes(before, was, after, delta, context, list_skipped=list_skipped)
+
+
+def _any_changes(
+    before: list[Placement],
+    was: Mapping[str, int],
+    after: FrameState,
+    delta: FrameDelta,
+    context: ChangeContext,
+    *,
+    list_skipped: bool = False,
+) -> Changes:
+    """What `changes_of` says of any two frames."""
     flow = flow_of(delta)
     touched = dict.fromkeys([p.item for p in delta.inserted if not p.stale])
     touched.update(dict.fromkeys([p.item for p in delta.removed if not p.stale]))
@@ -144,6 +163,29 @@ def unlisted_changes(delta: FrameDelta) -> Changes:
     return Changes(Counts(0, 0, 0, 0, 0), (), flow.new, flow.freed, frozenset())
 
 
+def _is_plain_growth(
+    was: Mapping[str, int], after: FrameState, delta: FrameDelta, context: ChangeContext
+) -> bool:
+    """Whether items have only come in, each once and none of them again, as at most steps."""
+    if delta.removed or delta.reordered or context.named or context.rescored:
+        return False
+    current = after.current
+    return not [p for p in delta.inserted if p.stale or was.get(p.item) or current.get(p.item) != 1]
+
+
+def _growth(after: FrameState, delta: FrameDelta, context: ChangeContext) -> Changes:
+    """The same as `_any_changes`, where `_is_plain_growth`."""
+    inserted = delta.inserted
+    tokens = {p.item: p.tokens for p in inserted}
+    writer = _Writer(after, tokens, {}, _NONE, context)
+    changes = tuple([
+        writer.change("skipped", p, p) if p.carried else writer.change("added", p, None) for p in inserted
+    ])  # fmt: skip
+    added = len(inserted) - sum([p.carried for p in inserted])
+    counts = Counts(added, 0, 0, len(after.current) - added, 0)
+    return Changes(counts, changes, sum(tokens.values()), 0, _NONE)
+
+
 def standing_copies(state: FrameState, delta: FrameDelta, named: Iterable[NamedItem]) -> dict[str, int]:
     """Current copies, before an edit, of the items that the edit or the step's facts speak of."""
     current = state.current
@@ -161,7 +203,7 @@ def compare_frames(before: list[Placement], after: list[Placement], context: Cha
     for placement in before:
         if not placement.stale:
             current[placement.item] = current.get(placement.item, 0) + 1
-    return changes_of(before, current, state, delta_of(before, after), context)
+    return _any_changes(before, current, state, delta_of(before, after), context)
 
 
 def _side(
@@ -279,6 +321,9 @@ def _with_skipped(frame: list[Placement], present: list[Change], writer: _Writer
     return listed
 
 
+_NONE: Final[frozenset[str]] = frozenset()
+
+
 class _Writer:
     """Makes the `Change` values between two frames of a thread."""
 
@@ -291,15 +336,18 @@ class _Writer:
         self._freed = freed
         self._moved = moved
         self._context = context
+        self._any_noted = bool(moved or context.rescored or context.truncated or after.stale_copies)
 
     def change(self, status: str, now: Placement, was: Placement | None) -> Change:
-        cause, anew = Cause(None), was is not None and status == "updated" and is_rendered_anew(was, now)
-        if was is not None and anew:
+        if was is None:
+            return self._make(status, now, now.version, None, NO_CAUSE)
+        cause, anew = NO_CAUSE, status == "updated" and is_rendered_anew(was, now)
+        if anew:
             cause = Cause(None, self._context.differs(was, now) or None)
-        made = self._make(status, now, now.version, was.version if was is not None else None, cause)
+        made = self._make(status, now, now.version, was.version, cause)
         if anew:
             made = msgspec.structs.replace(made, flags=(*made.flags, "rendering"))
-        if was is not None and was.segment != now.segment and "moved" not in made.flags:
+        if was.segment != now.segment and "moved" not in made.flags:
             made = msgspec.structs.replace(made, flags=("moved", *made.flags))
         return made
 
@@ -313,10 +361,9 @@ class _Writer:
         self, status: str, p: Placement, version: str | None, previous: str | None, cause: Cause
     ) -> Change:
         item = p.item
-        simulated = p.simulated or cause.simulated or self._context.simulated
-        provenance = "simulated" if simulated else "native"
-        if provenance == "native" and p.derived:
-            provenance = "derived"
+        provenance = "derived" if p.derived else "native"
+        if p.simulated or cause.simulated or self._context.simulated:
+            provenance = "simulated"
         return Change(
             status=status,  # type: ignore[arg-type]
             item=item, kind=p.kind, title=p.title, version=version, previous_version=previous,
@@ -329,6 +376,8 @@ class _Writer:
         )  # fmt: skip
 
     def _flags(self, status: str, p: Placement) -> tuple[str, ...]:
+        if not (self._any_noted or p.truncated or p.derived or p.carried or p.redaction):
+            return ()
         flags = []
         if p.item in self._moved:
             flags.append("moved")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.replay.changes import Cause, ChangeContext, NamedItem, changes_of
+from ctxctl.engine.replay.changes import UNRECORDED, Cause, ChangeContext, NamedItem, changes_of
 from ctxctl.engine.replay.frames import delta_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.replay.thread import SealedStep, ThreadState
@@ -150,7 +150,7 @@ class TurnState:
             if change.status == "removed":
                 simulated = change.provenance == "simulated"
                 self.causes[change.item] = Cause(change.cause, change.reason, change.into, simulated)
-            elif change.status != "omitted":
+            elif self.causes and change.status != "omitted":
                 self.causes.pop(change.item, None)
         self.flags.update(dict.fromkeys(step.flags))
         if self.title is None:
@@ -194,7 +194,7 @@ class TurnState:
         return (rules.read or thread.placer.text)(self.title)[:_TITLE]
 
     def _cause_of(self, item: str) -> Cause:
-        return self.causes.get(item, Cause("unrecorded"))
+        return self.causes.get(item, UNRECORDED)
 
 
 def _title(sealed: SealedStep, read: Callable[[Content], str]) -> str | Content | None:

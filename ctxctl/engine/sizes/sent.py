@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ctxctl.engine.replay.frames import FrameDelta, recorded_sum
+from ctxctl.engine.replay.frames import FrameDelta
 from ctxctl.engine.sizes.bill_doubts import is_below_content
 from ctxctl.engine.sizes.scales import EnteredSize, Scales
 from ctxctl.model.vocab import UsedMethod
@@ -99,7 +99,8 @@ def moved_by(delta: FrameDelta) -> Vector:
     for sign, placements in ((1, delta.inserted), (-1, delta.removed)):
         for placement in placements:
             at = class_of(placement.kind)
-            moved[at] += sign * recorded_sum([placement])
+            recorded = placement.instead_of
+            moved[at] += sign * (placement.tokens if recorded is None else recorded)
             moved[at + len(CLASSES)] += sign
     return tuple(moved)
 

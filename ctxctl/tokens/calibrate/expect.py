@@ -144,7 +144,8 @@ def slopes(how: ModelWeights, learned: BillsLearned | None) -> tuple[float, ...]
     """What content that comes now is multiplied by, by class."""
     if learned is None or learned.scale == 1.0:
         return how.slopes
-    return tuple([slope(how, learned, at) for at in range(len(how.slopes))])
+    scale = learned.scale
+    return tuple([round(slope * scale, 4) for slope in how.slopes])
 
 
 def slope(how: ModelWeights, learned: BillsLearned | None, at: int) -> float:
@@ -261,17 +262,16 @@ def refine(
     """
     if learned is None:
         return BillsLearned(1, base=None if recorded is None else size - recorded)
-    learned = learned._replace(bills=learned.bills + 1)
     if broken:
         base = None if recorded is None else size - recorded
         known = [one for one in (learned.base, base) if one is not None]
-        return learned._replace(base=min(known, default=None))
+        return learned._replace(bills=learned.bills + 1, base=min(known, default=None))
     off = change - growth(how, learned, moved, items, blind)
     gross = sum(map(abs, moved))
     plain = how.spread.of(requests, gross, blind)
     score = round(min(abs(off) / plain, WIDTHS[1]), 4)
     scores = (*learned.scores, score)[-RECENT:]
-    learned = learned._replace(scores=scores, width=_width(scores))
+    learned = learned._replace(bills=learned.bills + 1, scores=scores, width=_width(scores))
     if blind:
         return _blinds(learned, how, off, blind)
     return _scaled(learned, how, sum(moved), off, plain)

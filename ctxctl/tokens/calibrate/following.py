@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from operator import add
 from typing import Final, NamedTuple
 
 from ctxctl.tokens.calibrate import expect
@@ -72,13 +73,15 @@ class ThreadExpectation(NamedTuple):
             broken: The history was compacted, cleared, or left by more than half.
             whole: All of it is recorded as OpenAI's Chat Completions API takes it.
         """
-        return self._replace(
-            whole=whole,
-            moved=tuple([a + b for a, b in zip(self.moved, moved, strict=True)]),
-            items=tuple([a + b for a, b in zip(self.items, items, strict=True)]),
-            blind=self.blind + blind,
-            requests=self.requests + 1,
-            broken=self.broken or broken,
+        return ThreadExpectation(
+            self.last,
+            tuple(map(add, self.moved, moved)),
+            tuple(map(add, self.items, items)),
+            self.blind + blind,
+            self.requests + 1,
+            self.broken or broken,
+            whole,
+            self.learned,
         )
 
     def billed(self, model: str, how: ModelWeights, size: int, recorded: int) -> ThreadExpectation:

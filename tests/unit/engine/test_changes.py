@@ -12,7 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.replay.changes import ChangeContext, compare_frames, longest_increasing, no_cause
+from ctxctl.engine.replay.changes import (
+    ChangeContext,
+    changes_of,
+    compare_frames,
+    longest_increasing,
+    no_cause,
+    standing_copies,
+)
 from ctxctl.engine.replay.frames import FrameState, delta_of, flow_of
 from ctxctl.engine.replay.renderings import _texts, json_in
 from tests.oracle.ref_changes import longest
@@ -69,6 +76,29 @@ def test_each_item_has_exactly_one_status(before: list, after: list) -> None:
     assert counts.added + counts.updated + counts.removed + counts.skipped == len(items)
     listed = [c.item for c in result.changes]
     assert len(listed) == len(set(listed))
+
+
+ENTERING = st.lists(
+    st.sampled_from(
+        POOL
+        + [msgspec.structs.replace(one, stale=True) for one in POOL[:2]]
+        + [placement(f"c{n}", 20 + n, carried=True, derived=n > 0) for n in range(3)]
+    ),
+    max_size=6,
+)
+
+
+@given(FRAMES, ENTERING, st.integers(0, 14), st.sampled_from([frozenset(), frozenset({"i1", "c0"})]))
+def test_what_only_comes_in_is_told_as_any_change_is(
+    before: list, entering: list, at: int, cut: frozenset[str]
+) -> None:
+    after = [*before[:at], *entering, *before[at:]]
+    context = ChangeContext(no_cause, truncated=cut)
+    state, delta = FrameState(), delta_of(before, after)
+    state.move_to(before, delta_of([], before))
+    was = standing_copies(state, delta, ())
+    state.move_to(after, delta)
+    assert changes_of(before, was, state, delta, context) == compare_frames(before, after, context)
 
 
 def test_one_item_moved_over_others_is_the_one_that_moved() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -416,4 +417,8 @@ def test_json_of_values_that_json_has_no_word_for() -> None:
         == "é".join(['{"a":"', '\\u202e\\u007f#\\u0023[x]"}\n']).encode()
     )
     assert jsonout.line({"a": "plain"}) == b'{"a":"plain"}\n'
-    assert "line" not in jsonout.change(change(line=3))
+    told = jsonout.changes([change(line=3)], skipped=True)
+    for line in (jsonout.line({"told": told}), jsonout.line({"told": told, "b": 2**70})):
+        (written,) = json.loads(line)["told"]
+        assert written["item"] == "doc"
+        assert "line" not in written
