@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from decimal import Decimal
 from pathlib import Path
@@ -189,3 +190,25 @@ def test_the_groups_of_one_file(top: Path, capsys: Out) -> None:
     assert of(lines, "cost")[0]["billed"] == whole["billed"]
     assert run(["cost", "top/rollout.jsonl", "--by", "model", "--steps"]) == 2
     assert "bad-grouping" not in capsys.readouterr().out
+
+
+def test_a_price_that_nobody_knows_is_told_as_not_known(top: Path, capsys: Out) -> None:
+    rollout = top / "rollout.jsonl"
+    rollout.write_text(re.sub(r'"model":"[^"]*"', '"model":"nobodys-model"', rollout.read_text()))
+    _, lines, _ = said(capsys, "cost", "top", "--by", "model")
+    held(lines)
+    groups = {line["name"]: line for line in of(lines, "group_cost")}
+    unknown = groups.pop("nobodys-model")
+    money = ("billed", "counted", "sent", "unbilled")
+    assert {key: unknown[key] for key in money} == dict.fromkeys(money)
+    assert unknown["lower_bound"]
+    assert all(line[key] is not None for line in groups.values() for key in money)
+    assert of(lines, "cost")[0]["sent"] is not None
+    for by in ("model", "session"):
+        assert run(["cost", "top", "--by", by]) == 0
+        table = capsys.readouterr().out.split("\n\n")[1].splitlines()
+        (row,) = (line for line in table if line.startswith(("nobodys-model", "rollout.jsonl")))
+        assert row.split()[-2:] == ["-", "-"]
+        assert all(line.endswith("%") for line in table[1:] if line != row)
+    assert run(["cost", "top/rollout.jsonl", "--by", "day"]) == 0
+    assert "%" not in capsys.readouterr().out.split("\n\n")[1]
