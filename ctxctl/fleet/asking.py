@@ -99,7 +99,7 @@ class Asker:
     def __init__(
         self, directory: str, store: AnswerStore | None, progress: Callable[[float], None] = lambda _: None
     ) -> None:
-        self._top = os.path.abspath(directory)
+        self._top = os.path.realpath(directory)
         self._store = store
         self._progress = progress
 

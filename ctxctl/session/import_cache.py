@@ -21,7 +21,7 @@ import xxhash
 
 from ctxctl.model.problem import Problem
 from ctxctl.trace.cache_files import LEAST, cache_directory, code_state, open_own, replace_file
-from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs
+from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs, real_place
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ class ImportSlot:
         self._importer = importer.name
         self._learned = "" if learned is None else f"{learned.learned.digest} {learned.log} {learned.named}"
         directory = cache_directory()
-        path = None if source.path is None else os.path.abspath(source.path)
+        place = _place(source)
         self._folder: Path | None = None
-        if directory is not None and path is not None and _worth(source):
-            words = "\0".join((path, source.name, self._importer, self._learned))
+        if directory is not None and place is not None and _worth(source):
+            words = "\0".join((*place, self._importer, self._learned))
             key = hashlib.sha256(words.encode("utf-8", "surrogateescape")).hexdigest()[:32]
             self._folder = directory / "captures" / key
 
@@ -205,6 +205,16 @@ class ImportSlot:
             return shutil.disk_usage(place).free >= FREE * _size(self._source)
         except OSError:
             return False
+
+
+def _place(source: Source | Folder) -> tuple[str, str] | None:
+    """Where a capture lies, however its path is spelled, and the name that its importer may tell."""
+    if source.path is None:
+        return None
+    if isinstance(source, Source):
+        return str(real_place(source.path)), os.path.basename(source.name)
+    path = os.path.realpath(source.path)
+    return path, os.path.basename(path)
 
 
 def _remove(path: Path) -> None:

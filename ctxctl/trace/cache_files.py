@@ -10,6 +10,7 @@ import stat
 from pathlib import Path
 from typing import Any, Final
 
+from ctxctl.trace.inputs import real_place
 from ctxctl.trace.source import Source
 from ctxctl.user_folders import user_folder
 
@@ -40,7 +41,7 @@ def cache_file(source: Source, kind: str = "steps") -> Path | None:
     directory = cache_directory()
     if directory is None or source.path is None:
         return None
-    name = hashlib.sha256(os.fsencode(source.path.absolute())).hexdigest()[:32]
+    name = hashlib.sha256(os.fsencode(real_place(source.path))).hexdigest()[:32]
     return directory / "index" / f"{name}.{kind}"
 
 
