@@ -86,7 +86,7 @@ class Inputs:
 def real_place(path: str | Path) -> Path:
     """Where a file lies, however its path is spelled: its name in its directory, by that one's real path.
 
-    A link to a file keeps its own name and place: what lies beside it counts, not what lies beside its target.
+    A link to a file keeps its own name and place: what lies beside it counts, and not beside its target.
     """
     head, name = os.path.split(path)
     try:
