@@ -20,7 +20,7 @@ import msgspec
 import xxhash
 
 from ctxctl.model.problem import Problem
-from ctxctl.trace.cache_files import LEAST, cache_directory, code_state, open_own, replace_file
+from ctxctl.trace.cache_files import LEAST, cache_directory, code_state, is_keeping, open_own, replace_file
 from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs, real_place
 from ctxctl.trace.source import Source
 
@@ -136,7 +136,7 @@ class ImportSlot:
         meanwhile.  `convert` writes the trace and fills `problems`; what it raises, other than OSError, is
         passed on.
         """
-        if self._folder is None or not self._room():
+        if self._folder is None or not is_keeping() or not self._room():
             return None
         known = len(problems)
         name = f"{secrets.token_hex(8)}.jsonl"

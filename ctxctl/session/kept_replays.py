@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxctl.trace.cache_files import LEAST
+from ctxctl.trace.cache_files import LEAST, is_keeping
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.edits import Edits
@@ -37,7 +37,7 @@ class KeptReplays:
 
     def writer(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> ReplayWriter | None:
         """What writes a pass down; None where it cannot be kept, or is by another."""
-        key = self._key(params, strategy, edits)
+        key = self._key(params, strategy, edits) if is_keeping() else None
         if key is None:
             return None
         from ctxctl.session.replay_cache import ReplayWriter

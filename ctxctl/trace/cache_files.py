@@ -7,6 +7,9 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +35,27 @@ def cache_directory() -> Path | None:
     if named:
         return Path(named)
     return user_folder("cache")
+
+
+_KEEPING: Final[ContextVar[bool]] = ContextVar("keeping", default=True)
+
+
+@contextmanager
+def only_reading() -> Iterator[None]:
+    """In here, by this thread, imports and replays that are kept are read and no new ones are kept.
+
+    For whoever reads many captures for one answer each: it would push out what the user comes back to.
+    """
+    token = _KEEPING.set(False)
+    try:
+        yield
+    finally:
+        _KEEPING.reset(token)
+
+
+def is_keeping() -> bool:
+    """Whether what is made of a capture is kept for the next question about it."""
+    return _KEEPING.get()
 
 
 def cache_file(source: Source, kind: str = "steps") -> Path | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+from pathlib import Path
 
 import pytest
 
 from ctxctl.fleet import workers
 from ctxctl.fleet.workers import processes_for, work_through
+from ctxctl.tokens.cache import CountCache
 
 WORK = "fleet_work:doubled"
 
@@ -34,6 +37,16 @@ def test_who_stops_asking_leaves_no_process() -> None:
     assert multiprocessing.active_children()
     asked.close()
     assert multiprocessing.active_children() == []
+
+
+def test_a_worker_writes_what_it_counted_before_it_ends(tmp_path: Path) -> None:
+    path = tmp_path / "counts.sqlite3"
+    pieces = [b"%s\n%d" % (os.fsencode(path), number) for number in range(20)]
+    assert len(list(work_through("fleet_work:counting", pieces, 2))) == 20
+    with CountCache(path) as cache:
+        found = cache.get_all(CountCache.key("o200k_base", b"%d" % number) for number in range(20))
+    assert len(found) == 20
+    assert set(found.values()) == {(7, True)}
 
 
 def test_where_the_system_refuses_processes_the_work_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
