@@ -54,10 +54,12 @@ def work_through(work: str, pieces: Sequence[bytes], processes: int) -> Iterator
         work: `module:name` of a function of bytes that returns bytes and does not raise.
         pieces: What it is given; none of them is empty.
         processes: With one, the work is done here; else in so many processes, as far as the system lets them
-            start.  The result is None where a process ended before it was done.
+            start.  The result is None where two processes ended before it was done.
     """
     waiting = deque(range(len(pieces)))
     busy: dict[Connection, tuple[_Worker, int]] = {}
+    tried: set[int] = set()
+    """Pieces whose process ended before they were done."""
     try:
         for _ in range(min(processes, len(pieces)) if processes > 1 else 0):
             _give(_started(work), waiting, pieces, busy)
@@ -70,16 +72,21 @@ def work_through(work: str, pieces: Sequence[bytes], processes: int) -> Iterator
                     result = link.recv_bytes()
                 except (EOFError, OSError):
                     _end([worker])
+                    lost = number in tried
+                    if not lost:  # whoever killed it may have meant another
+                        tried.add(number)
+                        waiting.appendleft(number)
                     _give(_started(work), waiting, pieces, busy)
-                    yield number, None
+                    if lost:
+                        yield number, None
                 else:
                     _give(worker, waiting, pieces, busy)
                     yield number, result
     finally:
         _end([worker for worker, _ in busy.values()])
     function = loaded(work)
-    for number in waiting:
-        yield number, function(pieces[number])
+    for number in waiting:  # what has ended a process does not end this one
+        yield number, None if number in tried else function(pieces[number])
 
 
 def _give(

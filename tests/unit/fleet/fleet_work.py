@@ -41,3 +41,12 @@ def counting(data: bytes) -> bytes:
     with counts_at(Path(os.fsdecode(path))) as cache:
         cache.put(CountCache.key("o200k_base", text), 7)
     return b"done"
+
+
+def dying_once(data: bytes) -> bytes:
+    """Ends its process unless there is a file of that name, which it makes."""
+    path = Path(os.fsdecode(data))
+    if not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return b"done"

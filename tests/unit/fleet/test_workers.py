@@ -31,6 +31,22 @@ def test_a_process_that_dies_loses_its_piece_alone() -> None:
     assert found == {0: b"aa", 1: None, 2: b"bb", 3: None, 4: b"cc"}
 
 
+def test_a_piece_whose_process_was_killed_is_tried_once_more(tmp_path: Path) -> None:
+    pieces = [os.fsencode(tmp_path / name) for name in ("a", "b", "c")]
+    assert dict(work_through("fleet_work:dying_once", pieces, 2)) == dict.fromkeys(range(3), b"done")
+
+
+def test_what_has_ended_a_process_is_not_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = workers._started
+    left = [1]
+
+    def started(work: str) -> object:
+        return start(work) if left and left.pop() else None
+
+    monkeypatch.setattr(workers, "_started", started)
+    assert dict(work_through(WORK, [b"die", b"a"], 2)) == {0: None, 1: b"aa"}
+
+
 def test_who_stops_asking_leaves_no_process() -> None:
     asked = work_through(WORK, [b"a", b"sleep", b"b"], 2)
     assert next(asked)[1] in (b"aa", b"bb")
