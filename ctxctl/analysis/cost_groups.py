@@ -1,14 +1,8 @@
-"""What the sessions of a directory cost: each by itself, in groups, and in sum.
-
-A request that several captures hold (a resumed, forked or copied session) counts once: in the capture that
-has it earliest, then in the one that goes on first with requests of its own, then in the first by name.
-"""
+"""What the sessions of a directory cost: each by itself, in groups, and in sum."""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -70,66 +64,10 @@ class SessionCosts(msgspec.Struct, frozen=True, array_like=True):
     """The day of the catalogue, and its sources with theirs."""
     parts: list[CostPart]
     requests: bytes
-    """Of each request that can be told from others a key of 8 bytes, then, in the same order, its time in
-    milliseconds since the epoch (8 bytes; 0: not known)."""
+    """As `shared_requests.RequestsHeld` packs them."""
     problems: list[Problem]
     problem_count: int
     finding_count: int
-
-
-class Owned(msgspec.Struct):
-    """Which requests are counted in another capture."""
-
-    without: dict[str, list[int]]
-    """By capture, their keys, sorted."""
-    requests: int
-    """How many requests there are of which several captures hold a copy."""
-    owners: dict[str, dict[str, int]]
-    """By capture, where its copies are counted, and how many."""
-
-
-def owned_requests(held: Mapping[str, bytes]) -> Owned:
-    """Decide in which capture each request counts; `held`: `SessionCosts.requests` by capture."""
-    columns = {name: _columns(data) for name, data in sorted(held.items())}
-    shared = _several(column[0] for column in columns.values())
-    begins = {
-        name: min((t for key, t in zip(keys, times, strict=True) if key not in shared and t), default=0)
-        for name, (keys, times) in columns.items()
-        if not shared.isdisjoint(keys)
-    }
-    owner: dict[int, tuple[int, int, str]] = {}
-    for name in begins:
-        for key, time in zip(*columns[name], strict=True):
-            if key in shared:
-                rank = (time, begins[name], name)
-                owner[key] = min(owner.get(key, rank), rank)
-    without: dict[str, list[int]] = {}
-    owners: dict[str, dict[str, int]] = {}
-    for name in begins:
-        elsewhere = sorted({key for key in columns[name][0] if key in shared and owner[key][2] != name})
-        if elsewhere:
-            without[name] = elsewhere
-            counted = owners.setdefault(name, {})
-            for key in elsewhere:
-                counted[owner[key][2]] = counted.get(owner[key][2], 0) + 1
-    return Owned(without, len(shared), owners)
-
-
-def _columns(data: bytes) -> tuple[array[int], array[int]]:
-    keys, times = array("Q"), array("Q")
-    half = len(data) // 2
-    keys.frombytes(data[:half])
-    times.frombytes(data[half:])
-    return keys, times
-
-
-def _several(columns: Iterable[array[int]]) -> set[int]:
-    """Keys that more than one capture has; of many, in little memory."""
-    every = array("Q")
-    for column in columns:
-        every.extend(set(column))
-    ordered = sorted(every)
-    return {a for a, b in pairwise(ordered) if a == b}
 
 
 class Group(msgspec.Struct):

@@ -168,7 +168,7 @@ def add_cost(sums: CostSums, cost: StepCost) -> None:
     else:
         sums.counted = sums.counted.plus(cost.counted)
         note = f"{step.model}: {cost.priced.note}"
-        if note not in sums.notes:
+        if cost.priced.source and note not in sums.notes:
             sums.notes.append(note)
         count_all(sums.sources, {cost.priced.source: 1})
     if cost.billed is not None:

@@ -47,6 +47,7 @@ def fleet(path: str, run: Run, doing: str, *, alone: bool = False) -> Iterator[F
         return
     from ctxctl.fleet.asking import Asker
     from ctxctl.fleet.surroundings import surroundings
+    from ctxctl.trace.inputs import real_place
 
     settings = run.settings
     rests_on = surroundings(_kept_things(settings.calibration))
@@ -56,8 +57,8 @@ def fleet(path: str, run: Run, doing: str, *, alone: bool = False) -> Iterator[F
         asker = Asker(path, store, run.out.progressed)
         captures = asker.captures(settings.format, rests_on) if os.path.isdir(path) else []
         if alone and not captures:
-            top, captures = os.path.dirname(os.path.abspath(path)), [_single(path, settings.format)]
-            asker = Asker(top, store, run.out.progressed)
+            captures = [_single(path, settings.format)]
+            asker = Asker(os.fspath(real_place(path).parent), store, run.out.progressed)
         if captures:
             yield Fleet(path, captures, asker, rests_on)
             return
@@ -67,10 +68,11 @@ def fleet(path: str, run: Run, doing: str, *, alone: bool = False) -> Iterator[F
 def _single(path: str, format_name: str | None) -> CaptureFile:
     from ctxctl.fleet.captures import NATIVE, CaptureFile
     from ctxctl.importers.capture import open_capture
+    from ctxctl.trace.inputs import real_place
 
     with open_capture(path, format_name) as capture:
         found = NATIVE if capture.format is None else capture.format.name
-    return CaptureFile(os.path.basename(os.path.abspath(path)), found)
+    return CaptureFile(real_place(path).name, found)
 
 
 @contextmanager

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ctxctl import __version__
-from ctxctl.analysis.cost_groups import CostGroups, CostWords, SessionCosts, owned_requests
+from ctxctl.analysis.cost_groups import CostGroups, CostWords, SessionCosts
 from ctxctl.cli.fleet import Told, failure, tell_all, verdict
-from ctxctl.fleet.asking import Failed, Question
-from ctxctl.model.problem import Problem
+from ctxctl.cli.fleet_answers import ask_all, keys_alone
+from ctxctl.fleet.asking import Question
 from ctxctl.report import fleet_costs as report
 
 if TYPE_CHECKING:
-    from ctxctl.analysis.cost_groups import Owned
     from ctxctl.cli.fleet import Fleet
+    from ctxctl.cli.fleet_answers import FleetAnswers
     from ctxctl.cli.run import Run
     from ctxctl.errors import Exit
 
@@ -27,9 +27,8 @@ _DECODER: Final = msgspec.msgpack.Decoder(SessionCosts)
 def fleet_cost(fleet: Fleet, by: str, top: int, words: CostWords, run: Run) -> Exit:
     """Print what the sessions cost, by themselves or in groups, and in sum; the exit code."""
     question = Question(_WORK, msgspec.msgpack.encode(words), fleet.rests_on)
-    found: dict[str, bytes] = {}
-    lost: dict[str, Failed] = {}
-    owned = _asked(fleet, question, found, lost)
+    answers = ask_all(fleet, question, lambda data: _DECODER.decode(data).requests, keys_alone)
+    found, lost = answers.found, answers.lost
     groups = CostGroups(by)
     formats: dict[str, int] = {}
     findings = len(lost)
@@ -37,9 +36,9 @@ def fleet_cost(fleet: Fleet, by: str, top: int, words: CostWords, run: Run) -> E
         costs = _DECODER.decode(found[name])
         groups.add(name, costs)
         formats[costs.format] = formats.get(costs.format, 0) + 1
-        findings += costs.finding_count + len(owned.owners.get(name, ()))
+        findings += costs.finding_count + answers.copies(name)
     header = report.FleetHeader(
-        fleet.directory, len(found), len(lost), formats, owned.requests, words.target, words.model,
+        fleet.directory, len(found), len(lost), formats, answers.owned.requests, words.target, words.model,
         words.encoding, words.policy, words.calibration, __version__,
         None if groups.catalogue is None else groups.catalogue[0],
     )  # fmt: skip
@@ -54,46 +53,16 @@ def fleet_cost(fleet: Fleet, by: str, top: int, words: CostWords, run: Run) -> E
         out.lines(report.groups_table(by, ordered, groups.whole.sums.sent, out.width, top))
         out.lines(["", *report.summary(groups, out.width)])
     out.flush()
-    tell_all(fleet.directory, _told(found, lost, owned), run)
+    tell_all(fleet.directory, _told(answers), run)
     out.flush()
     return verdict(findings, run)
 
 
-def _asked(fleet: Fleet, question: Question, found: dict[str, bytes], lost: dict[str, Failed]) -> Owned:
-    """Ask every capture, and once more those of whose requests some count in another one."""
-    held: dict[str, bytes] = {}
-    for one, data in fleet.asker.ask(question, fleet.captures):
-        if isinstance(data, Failed):
-            lost[one.name] = data
-        else:
-            found[one.name] = data
-            held[one.name] = _DECODER.decode(data).requests
-    owned = owned_requests(held)
-    again = [one for one in fleet.captures if one.name in owned.without]
-    more = {name: msgspec.msgpack.encode(keys) for name, keys in owned.without.items()}
-    for one, data in fleet.asker.ask(question, again, more):
-        if isinstance(data, Failed):
-            lost[one.name] = data
-            del found[one.name]
-        else:
-            found[one.name] = data
-    return owned
-
-
-def _told(found: dict[str, bytes], lost: dict[str, Failed], owned: Owned) -> Iterator[Told]:
-    """Each capture's problems, by name; that its requests count elsewhere is one."""
-    for name in sorted({*found, *lost}):
-        if name in lost:
-            yield failure(name, lost[name])
+def _told(answers: FleetAnswers) -> Iterator[Told]:
+    """Each capture's problems, by name."""
+    for name in answers.names():
+        if name in answers.lost:
+            yield failure(name, answers.lost[name])
             continue
-        costs = _DECODER.decode(found[name])
-        copied = [
-            Problem(0, 0, "carried-history", _carried(count, owner))
-            for owner, count in sorted(owned.owners.get(name, {}).items())
-        ]
-        yield Told(name, [*copied, *costs.problems], costs.problem_count + len(copied))
-
-
-def _carried(count: int, owner: str) -> str:
-    calls = "1 request stands" if count == 1 else f"{count:,} requests stand"
-    return f"{calls} in {owner} too: counted there"
+        costs = _DECODER.decode(answers.found[name])
+        yield answers.told(name, costs.problems, costs.problem_count, "counted there")

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import structs
 
-from ctxctl.cli.fleet import Told, asked_settings, failure, in_order, tell_all, verdict
+from ctxctl.analysis.shared_requests import RequestsHeld
+from ctxctl.cli.fleet import Told, asked_settings, failure, tell_all, verdict
+from ctxctl.cli.fleet_answers import ask_all, shared_note
 from ctxctl.cli.found_steps import Counts, FindOptions, print_steps
 from ctxctl.cli.options import CommonOptions
 from ctxctl.cli.output import HeldOutput, note
 from ctxctl.cli.run import Run, header, inspector_of
 from ctxctl.config import Settings
-from ctxctl.fleet.asking import Failed, Question
+from ctxctl.fleet.asking import Question
 from ctxctl.fleet.captures import lasting
 from ctxctl.model.problem import Problem
 
 if TYPE_CHECKING:
     from ctxctl.cli.fleet import Fleet
     from ctxctl.engine.query import Query
+    from ctxctl.fleet.captures import CaptureFile
 
 _WORK: Final = "ctxctl.cli.fleet_find:work"
 _MOST_KEPT: Final = 1 << 20
@@ -45,6 +48,20 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True):
     problems: list[Problem]
     problem_count: int
     finding_count: int
+    requests: bytes
+    """As `shared_requests.RequestsHeld` packs them."""
+
+
+class _More(msgspec.Struct, frozen=True, array_like=True):
+    """What is said of one capture."""
+
+    name: bytes
+    """That its lines go by."""
+    without: list[int]
+    """Keys of requests that are looked at in another capture."""
+
+
+_DECODER: Final = msgspec.msgpack.Decoder(_Answer)
 
 
 def find_in_fleet(fleet: Fleet, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
@@ -57,31 +74,37 @@ def find_in_fleet(fleet: Fleet, query: Query, run: Run, wish: FindOptions) -> tu
         out.width, out.is_painted, out.encoding,
     )  # fmt: skip
     question = Question(_WORK, msgspec.msgpack.encode(words), fleet.rests_on)
-    names = {one.name: os.fsencode(os.path.join(fleet.directory, one.name)) for one in fleet.captures}
+    answers = ask_all(fleet, question, lambda data: _DECODER.decode(data).requests, partial(_more, fleet))
     told: list[Told] = []
     whole, hit, findings = Counts(), 0, 0
-    for name, data in in_order(fleet, question, names):
-        if isinstance(data, Failed):
-            told.append(failure(name, data))
+    for name in answers.names():
+        if name in answers.lost:
+            told.append(failure(name, answers.lost[name]))
             findings += 1
             continue
-        answer = msgspec.msgpack.decode(data, type=_Answer)
+        answer = _DECODER.decode(answers.found[name])
         out.write(answer.printed)
         whole = Counts(*(a + b for a, b in zip(whole, answer.counts, strict=True)))
         hit += bool(answer.counts.steps)
-        findings += answer.finding_count
-        if answer.problems:
-            told.append(Told(name, answer.problems, answer.problem_count))
+        findings += answer.finding_count + answers.copies(name)
+        told.append(answers.told(name, answer.problems, answer.problem_count, "looked at there"))
     out.flush()
     if not run.json:
         note(f"{fleet.directory}: {sum_line(*whole)}, in {hit:,} of {len(fleet.captures):,} captures")
+        if shared := shared_note(answers.owned, "looked at once"):
+            note(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)
     out.flush()
     return whole.steps, verdict(findings, run)
 
 
+def _more(fleet: Fleet, one: CaptureFile, keys: list[int]) -> bytes:
+    name = os.fsencode(os.path.join(fleet.directory, one.name))
+    return msgspec.msgpack.encode(_More(name, keys))
+
+
 def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes, bool]:
-    """What `find` prints of one capture, as an encoded `_Answer`; `more` is the name that it goes by."""
+    """What `find` prints of one capture, as an encoded `_Answer`; `more`: an encoded `_More`."""
     from ctxctl.report import jsonout
 
     asked, query = _asked(words)
@@ -89,15 +112,17 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
     out = HeldOutput(asked.width, asked.encoding, painted=asked.painted)
     options = CommonOptions(json=asked.json, everything=asked.everything)
     run = Run(options, settings, settings, out)
-    name = os.fsdecode(more)
+    said = msgspec.msgpack.decode(more, type=_More)
+    name = os.fsdecode(said.name)
     with inspector_of(path, run) as inspector:
         if asked.json:
             out.json(jsonout.trace(structs.replace(header(inspector, thread=asked.wish.thread), trace=name)))
-        counts, _ = print_steps(inspector, name, query, run, asked.wish)
+        held = RequestsHeld(inspector.format, said.without)
+        counts, _ = print_steps(inspector, name, query, run, asked.wish, held.is_copy)
         problems = inspector.problems
         made = _Answer(
-            out.taken(), counts, problems, inspector.problem_count, inspector.finding_count
-        )  # fmt: skip
+            out.taken(), counts, problems, inspector.problem_count, inspector.finding_count, held.packed()
+        )
     keep = len(made.printed) <= _MOST_KEPT and lasting(format_name, settings.policy, problems)
     return msgspec.msgpack.encode(made), keep
 

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import structs
 
-from ctxctl.cli.fleet import Told, asked_settings, failure, in_order, tell_all, verdict
+from ctxctl.analysis.shared_requests import RequestsHeld, unpacked_keys
+from ctxctl.cli.fleet import Told, asked_settings, failure, tell_all, verdict
+from ctxctl.cli.fleet_answers import ask_all, keys_alone, shared_note
 from ctxctl.cli.lint_rules import RuleWords, chosen_rules
 from ctxctl.cli.options import CommonOptions
-from ctxctl.cli.output import HeldOutput
+from ctxctl.cli.output import HeldOutput, note
 from ctxctl.cli.run import Run, header, inspector_of
 from ctxctl.config import Settings
-from ctxctl.fleet.asking import Failed, Question
+from ctxctl.fleet.asking import Question
 from ctxctl.fleet.captures import NATIVE, lasting
 from ctxctl.model.findings import Finding, Tally
 from ctxctl.model.problem import Problem
@@ -43,6 +45,11 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True):
     problems: list[Problem]
     problem_count: int
     finding_count: int
+    requests: bytes
+    """As `shared_requests.RequestsHeld` packs them."""
+
+
+_DECODER: Final = msgspec.msgpack.Decoder(_Answer)
 
 
 def lint_fleet(fleet: Fleet, asked: RuleWords, run: Run, found: Found) -> None:
@@ -51,12 +58,14 @@ def lint_fleet(fleet: Fleet, asked: RuleWords, run: Run, found: Found) -> None:
     told: list[Told] = []
     bad = 0
     formats = {one.name: one.format for one in fleet.captures}
-    for name, data in in_order(fleet, Question(_WORK, words, fleet.rests_on)):
-        if isinstance(data, Failed):
-            told.append(failure(name, data))
-            found.code = max(found.code, data.code)
+    question = Question(_WORK, words, fleet.rests_on)
+    answers = ask_all(fleet, question, lambda data: _DECODER.decode(data).requests, keys_alone)
+    for name in answers.names():
+        if name in answers.lost:
+            told.append(failure(name, answers.lost[name]))
+            found.code = max(found.code, answers.lost[name].code)
             continue
-        answer = msgspec.msgpack.decode(data, type=_Answer)
+        answer = _DECODER.decode(answers.found[name])
         path = os.path.join(fleet.directory, name)
         if run.json:
             run.out.json({**answer.header, "trace": path})
@@ -64,15 +73,16 @@ def lint_fleet(fleet: Fleet, asked: RuleWords, run: Run, found: Found) -> None:
         found.tallies[path] = answer.tally
         if formats[name] != NATIVE:
             found.foreign.add(path)
-        bad += answer.finding_count
-        if answer.problems:
-            told.append(Told(name, answer.problems, answer.problem_count))
+        bad += answer.finding_count + answers.copies(name)
+        told.append(answers.told(name, answer.problems, answer.problem_count, "findings are told there"))
+    if not run.json and (shared := shared_note(answers.owned, "looked at once")):
+        note(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)
     found.code = max(found.code, int(verdict(bad, run)))
 
 
-def work(path: str, format_name: str, words: bytes, _more: bytes) -> tuple[bytes, bool]:
-    """What the rules find in one capture, as an encoded `_Answer`."""
+def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes, bool]:
+    """What the rules find in one capture, as an encoded `_Answer`; `more`: keys as `packed_keys` has them."""
     from ctxctl.lint.run import lint_with_tally
     from ctxctl.report import jsonout
 
@@ -81,11 +91,13 @@ def work(path: str, format_name: str, words: bytes, _more: bytes) -> tuple[bytes
     run = Run(CommonOptions(), settings, settings, HeldOutput(80, "utf-8", painted=False))
     with inspector_of(path, run) as inspector:
         first = jsonout.trace(header(inspector))
-        made = lint_with_tally(inspector, choice, settings.models)
+        held = RequestsHeld(inspector.format, unpacked_keys(more))
+        made = lint_with_tally(inspector, choice, settings.models, left_out=held.is_copy)
         problems = inspector.problems
         answer = _Answer(
-            first, list(made.findings), made.tally, problems, inspector.problem_count, inspector.finding_count
-        )
+            first, list(made.findings), made.tally, problems, inspector.problem_count,
+            inspector.finding_count, held.packed(),
+        )  # fmt: skip
     data = msgspec.msgpack.encode(answer)
     return data, len(data) <= _MOST_KEPT and lasting(format_name, settings.policy, problems)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
+    from ctxctl.model.results import Step
     from ctxctl.session import Inspector
     from ctxctl.session.results import Ceiling
 
@@ -33,9 +34,17 @@ class FindOptions(NamedTuple):
 
 
 def print_steps(
-    inspector: Inspector, name: str, query: Query, run: Run, wish: FindOptions
+    inspector: Inspector,
+    name: str,
+    query: Query,
+    run: Run,
+    wish: FindOptions,
+    left_out: Callable[[Step], bool] | None = None,
 ) -> tuple[Counts, Sequence[Ceiling]]:
-    """Print the steps of one trace that are found, under its name; how many, and the limits that were met."""
+    """Print the steps of one trace that are found, under its name; how many, and the limits that were met.
+
+    `left_out` is told of every step to the last, and says whether it is passed over.
+    """
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.analysis.where import address, steps_where
     from ctxctl.cli.selection import price_book
@@ -55,6 +64,8 @@ def print_steps(
         whole=not wish.first,
     ):
         step, held = stop.at.step, stop.held
+        if (left_out is not None and left_out(step)) or ended:
+            continue
         if wish.thread is not None and step.thread != wish.thread:
             continue
         limits.add(step.window)
@@ -69,7 +80,8 @@ def print_steps(
             out.lines(step_lines(at, step, held.changes, out.width, out.paint, everything=run.everything))
         if wish.first:
             ended = True
-            break
+            if left_out is None:
+                break
     if run.json:
         out.json(found_json(name, str(query), counts, limits.rows, complete=not ended))
     elif wish.only_count:

@@ -20,6 +20,7 @@ from ctxctl.errors import CtxctlError
 from ctxctl.fleet.captures import CaptureFile, captures_in
 from ctxctl.fleet.store import AnswerStore
 from ctxctl.fleet.workers import processes_for, work_through
+from ctxctl.trace.cache_files import only_reading
 from ctxctl.trace.inputs import FileState, Inputs, file_state, files_under, recording
 
 _WORK: Final = "ctxctl.fleet.asking:answered"
@@ -99,7 +100,7 @@ class Asker:
     def __init__(
         self, directory: str, store: AnswerStore | None, progress: Callable[[float], None] = lambda _: None
     ) -> None:
-        self._top = os.path.abspath(directory)
+        self._top = os.path.realpath(directory)
         self._store = store
         self._progress = progress
 
@@ -170,7 +171,7 @@ def answered(data: bytes) -> bytes:
     """What a worker does with a piece; never raises."""
     piece = msgspec.msgpack.decode(data, type=_Piece)
     try:
-        with recording() as inputs:
+        with recording() as inputs, only_reading():
             work = loaded(piece.work)
             made = Answer(*work(os.fsdecode(piece.path), piece.format, piece.words, piece.more))
             ends = _ends(piece.path)

@@ -112,7 +112,7 @@ class AnswerStore:
             except (sqlite3.OperationalError, OSError) as error:
                 # Busy, read-only, full, not ours: no reason to remove it, and no use to ask again.
                 self._usable = "locked" in str(error)
-                if "no such" not in str(error) or last:
+                if last or not _is_damage(error, self.path):
                     return False
                 self._usable = True
                 self._make_anew()
@@ -133,6 +133,11 @@ class AnswerStore:
                 for suffix in ("-wal", "-shm", ""):
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(f"{self.path}{suffix}")
+
+
+def _is_damage(error: Exception, path: Path) -> bool:
+    """Whether what SQLite could not do is the file's own fault: a header may say that nobody can write it."""
+    return "no such" in str(error) or ("readonly" in str(error) and os.access(path, os.W_OK))
 
 
 def _check(key: bytes, data: bytes) -> bytes:
@@ -255,6 +260,9 @@ def _is_sound(path: Path) -> bool:
     try:
         with contextlib.closing(_connected(path)) as connection:
             connection.execute("SELECT key, sum, data, used FROM answers LIMIT 1").fetchall()
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+            connection.execute("ROLLBACK")
             return bool(connection.execute("PRAGMA quick_check").fetchall() == [("ok",)])
     except OSError:
         return True

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 WORTH: Final = 6 << 20
 """Bytes to be read from which on a second process pays: starting one and loading the code there costs about
 as much as reading three megabytes."""
+_NO_MORE: Final = b""
+"""In place of a piece, to a worker that is to write what it holds back, and end."""
 _PATIENCE: Final = 1.0
 """Seconds that a worker has to end."""
 
@@ -50,12 +52,14 @@ def work_through(work: str, pieces: Sequence[bytes], processes: int) -> Iterator
 
     Args:
         work: `module:name` of a function of bytes that returns bytes and does not raise.
-        pieces: What it is given.
+        pieces: What it is given; none of them is empty.
         processes: With one, the work is done here; else in so many processes, as far as the system lets them
-            start.  The result is None where a process ended before it was done.
+            start.  The result is None where two processes ended before it was done.
     """
     waiting = deque(range(len(pieces)))
     busy: dict[Connection, tuple[_Worker, int]] = {}
+    tried: set[int] = set()
+    """Pieces whose process ended before they were done."""
     try:
         for _ in range(min(processes, len(pieces)) if processes > 1 else 0):
             _give(_started(work), waiting, pieces, busy)
@@ -68,16 +72,21 @@ def work_through(work: str, pieces: Sequence[bytes], processes: int) -> Iterator
                     result = link.recv_bytes()
                 except (EOFError, OSError):
                     _end([worker])
+                    lost = number in tried
+                    if not lost:  # whoever killed it may have meant another
+                        tried.add(number)
+                        waiting.appendleft(number)
                     _give(_started(work), waiting, pieces, busy)
-                    yield number, None
+                    if lost:
+                        yield number, None
                 else:
                     _give(worker, waiting, pieces, busy)
                     yield number, result
     finally:
         _end([worker for worker, _ in busy.values()])
     function = loaded(work)
-    for number in waiting:
-        yield number, function(pieces[number])
+    for number in waiting:  # what has ended a process does not end this one
+        yield number, None if number in tried else function(pieces[number])
 
 
 def _give(
@@ -90,6 +99,9 @@ def _give(
     if worker is None:
         return
     if not waiting:
+        with contextlib.suppress(OSError):
+            worker.link.send_bytes(_NO_MORE)
+        worker.process.join(_PATIENCE)
         _end([worker])
         return
     number = waiting.popleft()
@@ -128,18 +140,18 @@ def _end(workers: list[_Worker]) -> None:
 
 
 def serve(work: str, link: Connection) -> None:
-    """What a worker does: the pieces that come, until nobody is there to send any."""
+    """What a worker does: the pieces that come, until there are no more, or nobody is there to send any."""
     import signal
     import threading
+
+    from ctxctl.tokens.cache import kept_open
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     function = loaded(work)
-    while True:
-        try:
-            link.send_bytes(function(link.recv_bytes()))
-        except (EOFError, OSError):
-            return
+    with kept_open(), contextlib.suppress(EOFError, OSError):
+        while piece := link.recv_bytes():
+            link.send_bytes(function(piece))
 
 
 def _end_with_parent() -> None:

@@ -8,12 +8,14 @@ and at what the engine knows, so the trace is replayed for them; what they found
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.fleet.surroundings import surroundings
 from ctxctl.lint.context import SeenRecord, StepContext, ThreadSums, TraceContext
 from ctxctl.lint.rule import Hit, Rule
@@ -27,10 +29,10 @@ from ctxctl.tokens.catalogue.rates import RateBook
 if TYPE_CHECKING:
     from ctxctl.engine.replay.cursor import StepAt
     from ctxctl.engine.replay.run import Engine
-    from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.registry import RuleChoice
     from ctxctl.lint.rule import Hit, Rule
     from ctxctl.model.event import Event
+    from ctxctl.model.results import Step
     from ctxctl.session.facade import Inspector, Progress
 
 _RECORDS: Final = 1 << 15
@@ -65,8 +67,17 @@ def lint_with_tally(
     choice: RuleChoice,
     own: dict[str, dict[str, Any]] | None = None,
     progress: Progress | None = None,
+    left_out: Callable[[Step], bool] | None = None,
 ) -> LintResult:
-    """As `lint`, with the tally of what was looked at."""
+    """As `lint`, with the tally of what was looked at.
+
+    `left_out` is told of every step, and says whether what is found there is told elsewhere.
+    """
+    if left_out is not None:
+        run = LintPass(inspector, choice, own, left_out)
+        for at, engine in inspector.walk(progress, seen=run.seen):
+            run.step(at, engine)
+        return run.over()
     walk = LintedWalk(inspector, choice, own)
     kept = inspector.kept_replay()
     if walk.kept is None or kept is None:
@@ -80,8 +91,17 @@ class LintPass:
     """The rules beside one walk: tell it each event and each step of it, then ask for the sum."""
 
     def __init__(
-        self, inspector: Inspector, choice: RuleChoice, own: dict[str, dict[str, Any]] | None
+        self,
+        inspector: Inspector,
+        choice: RuleChoice,
+        own: dict[str, dict[str, Any]] | None,
+        left_out: Callable[[Step], bool] | None = None,
     ) -> None:
+        self._left_out = left_out
+        self._copied = 0
+        """Steps that are left out."""
+        self._own: set[ThreadKey] = set()
+        """Threads with a step that is not."""
         self._name = inspector.name
         self._around = TraceContext(inspector, RateBook(own))
         self._rules = [made for made in (rule(choice) for rule in choice.rules) if made is not None]
@@ -141,14 +161,21 @@ class LintPass:
         assert engine.sealed is not None
         look = StepContext(self._around, self._steps, at.step, at.placements, engine.sealed, thread, running)
         here = self._here.pop(key, ())
+        copied = self._left_out is not None and self._left_out(at.step)
+        if copied:
+            self._copied += 1
+            self._pending.pop(key, None)
+        else:
+            self._own.add(key)
         for rule, hit in self._pending.pop(key, ()):
             place = hit.place
             if (place.turn, place.step) == (at.step.turn, at.step.step):
                 place = msgspec.structs.replace(place, ordinal=self._steps)
             self._take(rule, hit._replace(place=place), here)
         for rule in self._of_steps:
-            for hit in rule.step(look):
-                self._take(rule, hit, here)
+            for hit in rule.step(look):  # of a copy too: what comes after it is held against it
+                if not copied:
+                    self._take(rule, hit, here)
         running.steps += 1
         if look.rate is None:
             running.unpriced += 1
@@ -166,16 +193,21 @@ class LintPass:
 
     def over(self) -> LintResult:
         """The trace has ended."""
-        for waiting in self._pending.values():
-            for rule, hit in waiting:
-                self._take(rule, hit)
+        waiting = [hits for key, hits in self._pending.items() if self._is_own(key)]
+        for rule, hit in chain.from_iterable(waiting):
+            self._take(rule, hit)
         for rule in self._rules:
             for hit in rule.end():
-                self._take(rule, hit)
+                if self._is_own(ThreadKey(hit.place.session, hit.place.thread)):
+                    self._take(rule, hit)
         tally = self._gathered.tally
-        tally.steps = self._steps
+        tally.steps = self._steps - self._copied
         several = len({key.session for key in self._running}) > 1
         return LintResult(self._gathered.findings(self._name, several=several), tally)
+
+    def _is_own(self, key: ThreadKey) -> bool:
+        """Whether a thread has steps that are not left out, or none at all."""
+        return not self._copied or key in self._own or key not in self._running
 
 
 def _asked(metadata: object) -> tuple[str, ...]:

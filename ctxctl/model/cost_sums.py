@@ -181,6 +181,14 @@ class CostSums:
     """Whose prices they are; each once."""
 
     @property
+    def is_priced(self) -> bool:
+        """Whether a price is known at all, where there are requests.
+
+        A source without a name is that of requests that cost nothing whatever the price.
+        """
+        return any(self.sources) or not self.steps
+
+    @property
     def at_least(self) -> bool:
         """Whether the sums leave out something that was billed: of unknown price, or an unrecorded answer."""
         return bool(self.not_priced or self.unpriced or NO_OUTPUT in self.assumed)

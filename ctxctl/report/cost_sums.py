@@ -21,7 +21,7 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
     """The sums, each with what it rests on, as labels and sentences."""
     reported = costs.steps - costs.unreported
     whole = plural(costs.steps, "step")
-    known = bool(costs.sources)
+    known = costs.is_priced
     if reported:
         money = _spread(costs.billed, costs.at_least) if known else "not priced"
         yield "billed", f"{money}; {_of(costs.billed_tokens)}; {reported:,} of {whole}"
@@ -54,7 +54,7 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
         yield "saved", f"{dollars(costs.saved)} by not sending again what the model had; derived"
     for why, steps in costs.unpriced.items():
         yield "unpriced", f"{plural(steps, 'step')}: {visible(why)}"
-    sources = ", ".join(f"{name} ({plural(steps, 'step')})" for name, steps in costs.sources.items())
+    sources = ", ".join(f"{name} ({plural(steps, 'step')})" for name, steps in costs.sources.items() if name)
     yield "prices", sources or "none are known"
     for what, steps in costs.assumed.items():
         yield "assumed", f"{plural(steps, 'step')}: {what}"
@@ -110,15 +110,16 @@ def _named(name: str, count: int) -> str:
 
 
 def sums_fields(costs: CostSums) -> dict[str, Any]:
-    """The sums as fields of a line of JSON."""
+    """The sums as fields of a line of JSON; money is null where the price of no request is known."""
+    known = costs.is_priced
     return {
         "steps": costs.steps,
         "unreported_steps": costs.unreported,
         "unpriced_steps": dict(costs.unpriced),
         "billed_tokens": tokens_object(costs.billed_tokens),
         "counted_tokens": tokens_object(costs.counted_tokens),
-        "billed": money_object(costs.billed),
-        "counted": money_object(costs.counted),
+        "billed": money_object(costs.billed if known else None),
+        "counted": money_object(costs.counted if known else None),
         "difference": exact(costs.compared[1] - costs.compared[0]),
         "cache_breaks": exact(costs.broken),
         "cache_misses": misses_object(costs),
@@ -127,8 +128,8 @@ def sums_fields(costs: CostSums) -> dict[str, Any]:
         "assumed": dict(costs.assumed),
         "notes": list(costs.notes),
         "sent_tokens": tokens_object(costs.sent_tokens),
-        "sent": money_object(costs.sent),
-        "unbilled": exact(costs.unbilled),
+        "sent": money_object(costs.sent if known else None),
+        "unbilled": exact(costs.unbilled) if known else None,
         "doubted": _doubted(costs.doubted),
         "units": dict(costs.units),
         "not_priced": dict(costs.not_priced),

@@ -12,7 +12,7 @@ from ctxctl.report.cost_sums import cost_facts, sums_fields
 from ctxctl.report.jsonout import VERSION
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import cells, clip, visible
-from ctxctl.wording import APPROXIMATE, AT_LEAST, dollars, number, plural, share, short
+from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, dollars, number, plural, share, short
 
 _DAY: Final = 10
 _BESIDE: Final = 54
@@ -92,13 +92,15 @@ def _tail(name: str, room: int) -> str:
 
 def _row(name: str, group: Group, whole: Money, by: str) -> tuple[str, ...]:
     sums = group.sums
+    money = sums.sent.total
+    unknown = not sums.is_priced or (sums.at_least and not money)
     mark = APPROXIMATE if sums.unreported or sums.doubted.requests else AT_LEAST if sums.at_least else ""
     return (
         name, number(group.captures) if by != "session" else "",
         "" if by == "day" or group.last is None else visible(group.last[:_DAY]),
         number(sums.steps), short(sums.sent_tokens.context), short(sums.sent_tokens.answer),
-        f"{mark}{dollars(sums.sent.total)}" if sums.sources else "-",
-        share(sums.sent.total, whole.total, fine=True),
+        f"{mark}{dollars(money)}" if sums.is_priced else NOT_KNOWN,
+        NOT_KNOWN if unknown else share(money, whole.total, fine=True),
     )  # fmt: skip
 
 

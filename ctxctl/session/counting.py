@@ -11,7 +11,7 @@ from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
 from ctxctl.session.counting_beside import CountingBeside, Fresh
-from ctxctl.tokens.cache import CountCache, default_path
+from ctxctl.tokens.cache import counts_at, default_path
 from ctxctl.tokens.counter import Counter, Uncounted
 from ctxctl.tokens.overhead import written_size
 
@@ -38,7 +38,7 @@ class CountingRoom:
 
     def __init__(self, encoding: str) -> None:
         path = default_path()
-        self._cache = CountCache(path) if path is not None else None
+        self._cache = counts_at(path) if path is not None else None
         self.counter = Counter(encoding, self._cache)
         self._beside: CountingBeside | None = None
         self._lock = Lock()

@@ -20,8 +20,8 @@ import msgspec
 import xxhash
 
 from ctxctl.model.problem import Problem
-from ctxctl.trace.cache_files import LEAST, cache_directory, code_state, open_own, replace_file
-from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs
+from ctxctl.trace.cache_files import LEAST, cache_directory, code_state, is_keeping, open_own, replace_file
+from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs, real_place
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ class ImportSlot:
         self._importer = importer
         self._learned = "" if learned is None else f"{learned.learned.digest} {learned.log} {learned.named}"
         directory = cache_directory()
-        path = None if source.path is None else os.path.abspath(source.path)
+        place = _place(source)
         self._folder: Path | None = None
-        if directory is not None and path is not None and _worth(source):
-            words = "\0".join((path, source.name, importer.name, self._learned))
+        if directory is not None and place is not None and _worth(source):
+            words = "\0".join((*place, importer.name, self._learned))
             key = hashlib.sha256(words.encode("utf-8", "surrogateescape")).hexdigest()[:32]
             self._folder = directory / "captures" / key
 
@@ -141,7 +141,7 @@ class ImportSlot:
         meanwhile.  `convert` writes the trace and fills `problems`, going on with an earlier import where
         that can be; what it raises, other than OSError, is passed on.
         """
-        if self._folder is None or not self._room():
+        if self._folder is None or not is_keeping() or not self._room():
             return None
         known, marked = len(problems), self._marked(inputs, learned)
         name = f"{secrets.token_hex(8)}.jsonl"
@@ -235,6 +235,16 @@ class ImportSlot:
             return shutil.disk_usage(place).free >= FREE * _size(self._source)
         except OSError:
             return False
+
+
+def _place(source: Source | Folder) -> tuple[str, str] | None:
+    """Where a capture lies, however its path is spelled, and the name that its importer may tell."""
+    if source.path is None:
+        return None
+    if isinstance(source, Source):
+        return str(real_place(source.path)), os.path.basename(source.name)
+    path = os.path.realpath(source.path)
+    return path, os.path.basename(path)
 
 
 def _remove(path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxctl.trace.cache_files import LEAST
+from ctxctl.trace.cache_files import LEAST, is_keeping
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.edits import Edits
@@ -43,11 +43,11 @@ class KeptReplays:
     def keeps(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> bool:
         """Whether a pass can be written down."""
         key = self.key(params, strategy, edits)
-        return key is not None and key.path is not None and key.steady()
+        return is_keeping() and key is not None and key.path is not None and key.steady()
 
     def writer(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> ReplayWriter | None:
         """What writes a pass down; None where it cannot be kept, or is by another."""
-        key = self.key(params, strategy, edits)
+        key = self.key(params, strategy, edits) if is_keeping() else None
         if key is None:
             return None
         from ctxctl.session.replay_writer import ReplayWriter

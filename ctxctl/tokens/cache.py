@@ -263,6 +263,42 @@ class CountCache:
             os.close(descriptor)
 
 
+class LastingCache(CountCache):
+    """One that stays open for all captures that a process reads: what `flush` and `close` would write waits
+    until there are some hundreds of counts, or for `end`.
+    """
+
+    def flush(self) -> None:
+        """See above."""
+
+    def close(self) -> None:
+        """See above."""
+
+    def end(self) -> None:
+        """Write what is buffered and let the file go."""
+        super().close()
+
+
+_LASTING: Final[list[dict[Path, LastingCache]]] = []
+"""The caches of a process that keeps them open; empty in any other."""
+
+
+def counts_at(path: Path) -> CountCache:
+    """The cache of a file, to be closed by the caller."""
+    return _LASTING[-1].setdefault(path, LastingCache(path)) if _LASTING else CountCache(path)
+
+
+@contextlib.contextmanager
+def kept_open() -> Iterator[None]:
+    """In here, each file's cache is opened once, however often it is asked for."""
+    _LASTING.append({})
+    try:
+        yield
+    finally:
+        for cache in _LASTING.pop().values():
+            cache.end()
+
+
 def _count(stored: int) -> tuple[int, bool]:
     """(tokens, exact) as it is stored: an estimate as the complement."""
     return (stored, True) if stored >= 0 else (~stored, False)

@@ -7,9 +7,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
+from ctxctl.trace.inputs import real_place
 from ctxctl.trace.source import Source
 from ctxctl.user_folders import user_folder
 
@@ -33,6 +37,27 @@ def cache_directory() -> Path | None:
     return user_folder("cache")
 
 
+_KEEPING: Final[ContextVar[bool]] = ContextVar("keeping", default=True)
+
+
+@contextmanager
+def only_reading() -> Iterator[None]:
+    """In here, by this thread, imports and replays that are kept are read and no new ones are kept.
+
+    For whoever reads many captures for one answer each: it would push out what the user comes back to.
+    """
+    token = _KEEPING.set(False)
+    try:
+        yield
+    finally:
+        _KEEPING.reset(token)
+
+
+def is_keeping() -> bool:
+    """Whether what is made of a capture is kept for the next question about it."""
+    return _KEEPING.get()
+
+
 def cache_file(source: Source, kind: str = "steps") -> Path | None:
     """Where something is kept about a file; None where nothing can be."""
     if source.kept is not None:
@@ -40,7 +65,7 @@ def cache_file(source: Source, kind: str = "steps") -> Path | None:
     directory = cache_directory()
     if directory is None or source.path is None:
         return None
-    name = hashlib.sha256(os.fsencode(source.path.absolute())).hexdigest()[:32]
+    name = hashlib.sha256(os.fsencode(real_place(source.path))).hexdigest()[:32]
     return directory / "index" / f"{name}.{kind}"
 
 

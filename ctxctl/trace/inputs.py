@@ -52,7 +52,7 @@ class Inputs:
 
     def file(self, path: str | Path) -> None:
         """A file is about to be read, or looked for."""
-        name = os.path.abspath(path)
+        name = _absolute(path)
         state = file_state(name)
         known = self.files.setdefault(name, state)
         if known != state or (state is not None and not state.settled(time.time())):
@@ -60,7 +60,7 @@ class Inputs:
 
     def listing(self, directory: str | Path, pattern: str, found: list[str]) -> None:
         """A directory was listed: what a pattern found there."""
-        key = (os.path.abspath(directory), pattern)
+        key = (_absolute(directory), pattern)
         if self.listings.setdefault(key, _digest(found)) != _digest(found):
             self.steady = False
 
@@ -81,6 +81,26 @@ class Inputs:
             )
         except OSError:
             return False
+
+
+def real_place(path: str | Path) -> Path:
+    """Where a file lies, however its path is spelled: its name in its directory, by that one's real path.
+
+    A link to a file keeps its own name and place: what lies beside it counts, and not beside its target.
+    """
+    head, name = os.path.split(path)
+    try:
+        if name in ("", os.curdir, os.pardir):
+            return Path(os.path.realpath(path))
+        return Path(os.path.realpath(head), name)
+    except (OSError, ValueError):  # no path at all: opening it says so
+        return Path(path)
+
+
+def _absolute(path: str | Path) -> str:
+    """An absolute path of the same file; `abspath` alone takes `link/..` for the directory of the link."""
+    name = os.fspath(path)
+    return os.path.abspath(real_place(name) if os.pardir in name.split(os.sep) else name)
 
 
 _RECORDING: Final[ContextVar[Inputs | None]] = ContextVar("inputs", default=None)

@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 
 from ctxctl.errors import UnreadableError
 from ctxctl.model.problem import Problem
-from ctxctl.trace.inputs import note_file
+from ctxctl.trace.inputs import note_file, real_place
 from ctxctl.trace.spool import CHUNK, compression, spool_stream
 
 HEAD = 1024
@@ -143,7 +143,7 @@ def open_source(path: str | Path) -> Source:
     """
     name = str(path)
     if name != "-":
-        note_file(name)
+        note_file(real_place(name))
     source = _open_stdin() if name == "-" else _open_file(name)
     try:
         if source.size == 0:
@@ -174,7 +174,7 @@ def _open_file(name: str) -> Source:
         raise UnreadableError("not-readable", f"cannot open {name}: {error.strerror}") from None
     try:
         _require_regular(name, os.fstat(fd).st_mode)
-        return Source(name, fd=fd, path=Path(name))
+        return Source(name, fd=fd, path=real_place(name))
     except BaseException:
         os.close(fd)
         raise

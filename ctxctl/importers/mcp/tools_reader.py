@@ -34,7 +34,9 @@ def dumps(folder: Folder, report: Report) -> Iterator[Json]:
         above = name.split("/")[:-1]
         run.make.file = name
         with folder.open(name) as source:
-            server = next((part for part in reversed(above) if not part.startswith("__")), folder.path.name)
+            server = next(
+                (part for part in reversed(above) if not part.startswith("__")), folder.path.resolve().name
+            )
             _take(run, list(servers(document(source, run.report), server)), surface)
     run.make.file = None
     return _finish(run, surface)

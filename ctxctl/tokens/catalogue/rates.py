@@ -6,6 +6,7 @@ fast); the packaged table knows more providers.  Both are read offline.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -120,7 +121,15 @@ class RateBook:
         book = self._found.get(key)
         if book is None:
             book = self._found[key] = _look_up(self._model(model, provider), key[2])
-        return book.of(size, terms)
+        served = (terms.service_tier, terms.speed, terms.inference_geo)
+        found = book.found.get(served)
+        if found is None:
+            found = book.found[served] = (book.borders(terms), {})
+        borders, made = found
+        at = bisect_left(borders, size)
+        if at not in made:
+            made[at] = book.of(size, terms)
+        return made[at]
 
     def _model(self, model: str, provider: str | None) -> KnownModel:
         known = self._known.get((model, provider))
@@ -144,6 +153,20 @@ class _Book(NamedTuple):
     known: KnownModel
     dated: _Dated | None
     """None where the library does not know the model."""
+    found: dict[tuple[str | None, ...], tuple[list[int], dict[int, Priced]]]
+    """By how requests are served: `borders`, and what was found by how many of them a size lies above."""
+
+    def borders(self, terms: Terms) -> list[int]:
+        """The sizes above which something costs another price, in order."""
+        found = {tier.above for tier in self.known.tiers}
+        dated = self.dated
+        priced = variants.prices(dated.model, dated.provider, dated.day, terms) if dated is not None else None
+        if priced is not None:
+            for name in (*_DATED.values(), *_UNITS.values()):
+                found.update(
+                    tier.start for tier in getattr(getattr(priced[0], name, None), "tiers", None) or ()
+                )
+        return sorted(found)
 
     def of(self, size: int, terms: Terms) -> Priced:
         if self.dated is not None:
@@ -203,7 +226,7 @@ def _with_audio(known: KnownModel, rates: Rates) -> Rates:
 
 
 def _look_up(known: KnownModel, day: str) -> _Book:
-    return _Book(known, None if known.how == "settings" else _dated(known, day))
+    return _Book(known, None if known.how == "settings" else _dated(known, day), {})
 
 
 def _rates(known: KnownModel, size: int) -> Rates:

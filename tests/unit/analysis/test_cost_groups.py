@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.analysis.cost_groups import CostGroups, CostPart, SessionCosts, owned_requests
+from ctxctl.analysis.cost_groups import CostGroups, CostPart, SessionCosts
+from ctxctl.analysis.shared_requests import owned_requests
 from ctxctl.model.cost_sums import CostSums
 from ctxctl.model.money import Money
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from ctxctl.analysis.session_costs import moment, request_key
+from ctxctl.analysis.shared_requests import moment, request_key
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from ctxctl.cli.fleet_answers import Shelf
 from ctxctl.cli.main import run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -189,3 +191,96 @@ def test_the_groups_of_one_file(top: Path, capsys: Out) -> None:
     assert of(lines, "cost")[0]["billed"] == whole["billed"]
     assert run(["cost", "top/rollout.jsonl", "--by", "model", "--steps"]) == 2
     assert "bad-grouping" not in capsys.readouterr().out
+
+
+def test_a_price_that_nobody_knows_is_told_as_not_known(top: Path, capsys: Out) -> None:
+    rollout = top / "rollout.jsonl"
+    rollout.write_text(re.sub(r'"model":"[^"]*"', '"model":"nobodys-model"', rollout.read_text()))
+    _, lines, _ = said(capsys, "cost", "top", "--by", "model")
+    held(lines)
+    groups = {line["name"]: line for line in of(lines, "group_cost")}
+    unknown = groups.pop("nobodys-model")
+    money = ("billed", "counted", "sent", "unbilled")
+    assert {key: unknown[key] for key in money} == dict.fromkeys(money)
+    assert unknown["lower_bound"]
+    assert all(line[key] is not None for line in groups.values() for key in money)
+    assert of(lines, "cost")[0]["sent"] is not None
+    for by in ("model", "session"):
+        assert run(["cost", "top", "--by", by]) == 0
+        table = capsys.readouterr().out.split("\n\n")[1].splitlines()
+        (row,) = (line for line in table if line.startswith(("nobodys-model", "rollout.jsonl")))
+        assert row.split()[-2:] == ["-", "-"]
+        assert all(line.endswith("%") for line in table[1:] if line != row)
+    assert run(["cost", "top/rollout.jsonl", "--by", "day"]) == 0
+    assert "%" not in capsys.readouterr().out.split("\n\n")[1]
+
+
+@pytest.fixture
+def resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A session, and another that was resumed from it: its history, then requests of its own."""
+    monkeypatch.setattr("ctxctl.trace.inputs.YOUNG", -60.0)
+    monkeypatch.chdir(tmp_path)
+    made = tmp_path / "top"
+    made.mkdir()
+    lines = (CLAUDE / "session.jsonl").read_text().splitlines(keepends=True)
+    (made / "b-first.jsonl").write_text("".join(lines[: len(lines) * 2 // 3]))
+    (made / "a-resumed.jsonl").write_text("".join(lines))
+    return made
+
+
+def ids(lines: list[dict[str, Any]]) -> list[tuple[str, int, int]]:
+    return [(line["trace"], line["turn"], line["step"]) for line in of(lines, "hit")]
+
+
+def test_find_looks_once_at_a_request_that_two_captures_hold(resumed: Path, capsys: Out) -> None:
+    _, whole, _ = said(capsys, "find", "top/a-resumed.jsonl", "window > 0")
+    _, first, _ = said(capsys, "find", "top/b-first.jsonl", "window > 0")
+    copies = len(of(first, "hit"))
+    assert 0 < copies < len(of(whole, "hit"))
+    for _ in range(2):
+        code, lines, _ = said(capsys, "find", "top", "window > 0")
+        assert code == 0
+        held(lines)
+        assert [hit for hit in ids(lines) if hit[0] == "top/b-first.jsonl"] == [
+            ("top/b-first.jsonl", *hit[1:]) for hit in ids(first)
+        ]
+        own = [hit[1:] for hit in ids(lines) if hit[0] == "top/a-resumed.jsonl"]
+        assert own == [hit[1:] for hit in ids(whole)][copies:]
+        (told,) = (line for line in of(lines, "problem") if line["slug"] == "carried-history")
+        assert told["source"] == "a-resumed.jsonl"
+        assert told["message"].startswith(f"{copies} requests stand in b-first.jsonl too")
+    assert run(["find", "top", "window > 0", "--count", "--first"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == ["top/a-resumed.jsonl: 1", "top/b-first.jsonl: 1"]
+    assert f"{copies} requests that several captures hold: looked at once" in printed.err
+    assert f"a-resumed.jsonl: {copies} requests stand in b-first.jsonl too" in printed.err
+    assert run(["find", "top", "window > 0", "--strict"]) == 1
+
+
+def test_lint_tells_once_of_a_request_that_two_captures_hold(resumed: Path, capsys: Out) -> None:
+    shutil.copy(FIXTURES / "codex/compacted.jsonl", resumed / "c.jsonl")
+    _, before, _ = said(capsys, "lint", "top")
+    (sums,) = of(before, "lint")
+    _, whole, _ = said(capsys, "lint", "top/a-resumed.jsonl", "top/c.jsonl")
+    assert sums["steps"] == of(whole, "lint")[0]["steps"]
+    (told,) = (line for line in of(before, "problem") if line["slug"] == "carried-history")
+    assert told["source"] == "a-resumed.jsonl"
+    shutil.copy(resumed / "a-resumed.jsonl", resumed / "copy.jsonl")
+    shutil.copy(resumed / "c.jsonl", resumed / "d.jsonl")
+    _, after, _ = said(capsys, "lint", "top")
+    assert of(after, "finding") == of(before, "finding")
+    assert of(after, "finding")
+    assert of(after, "lint")[0]["steps"] == sums["steps"]
+    run(["lint", "top"])
+    assert "that several captures hold: looked at once" in capsys.readouterr().err
+
+
+def test_answers_beyond_what_memory_may_take_are_the_same() -> None:
+    shelf = Shelf(4)
+    for name, data in (("a", b"aaaa"), ("b", b"bbbbbb"), ("c", b"c"), ("b", b"BB"), ("a", b"")):
+        shelf[name] = data
+    assert dict(shelf) == {"a": b"", "b": b"BB", "c": b"c"}
+    del shelf["b"]
+    assert sorted(shelf) == ["a", "c"]
+    shelf["d"] = b"dddd"
+    assert shelf["d"] == b"dddd"

@@ -31,3 +31,22 @@ def size_of(path: str, _format: str, words: bytes, more: bytes) -> tuple[bytes, 
     if b"bug" in data:
         raise KeyError("secret of the data")
     return data.strip() + more, b"passing" not in data
+
+
+def counting(data: bytes) -> bytes:
+    """Puts a count of 7 for its data into the cache whose path stands before a line end in it."""
+    from ctxctl.tokens.cache import CountCache, counts_at
+
+    path, _, text = data.partition(b"\n")
+    with counts_at(Path(os.fsdecode(path))) as cache:
+        cache.put(CountCache.key("o200k_base", text), 7)
+    return b"done"
+
+
+def dying_once(data: bytes) -> bytes:
+    """Ends its process unless there is a file of that name, which it makes."""
+    path = Path(os.fsdecode(data))
+    if not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return b"done"

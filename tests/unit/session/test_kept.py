@@ -24,6 +24,7 @@ from ctxctl.session import Inspector, import_cache, kept_replays, replay_rows, r
 from ctxctl.session.cache_room import cache_entries, prune_cache
 from ctxctl.session.walked import walked
 from ctxctl.trace import inputs
+from ctxctl.trace.cache_files import only_reading
 
 ROOT = Path(__file__).parents[3]
 CLAUDE = ROOT / "fixtures" / "claude_code"
@@ -127,6 +128,19 @@ def test_a_second_question_reads_and_a_third_answers_alike(
     replays = counted.replays
     assert answers(path) == expected
     assert (counted.imports, counted.replays) == (1, replays)
+
+
+def test_who_only_reads_takes_what_is_kept_and_keeps_nothing(
+    capture: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    with only_reading():
+        found = answers(capture)
+    assert not (cache / "captures").exists()
+    assert answers(capture) == found
+    counted = Counted(monkeypatch)
+    with only_reading():
+        assert answers(capture) == found
+    assert counted.imports == 0
 
 
 def test_a_native_trace_is_replayed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ctxctl.tokens import cache as module
-from ctxctl.tokens.cache import CountCache, default_path
+from ctxctl.tokens.cache import CountCache, counts_at, default_path, kept_open
 
 KEY = CountCache.key("o200k_base", b"hello")
 OTHER = CountCache.key("o200k_base", b"world")
@@ -401,3 +401,23 @@ def test_a_file_of_somebody_else_is_not_held_open(path: Path, monkeypatch: pytes
     (one,) = opened
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         one.execute("SELECT 1")
+
+
+def test_a_process_that_keeps_files_open_opens_each_once_and_writes_at_the_end(path: Path) -> None:
+    with kept_open():
+        with counts_at(path) as cache:
+            cache.put(KEY, 1)
+        with counts_at(path) as again:
+            assert again is cache
+            assert again.get(KEY) == (1, True)
+            again.put(OTHER, 2)
+            again.flush()
+        assert counts_at(path.with_name("another.sqlite3")) is not cache
+        assert stored(path) is None
+        for number in range(600):  # enough to be written at once
+            cache.put(CountCache.key("o200k_base", b"%d" % number), number)
+        assert stored(path) == (1, True)
+        last = CountCache.key("o200k_base", b"last")
+        cache.put(last, 3)
+    assert stored(path, last) == (3, True)
+    assert counts_at(path) is not cache

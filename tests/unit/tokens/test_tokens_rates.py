@@ -113,3 +113,26 @@ def test_an_hour_in_the_cache_costs_twice_the_input_where_that_is_documented() -
         assert book.rates(model, provider, None, 1000).rates.cache_write_1h is None
     own = RateBook({"mine": {**prices, "cache_write_1h_price": 17}})
     assert own.rates("mine", None, None, 1000).rates.cache_write_1h == 17
+
+
+@pytest.mark.parametrize(
+    ("model", "provider"),
+    [
+        ("claude-sonnet-4-5", "anthropic"),
+        ("gemini-2.5-pro", "google"),
+        ("gpt-5.4", "openai"),
+        ("qwen3-max", None),
+    ],
+)
+def test_a_book_that_was_asked_before_says_what_a_new_one_says(model: str, provider: str | None) -> None:
+    served = (Terms(), Terms(service_tier="batch"), Terms(inference_geo="us"), Terms(units={"web_search": 2}))
+    sizes = (10, 300_000, 200_000, 200_001, 10, 32_000, 32_001, 128_000, 128_001, 272_000, 272_001, 2_000_000)
+    book = RateBook()
+    found = {}
+    for size in sizes:
+        for terms in served:
+            asked = (model, provider, "2026-11-01", size, terms)
+            found[size] = book.rates(*asked)
+            assert found[size] == RateBook().rates(*asked)
+    if model == "claude-sonnet-4-5":
+        assert found[200_000] != found[200_001] == found[300_000]
