@@ -309,9 +309,13 @@ class _Transcript:
         return orjson.dumps(record) + b"\n"
 
 
+FOLDER = "CTXCTL_BENCH_DIR"
+"""The variable that names the folder where the files go."""
+
+
 def directory() -> Path:
-    """Where the files go: `CTXCTL_BENCH_DIR`, else `.bench` below the current directory."""
-    path = Path(os.environ.get("CTXCTL_BENCH_DIR") or ".bench")
+    """Where the files go: the folder that `FOLDER` names, else `.bench` below the current directory."""
+    path = Path(os.environ.get(FOLDER) or ".bench")
     path.mkdir(parents=True, exist_ok=True)
     return path
 

@@ -9,10 +9,16 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from threading import Event, Timer
 
+from tests.bench.tree import watched
+
+LIMIT = 600.0
+"""Seconds after which a program that does not end is killed."""
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
@@ -24,7 +30,7 @@ class Sample:
     """User and system seconds of the child and of what it waited for."""
     wall: float
     rss: int
-    """Peak resident memory in bytes."""
+    """Peak resident memory in bytes: of the largest process alone, or of all together (`whole_tree`)."""
     status: int
     """Exit code, or minus a signal's number."""
     output: str
@@ -38,8 +44,20 @@ class Sample:
         return self.status == 0
 
 
-def run(argv: Sequence[str], env: Mapping[str, str], scratch: Path, *, keep: bool = False) -> Sample:
-    """Run a program to its end with stdout thrown away (or kept) and stderr in a file."""
+def run(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    scratch: Path,
+    *,
+    keep: bool = False,
+    limit: float = LIMIT,
+    whole_tree: bool = False,
+) -> Sample:
+    """Run a program to its end with stdout thrown away (or kept, in `scratch/stdout`) and stderr in a file.
+
+    After `limit` seconds it is killed, with all that it started.  With `whole_tree`, `rss` is the most that
+    the program and the processes that it started held together, looked at every few milliseconds.
+    """
     out, err = scratch / "stdout", scratch / "stderr"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     actions = [
@@ -48,18 +66,43 @@ def run(argv: Sequence[str], env: Mapping[str, str], scratch: Path, *, keep: boo
         (os.POSIX_SPAWN_OPEN, 2, str(err), flags, 0o600),
     ]
     start = time.perf_counter()
-    pid = os.posix_spawnp(argv[0], list(argv), dict(env), file_actions=actions)
-    _, status, usage = os.wait4(pid, 0)
+    pid = os.posix_spawnp(argv[0], list(argv), dict(env), file_actions=actions, setpgroup=0)
+    late = Event()
+
+    def end() -> None:
+        late.set()
+        _kill_group(pid)
+
+    timer = Timer(limit, end)
+    timer.start()
+    try:
+        with watched(pid) if whole_tree else nullcontext() as tree:
+            # Not reaped yet: until the timer is off, the process's number must not become another one's.
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    except BaseException:
+        _kill_group(pid)
+        raise
+    finally:
+        timer.cancel()
+        timer.join()
+        _, status, usage = os.wait4(pid, 0)
     wall = time.perf_counter() - start
     complaints = err.read_text(errors="replace").strip().splitlines()
+    if late.is_set():
+        complaints.append(f"it took longer than {limit:.0f} s")
     return Sample(
         usage.ru_utime + usage.ru_stime,
         wall,
-        usage.ru_maxrss * _RSS_UNIT,
+        usage.ru_maxrss * _RSS_UNIT if tree is None else tree.most,
         os.waitstatus_to_exitcode(status),
         out.read_text(errors="replace")[:65536] if keep else "",
         complaints[-1] if complaints else "",
     )
+
+
+def _kill_group(pid: int) -> None:
+    with suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def first_screen(argv: Sequence[str], env: Mapping[str, str], mark: bytes, limit: float) -> Sample:
@@ -70,8 +113,8 @@ def first_screen(argv: Sequence[str], env: Mapping[str, str], mark: bytes, limit
     start = time.perf_counter()
     pid, terminal = pty.fork()
     if pid == 0:
-        os.environ.update(env, TERM="xterm-256color", COLUMNS="100", LINES="30")
-        os.execvp(argv[0], list(argv))
+        shown_on = {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
+        os.execvpe(argv[0], list(argv), {**env, **shown_on})
     seen, shown = b"", 0.0
     while not shown and time.perf_counter() - start < limit:
         data = _read(terminal, 0.5)
