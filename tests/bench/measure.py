@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from threading import Event, Timer
-
-from tests.bench.tree import watched
 
 LIMIT = 600.0
 """Seconds after which a program that does not end is killed."""
@@ -59,50 +57,35 @@ def run(
     the program and the processes that it started held together, looked at every few milliseconds.
     """
     out, err = scratch / "stdout", scratch / "stderr"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, str(out) if keep else os.devnull, flags, 0o600),
-        (os.POSIX_SPAWN_OPEN, 2, str(err), flags, 0o600),
-    ]
-    start = time.perf_counter()
-    pid = os.posix_spawnp(argv[0], list(argv), dict(env), file_actions=actions, setpgroup=0)
-    late = Event()
-
-    def end() -> None:
-        late.set()
-        _kill_group(pid)
-
-    timer = Timer(limit, end)
-    timer.start()
-    try:
-        with watched(pid) if whole_tree else nullcontext() as tree:
-            # Not reaped yet: until the timer is off, the process's number must not become another one's.
-            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    except BaseException:
-        _kill_group(pid)
-        raise
-    finally:
-        timer.cancel()
-        timer.join()
-        _, status, usage = os.wait4(pid, 0)
-    wall = time.perf_counter() - start
+    asked = {
+        "argv": list(argv),
+        "env": dict(env),
+        "out": str(out) if keep else os.devnull,
+        "err": str(err),
+        "limit": limit,
+        "whole_tree": whole_tree,
+    }
+    launcher = [sys.executable, "-S", "-m", "tests.bench.launcher"]
+    done = subprocess.run(launcher, input=json.dumps(asked), stdout=subprocess.PIPE, text=True, check=True)
+    told = json.loads(done.stdout)
+    if "error" in told:
+        raise OSError(told["error"])
     complaints = err.read_text(errors="replace").strip().splitlines()
-    if late.is_set():
+    if told["late"]:
         complaints.append(f"it took longer than {limit:.0f} s")
     return Sample(
-        usage.ru_utime + usage.ru_stime,
-        wall,
-        usage.ru_maxrss * _RSS_UNIT if tree is None else tree.most,
-        os.waitstatus_to_exitcode(status),
-        out.read_text(errors="replace")[:65536] if keep else "",
+        told["cpu"],
+        told["wall"],
+        told["rss"],
+        told["status"],
+        _beginning(out) if keep else "",
         complaints[-1] if complaints else "",
     )
 
 
-def _kill_group(pid: int) -> None:
-    with suppress(OSError):
-        os.killpg(pid, signal.SIGKILL)
+def _beginning(path: Path) -> str:
+    with path.open(errors="replace") as file:
+        return file.read(65536)
 
 
 def first_screen(argv: Sequence[str], env: Mapping[str, str], mark: bytes, limit: float) -> Sample:

@@ -24,8 +24,8 @@ times mean little on a shared machine. Where a row says so, it is elapsed time o
 the processes it starts (`wait4`), interpreter start included. The programs take turns: one run of each, then again, up to {runs} rounds, more
 for the short ones, fewer for the long ones; the table holds medians, and for memory the highest peak. The page cache is
 warm. Stdout goes to the null device. “Nothing cached” means an empty cache directory. Byte code is compiled beforehand,
-as installers do. No setting of the user's is read. Peak memory is that of the largest process, unless the row says otherwise, and never reads less than what
-the measuring process itself held (some 25 MB).
+as installers do. No setting of the user's is read. Peak memory is that of the largest process, unless
+the row says otherwise; it never reads less than the some 15 MB of the process that starts it.
 
 **Floors.** `wc -l` of the file; one orjson pass over its lines; tiktoken over its contents, each once, with the
 vocabulary loaded from the package; `python -c pass`. From the sum of orjson and tiktoken two interpreter starts are
