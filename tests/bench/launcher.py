@@ -66,6 +66,7 @@ def _kill_group(pid: int) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # then what was started ends as well
     try:
         told = launch(**json.load(sys.stdin))
     except OSError as error:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 LIMIT = 600.0
 """Seconds after which a program that does not end is killed."""
@@ -65,9 +66,7 @@ def run(
         "limit": limit,
         "whole_tree": whole_tree,
     }
-    launcher = [sys.executable, "-S", "-m", "tests.bench.launcher"]
-    done = subprocess.run(launcher, input=json.dumps(asked), stdout=subprocess.PIPE, text=True, check=True)
-    told = json.loads(done.stdout)
+    told = _launched(json.dumps(asked))
     if "error" in told:
         raise OSError(told["error"])
     complaints = err.read_text(errors="replace").strip().splitlines()
@@ -81,6 +80,19 @@ def run(
         _beginning(out) if keep else "",
         complaints[-1] if complaints else "",
     )
+
+
+def _launched(asked: str) -> dict[str, Any]:
+    """What the launcher answers; whatever ends this process ends it too, and what it has started."""
+    argv = [sys.executable, "-S", "-m", "tests.bench.launcher"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as launcher:
+        try:
+            answer, _ = launcher.communicate(asked)
+        except BaseException:
+            launcher.terminate()
+            raise
+    told: dict[str, Any] = json.loads(answer) if answer else {"error": "its launcher was ended"}
+    return told
 
 
 def _beginning(path: Path) -> str:

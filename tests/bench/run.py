@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -26,9 +27,11 @@ def scratch_folder() -> Iterator[Path]:
     os.environ[generate.FOLDER] = str(top)
     # In the same folder as the inputs, so that two runs at once do not share it.
     scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=top))
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         yield scratch
     finally:
+        signal.signal(signal.SIGTERM, before)
         shutil.rmtree(scratch, ignore_errors=True)
         if not named:
             del os.environ[generate.FOLDER]

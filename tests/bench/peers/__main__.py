@@ -31,6 +31,9 @@ def main() -> int:
     )
     parser.add_argument("--runs", type=int, default=5, help="rounds (default 5)")
     parser.add_argument("--minutes", type=float, default=15, help="no further rounds after (default 15)")
+    parser.add_argument(
+        "--quick", action="store_true", help="one round on the 240 sessions alone; prints the page"
+    )
     parser.add_argument("--only", help="only tools of these names, with commas between; writes no page")
     parser.add_argument(
         "--out", type=Path, default=Path("docs") / "benchmarks-peers.md", help="the page to write"
@@ -48,17 +51,17 @@ def main() -> int:
         print("None of the tools is here: make bench-peers INSTALL=1", file=sys.stderr)
         return 2
     with scratch_folder() as scratch:
-        bench = Bench(args.runs, gigabyte=False, scratch=scratch, peers=args.folder)
+        bench = Bench(1 if args.quick else args.runs, gigabyte=False, scratch=scratch, peers=args.folder)
         versions = {peer.name: version(peer, args.folder, bench.home) for peer in peers}
         versions["ctxctl"] = ctxctl.__version__
-        for question, name, home in _captures(bench):
+        for question, name, home in _captures(bench, quick=args.quick):
             _add_ours(bench, question, home, name)
             for peer in peers:
                 if question in peer.asks and peer.name not in missing:
                     add_peer(bench, peer, question, home, name)
         progress(bench, args.minutes * 60)
         text = report.page(bench, versions, missing, load)
-    if args.only:
+    if args.only or args.quick:
         print(text)
     else:
         report.write(args.out, text)
@@ -66,18 +69,19 @@ def main() -> int:
     return 0
 
 
-def _captures(bench: Bench) -> list[tuple[str, str, ClaudeHome]]:
-    """Each question with the captures that it is asked about."""
+def _captures(bench: Bench, *, quick: bool) -> list[tuple[str, str, ClaudeHome]]:
+    """Each question with the captures that it is asked about; if `quick`, the first of them alone."""
     homes = {}
-    for name, (count, size) in FLEETS.items():
-        homes[name] = claude_home(bench.scratch / f"captures {name}", generate.transcripts(count, size))
-    homes[SESSION] = claude_home(bench.scratch / "captures 50 MB", generate.transcript_50mb())
+    for name, made in [*FLEETS.items()][: 1 if quick else None]:
+        homes[name] = claude_home(bench.scratch / f"captures {name}", generate.transcripts(*made))
+    if not quick:
+        homes[SESSION] = claude_home(bench.scratch / "captures 50 MB", generate.transcript_50mb())
     for name, home in homes.items():
         bench.add_input(name, home.path)
-    about = {COSTS: tuple(FLEETS)}
-    return [
-        (question, name, homes[name]) for question in QUESTIONS for name in about.get(question, (SESSION,))
+    asked = [
+        (question, name) for question in QUESTIONS for name in (FLEETS if question == COSTS else (SESSION,))
     ]
+    return [(question, name, homes[name]) for question, name in asked if name in homes]
 
 
 def _add_ours(bench: Bench, question: str, captures: ClaudeHome, name: str) -> None:
