@@ -39,13 +39,14 @@ def page(bench: Bench, versions: Mapping[str, str], missing: Mapping[str, str], 
         found = f"not here: {missing[peer.name]}" if peer.name in missing else versions[peer.name]
         lines.append(f"| {peer.name} | {found} | {asked}{note} |")
     for question in QUESTIONS:
-        lines += ["", f"## {question[0].upper()}{question[1:]}", ""]
-        lines += [*_table(bench, question, missing)]
+        lines += ["", f"## {question[0].upper()}{question[1:]}", "", *_table(bench, question, missing)]
     sizes = ", ".join(f"{name}: {size:,} bytes" for name, size in bench.inputs.items())
     return without_places("\n".join([*lines, "", f"Captures: {sizes}.", ""]), bench.scratch)
 
 
 def _table(bench: Bench, question: str, missing: Mapping[str, str]) -> list[str]:
+    if not any(f": {question}, " in name for name in bench.cases):
+        return ["Not asked in this run."]
     lines = ["| tool | capture | | CPU s | beside ctxctl | elapsed s | peak memory | runs |"]
     lines.append("|---|---|---|---|---|---|---|---|")
     names = ["ctxctl", *(peer.name for peer in PEERS if question in peer.asks)]
