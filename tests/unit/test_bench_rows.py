@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import report
+from tests.bench import generate, report
 from tests.bench.cases import Bench, Case, forget_all_but_counts
 from tests.bench.measure import Sample
 from tests.bench.rows import Row, absent, against_reading, measured, ratio
@@ -197,3 +197,25 @@ def test_a_page_without_measurements_says_so(bench: Bench) -> None:
     page = report.page(bench, SECTIONS, 0.5)
     assert "0 of" in page
     assert "0 missed" in page
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=[section.name for section in SECTIONS])
+def test_each_row_has_the_cases_that_it_is_made_of(
+    bench: Bench, section: Section, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, ccusage = tmp_path / "inputs" / "small.jsonl", bench.peers / "ccusage" / "node_modules" / ".bin"
+    small.parent.mkdir()
+    small.write_bytes(b"".join(generate.transcript(400_000, 1)))
+    ccusage.mkdir(parents=True)
+    (ccusage / "ccusage").touch(mode=0o700)
+    monkeypatch.setattr(generate, "ensure", lambda name, lines: small)
+    monkeypatch.setattr(generate, "transcripts", lambda *made: small.parent)
+    monkeypatch.setattr(importers, "CAPTURES", tmp_path / "captures")
+    for _, folder in importers.FORMATS:
+        (tmp_path / "captures" / folder).mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(bench, "run_once", lambda *words, **more: Sample(1.0, 1.0, 1, 0, "", ""))
+    section.add(bench)
+    assert [row.reached for row in section.rows(bench) if row.met is not None] == []
+    for case in bench.cases.values():
+        case.samples = [Sample(0.9 if case.name == "pass" else 1.0, 1.0, 1, 0, "1 " * 12, "")]
+    assert [row for row in section.rows(bench) if row.met is None] == []
