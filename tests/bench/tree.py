@@ -11,7 +11,8 @@ from threading import Event, Thread
 
 _PAUSE = 0.02
 """Seconds between two looks; what comes and goes in between is not seen."""
-_PSS = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
+_RSS = re.compile(r"^Rss:\s+(\d+) kB", re.MULTILINE)
+_PRIVATE = re.compile(r"^Private_\w+:\s+(\d+) kB", re.MULTILINE)
 _PROC = Path("/proc")
 
 
@@ -21,11 +22,16 @@ class Tree:
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self.most = 0
-        """The most bytes that all of them held at once; pages that they share count once (PSS)."""
+        """The most bytes that all of them held at once."""
 
     def look(self) -> None:
-        """Look once."""
-        self.most = max(self.most, sum(_memory(pid) for pid in _descent(self._pid)))
+        """Look once: at the pages that each holds alone, and at the shared ones of whoever shares most.
+
+        The system's own share (PSS) would be less the more other programs use the same libraries.
+        """
+        held = [_memory(pid) for pid in _descent(self._pid)]
+        alone, shared = sum(own for own, _ in held), max((with_others for _, with_others in held), default=0)
+        self.most = max(self.most, alone + shared)
 
 
 @contextmanager
@@ -60,9 +66,12 @@ def _descent(pid: int) -> Iterator[int]:
         return
 
 
-def _memory(pid: int) -> int:
+def _memory(pid: int) -> tuple[int, int]:
+    """Bytes that a process holds alone, and those that it shares with others."""
     try:
-        found = _PSS.search((_PROC / str(pid) / "smaps_rollup").read_text())
+        told = (_PROC / str(pid) / "smaps_rollup").read_text()
     except OSError:
-        return 0
-    return int(found[1]) * 1024 if found is not None else 0
+        return 0, 0
+    held = _RSS.search(told)
+    alone = sum(int(found[1]) for found in _PRIVATE.finditer(told))
+    return alone * 1024, (int(held[1]) - alone) * 1024 if held is not None else 0
