@@ -21,15 +21,17 @@ BESIDE = "ccusage"
 def _add(bench: Bench) -> None:
     add_bare_start(bench)
     for name, made in FLEETS.items():
-        few = bench.runs > 1
+        several = bench.runs > 1
         folder = generate.transcripts(*made)
         bench.add_input(name, folder)
         unique = unique_contents(bench, folder)
-        bench.add_probe(f"orjson, {name}", "orjson", str(folder), runs=3 if few else 1)
-        bench.add_probe(f"tiktoken, {name}", "tiktoken", str(unique), runs=3 if few else 1)
+        bench.add_probe(f"orjson, {name}", "orjson", str(folder), runs=3 if several else 1)
+        bench.add_probe(f"tiktoken, {name}", "tiktoken", str(unique), runs=3 if several else 1)
         cost = ("cost", "--json", str(folder))
         bench.prime(*cost, cache="fleet")
-        bench.add_command(f"cost, {name}, first", *cost, cache="cold", runs=3 if few else 1)
+        bench.add_command(
+            f"cost, {name}, first", *cost, cache="cold", runs=3 if several and made[0] < 1_000 else 1
+        )
         bench.add_command(f"cost, {name}, again", *cost, cache="fleet")
         for state, cache in (("first", "cold"), ("again", "fleet")):
             case = f"memory of cost, {name}, {state}"
