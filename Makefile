@@ -9,7 +9,7 @@ SHELL := /bin/sh
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-INSTALL := $(PIP) install -qq --require-hashes
+LOCKED := $(PIP) install -qq --require-hashes
 UVPIP := $(BIN)/uv pip install --quiet
 EDITABLE := $(PIP) install -qq --no-deps --no-build-isolation --editable .
 
@@ -37,6 +37,9 @@ FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2
 PYENV := $(shell printf ':%s' $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.*/bin)
 # Where the real clients are installed that recording is tried with.
 CLIENTS ?= .clients
+# Where the other tools are that ctxctl is measured beside; whether they are installed there first, from npm and PyPI.
+PEERS ?= .peers
+INSTALL ?=
 ARGS ?=
 # Of `make mutate`: how many changes, which draw, and of which room (all five without).
 COUNT ?= 20
@@ -44,10 +47,10 @@ SEED ?= 1
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test quick calibration catalogue prices corpus frameworks clients check lint format docs bench mutate goldens lock dist hooks clean
+.PHONY: help demo test quick calibration catalogue prices corpus frameworks clients check lint format docs bench bench-peers mutate goldens lock dist hooks clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 demo: $(RUN) ## open `ctxctl replay` on a sample trace (piped: print the report); DEMO=FILE for another
 	@$(BIN)/ctxctl replay $(DEMO) $(ARGS)
@@ -97,8 +100,11 @@ docs: $(DEV) ## write docs/formats/ from what the importers declare, and the siz
 	@$(BIN)/python scripts/docs_formats.py
 	@$(BIN)/python scripts/measure_house.py
 
-bench: $(DEV) ## measure against the floors and write docs/benchmarks.md
-	@$(BIN)/python -m tests.bench $(ARGS)
+bench: $(DEV) ## measure against the floors and write docs/benchmarks.md; ARGS='--only again,fleet' prints these
+	@$(BIN)/python -m tests.bench --peers '$(PEERS)' $(ARGS)
+
+bench-peers: $(DEV) ## measure beside other tools and write docs/benchmarks-peers.md; INSTALL=1 gets them first
+	@$(BIN)/python -m tests.bench.peers --folder '$(PEERS)' $(if $(filter 1,$(INSTALL)),--install) $(ARGS)
 
 mutate: $(DEV) ## make small changes to the code and list those that no test notices; COUNT=20 SEED=1 ROOM=trace
 	@$(BIN)/python scripts/mutate.py --count $(COUNT) --seed $(SEED) $(if $(ROOM),--room $(ROOM)) $(ARGS)
@@ -122,7 +128,7 @@ hooks: $(DEV) ## install the git pre-commit hooks
 	@$(BIN)/pre-commit install
 
 clean: ## remove the environment, caches and outputs
-	rm -rf $(VENV) .venv-frameworks .clients dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-frameworks .clients .peers dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo 'ctxctl needs Python 3.11 or newer: install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; }
@@ -131,7 +137,7 @@ $(BIN)/python:
 		echo 'Python could not make a virtual environment (on Debian and Ubuntu: install python3-venv).' >&2; exit 1; }
 
 $(RUN): requirements.txt pyproject.toml | $(BIN)/python
-	@$(INSTALL) -r requirements.txt >&2
+	@$(LOCKED) -r requirements.txt >&2
 	@$(EDITABLE) >&2
 	@touch $@
 
@@ -144,6 +150,6 @@ $(RUN): requirements.txt pyproject.toml | $(BIN)/python
 	$(UVPIP) --python .venv-frameworks/$* --no-deps --no-build-isolation --editable . >&2 && touch $@
 
 $(DEV): requirements-dev.txt pyproject.toml | $(BIN)/python
-	@$(INSTALL) -r requirements-dev.txt >&2
+	@$(LOCKED) -r requirements-dev.txt >&2
 	@$(EDITABLE) >&2
 	@touch $(RUN) $@

@@ -3,44 +3,72 @@
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
 import sys
 from pathlib import Path
 
 from tests.bench import report
 from tests.bench.cases import Bench
+from tests.bench.run import progress, scratch_folder
+from tests.bench.section import Section
+from tests.bench.sections.registry import chosen
 
 
 def main() -> int:
     """Run the benchmark; exit code 1 if a target was missed and `--check` was given."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--runs", type=int, default=5, help="rounds of the large cases (default 5)")
-    parser.add_argument("--no-gigabyte", action="store_true", help="leave the 1 GB file out")
-    parser.add_argument("--only", help="only cases whose name holds this text; writes no page")
-    parser.add_argument("--out", type=Path, default=Path("docs") / "benchmarks.md", help="the page to write")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a target was missed")
-    args = parser.parse_args()
+    args = _parser().parse_args()
+    try:
+        sections = chosen(args.only)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
     load = os.getloadavg()[0]
-    print("Writing the input, once…", file=sys.stderr)
-    bench = Bench(args.runs, not args.no_gigabyte, args.only)
-    total = sum(case.runs for case in bench.cases.values())
-    for number, name in enumerate(bench.rounds(), 1):
-        print(f"\r\x1b[K[{number}/{total}] {name}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-    for case in bench.cases.values():
-        if case.failed is not None:
-            print(f"{case.name}: not measured: {case.failed}", file=sys.stderr)
-    if args.only:
-        for case in bench.cases.values():
-            if case.ready:
-                print(f"{case.name}: {case.cpu:.3f} s CPU, {case.wall:.3f} s, {case.rss / 1e6:.0f} MB")
-        return 0
-    report.write(bench, args.out, load)
-    missed = [row for row in report.rows(bench) if row.met is False]
+    with scratch_folder() as scratch:
+        runs = 1 if args.quick else args.runs
+        gigabyte = not (args.no_gigabyte or args.quick)
+        bench = Bench(runs, gigabyte=gigabyte, scratch=scratch, peers=args.peers)
+        compileall.compile_dir("ctxctl", quiet=2)  # as an installer does
+        for section in sections:
+            print(f"Setting up: {section.name}…", file=sys.stderr)
+            bench.set_up(section.name, section.add)
+        progress(bench, args.minutes * 60)
+        text = report.page(bench, sections, load)
+        told = [row for section in sections for row in section.rows(bench)]
+    return _finish(args, sections, text, told)
+
+
+def _finish(
+    args: argparse.Namespace, sections: tuple[Section, ...], text: str, told: list[report.Row]
+) -> int:
+    out = args.out if args.out or args.only or args.quick else Path("docs") / "benchmarks.md"
+    if out is None:
+        print(text)
+    else:
+        report.write(out, text)
+        print(f"{out} written")
+    missed = [row for row in told if row.met is False]
     for row in missed:
         print(f"missed: {row.what}: {row.reached}, to reach {row.target}", file=sys.stderr)
-    print(f"{args.out} written")
     return 1 if args.check and missed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    names = ", ".join(section.name for section in chosen(None))
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--runs", type=int, default=5, help="rounds of the large cases (default 5)")
+    parser.add_argument("--minutes", type=float, default=18, help="no further rounds after (default 18)")
+    parser.add_argument(
+        "--quick", action="store_true", help="one round, without the 1 GB file; prints the page"
+    )
+    parser.add_argument("--no-gigabyte", action="store_true", help="leave the 1 GB file out")
+    parser.add_argument("--only", help=f"only these sections, with commas between ({names}); prints the page")
+    parser.add_argument(
+        "--peers", type=Path, default=Path(".peers"), help="where `make bench-peers` installs"
+    )
+    parser.add_argument("--out", type=Path, help="the page to write (docs/benchmarks.md)")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a target was missed")
+    return parser
 
 
 if __name__ == "__main__":

@@ -1,94 +1,23 @@
-"""What is measured: programs, on which file, with which caches, and how often."""
+"""One measurement, and what runs them all by turns: programs, each with its caches and its environment."""
 
 from __future__ import annotations
 
-import compileall
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.bench import generate, record, screens
-from tests.bench.measure import Sample, first_screen, middle, run
+from tests.bench.measure import Sample, middle, run
 
-SMALL = Path("traces") / "coding-agent.jsonl"
-FOREIGN = Path("fixtures") / "claude_code" / "session.jsonl"
-"""A small capture of a client's."""
-STARTED = {
-    "small replay": ("replay", "--json", str(SMALL)),
-    "small show": ("show", "--json", f"{SMALL}@-1"),
-    "small diff": ("diff", "--json", f"{SMALL}@3", f"{SMALL}@-1"),
-    "small why": ("why", "--json", f"{SMALL}@-1", "tool:search"),
-    "small cost": ("cost", "--json", str(SMALL)),
-    "foreign replay": ("replay", "--json", str(FOREIGN)),
-    "foreign cost": ("cost", "--json", str(FOREIGN)),
-}
-"""Commands on so little that starting is most of their work."""
-CALL = "toolu_17dbf0fa00000001"
-"""The first call of the 50 MB transcript."""
-AGAIN = {
-    "replay --json": ("replay", "--json", "{}"),
-    "show": ("show", "--json", "{}@-1"),
-    "diff": ("diff", "--json", "{}@-5", "{}@-1"),
-    "why": ("why", "--json", "{}@-1", CALL),
-    "log": ("log", "--json", "{}", CALL),
-    "cost": ("cost", "--json", "{}"),
-}
-"""Questions about a large capture that was read before."""
-FLEETS = {"240 sessions of 40 MB": (240, 167_000), "5 000 sessions of 50 MB": (5_000, 10_000)}
-"""Directories: number of sessions, and bytes of each."""
-FIRST = b"Since Sunday"
-"""Part of the first prompt of the small trace."""
-FIRST_LARGE = b"s01"
-WATCHED = 60
-"""Seconds for which a writer is watched."""
-DIFFS = (
-    ("code, a dozen edits", "code", "0.0005"),
-    ("code, a tenth of the lines", "code", "0.1"),
-    ("log, a dozen edits", "log", "0.0005"),
-)
-"""Name, sort of text, share of changed lines."""
-
-
-WHATIF_WINDOW = "128k"
-"""Supposed window of the what-ifs; what the session holds exceeds it for most of its turns."""
-WHATIFS = (
-    "",
-    "fifo",
-    "priority",
-    "truncate_middle",
-    "truncate_tail",
-    "summarize_oldest",
-    "summarize_low_priority",
-    "defer_to_retrieval",
-    "reject",
-    "amplifier",
-    "amplifier_contract",
-    "sibyl",
-)
-"""Policies of the what-ifs; empty: the window alone."""
-
-
-def whatif(policy: str) -> str:
-    """The name of a what-if's case."""
-    return f"what-if: {policy or 'window alone'}"
-
-
-CAPTURES = Path(os.environ.get("CTXCTL_CORPUS") or Path("..") / "shared") / "data"
-"""Captures kept outside the repository: what importers are measured on, where there are any."""
-IMPORTERS = (
-    ("claude-code", "claude-code"),
-    ("codex", "codex"),
-    ("pi", "pi"),
-    ("amplifier", "amplifier"),
-    ("copilot-cli", "copilot-sdk-events"),
-    ("claude-stream-json", "claude-stream-json"),
-    ("claude-trace", "api-captures"),
-    ("swe-agent-calls", "api-captures"),
-)
-"""Formats of JSON Lines, and the folder that holds captures of each."""
+SETTLED = 2.5
+"""Seconds after which a file counts as left alone: ctxctl trusts no file that changed less than 2 s ago."""
+LONG = 90.0
+"""Seconds of a case after which it gets no further run."""
+_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
+"""Variables that the programs inherit; among them none that changes what Python does."""
 
 
 @dataclass
@@ -99,19 +28,26 @@ class Case:
     go: Callable[[], Sample]
     runs: int
     samples: list[Sample] = field(default_factory=list)
+    error: str | None = None
+    """Why it could not be run at all."""
 
     def once(self) -> None:
-        """Do one run, unless an earlier one failed: then its row says so."""
-        if self.failed is None:
-            self.samples.append(self.go())
+        """Do one run, unless an earlier one failed or they took long: its row says so."""
+        if self.failed is None and sum(sample.wall for sample in self.samples) < LONG:
+            try:
+                self.samples.append(self.go())
+            except Exception as error:  # one case that cannot run must not end the others
+                self.error = f"{type(error).__name__}: {error}"
 
     @property
     def failed(self) -> str | None:
         """Why there is nothing to report, or None."""
+        if self.error is not None:
+            return self.error
         bad = next((s for s in self.samples if not s.good), None)
         if bad is None:
             return None
-        return bad.complaint[:160] or f"exit code {bad.status}"
+        return bad.complaint or f"exit code {bad.status}"
 
     @property
     def ready(self) -> bool:
@@ -143,35 +79,120 @@ class Case:
 
 
 class Bench:
-    """Builds the cases and runs them in turns, so that a disturbance hits all of them."""
+    """Holds the cases and runs them by turns, so that a disturbance hits all of them.
 
-    def __init__(self, runs: int, gigabyte: bool, only: str | None) -> None:
+    Args:
+        runs: Rounds of the large cases; short ones have more.
+        gigabyte: Whether the 1 GB trace is measured too.
+        scratch: An empty folder of its own: caches, outputs, a home.
+        peers: Where other tools are installed, if they are.
+    """
+
+    def __init__(self, runs: int, *, gigabyte: bool, scratch: Path, peers: Path) -> None:
         self.runs = runs
-        self.scratch = generate.directory() / "scratch"
-        shutil.rmtree(self.scratch, ignore_errors=True)
-        self.scratch.mkdir(parents=True)
+        self.gigabyte = gigabyte
+        self.scratch = scratch
+        self.peers = peers
+        self.home = scratch / "home"
+        self.home.mkdir()
         self.cases: dict[str, Case] = {}
-        self.files: dict[str, Path] = {}
-        self._caches = 0
-        self._common()
-        self._large("100mb", generate.megabytes_100(), runs)
-        if gigabyte:
-            self._large("1gb", generate.gigabyte(), max(3, runs // 2))
-        self._read_once()
-        self._whatifs()
-        self._ui()
-        seconds = WATCHED if runs > 1 else WATCHED // 6
-        self._probe("watch", "watch", str(self.scratch), str(seconds), runs=1, keep=True)
-        self._importers()
-        self._record()
-        if only:
-            self.cases = {name: case for name, case in self.cases.items() if only in name}
+        self.inputs: dict[str, int] = {}
+        """Bytes of the files and folders that are read, by name."""
+        self.broken: dict[str, str] = {}
+        """Why a section could not be set up, by its name."""
+        self._before: list[Callable[[], object]] = []
+        self._cold = 0
 
-    def rounds(self) -> Iterator[str]:
-        """Run everything; yields the name of each case before it runs."""
+    # -- what is measured ------------------------------------------------------------------------------------
+
+    def add(
+        self, name: str, argv: Sequence[str], *, runs: int | None = None, cache: str, keep: bool = False,
+        whole_tree: bool = False, allowed: tuple[int, ...] = (0,),
+    ) -> None:  # fmt: skip
+        """A program. `cache`: the name of its cache folder; `cold`: an empty one for each run.
+
+        `NAME:counted`: the folder NAME, of which nothing but the counts is there when a run begins.
+        `allowed`: the exit codes of a run that did what it should.
+        """
+
+        def go() -> Sample:
+            name, _, state = cache.partition(":")
+            where = self.cache(self.fresh_cache() if name == "cold" else name)
+            if state == "counted":
+                forget_all_but_counts(where)
+            try:
+                done = run(argv, self.env(where), self.scratch, keep=keep, whole_tree=whole_tree)
+                return replace(done, status=0) if done.status in allowed else done
+            finally:
+                if cache == "cold":
+                    shutil.rmtree(where, ignore_errors=True)
+
+        self.add_case(name, go, runs)
+
+    def add_case(self, name: str, go: Callable[[], Sample], runs: int | None = None) -> None:
+        """Anything that can be sampled; a case that another section has added already is the same one."""
+        self.cases.setdefault(name, Case(name, go, self.runs if runs is None else runs))
+
+    def add_command(self, name: str, *arguments: str, runs: int | None = None, cache: str = "warm") -> None:
+        """A command of ctxctl's."""
+        self.add(name, command(*arguments), runs=runs, cache=cache)
+
+    def add_probe(
+        self, name: str, *arguments: str, runs: int | None = None, cache: str = "warm", keep: bool = False
+    ) -> None:
+        """A program of `tests.bench.probes`."""
+        self.add(name, probe(*arguments), runs=runs, cache=cache, keep=keep)
+
+    def add_input(self, name: str, path: Path) -> None:
+        """Say how large an input is."""
+        files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+        self.inputs[name] = sum(file.stat().st_size for file in files)
+
+    def set_up(self, section: str, add: Callable[[Bench], None]) -> None:
+        """Let a section add its cases; where it cannot, say why on the page and go on with the next."""
+        try:
+            add(self)
+        except Exception as error:
+            self.broken[section] = f"{type(error).__name__}: {error}"
+            print(f"{section}: {self.broken[section]}", file=sys.stderr)
+
+    # -- before anything is measured -------------------------------------------------------------------------
+
+    def before(self, work: Callable[[], object]) -> None:
+        """Do something after all inputs are written and settled, and before the first round."""
+        self._before.append(work)
+
+    def prime(self, *arguments: str, cache: str = "warm") -> None:
+        """Run a command once without measuring it, so that a cache holds what it leaves there."""
+        self.before(lambda: self.run_once(command(*arguments), cache))
+
+    def run_once(self, argv: Sequence[str], cache: str, *, keep: bool = False) -> Sample:
+        """Run something now, by which nothing is measured."""
+        return run(argv, self.env(self.cache(cache)), self.scratch, keep=keep)
+
+    def prepare(self) -> Iterator[None]:
+        """Do all that is to be done before the first round; yields before each."""
+        time.sleep(SETTLED)
+        for work in self._before:
+            yield
+            try:
+                work()
+            except Exception as error:  # the case that needed it will say what is missing
+                print(f"\nnot prepared: {type(error).__name__}: {error}", file=sys.stderr)
+
+    @property
+    def preparations(self) -> int:
+        """How many there are."""
+        return len(self._before)
+
+    # -- running ---------------------------------------------------------------------------------------------
+
+    def rounds(self, seconds: float) -> Iterator[str]:
+        """Run everything once and, as long as `seconds` have not passed, again; yields each name before."""
+        end = time.monotonic() + seconds
         for number in range(max((case.runs for case in self.cases.values()), default=0)):
             for case in self.cases.values():
-                if number < case.runs:
+                if number < case.runs and (number == 0 or time.monotonic() < end):
                     yield case.name
                     case.once()
 
@@ -179,137 +200,37 @@ class Bench:
         """Whether all these cases have results."""
         return all(name in self.cases and self.cases[name].ready for name in names)
 
-    def _env(self, cache: Path) -> dict[str, str]:
-        kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
-        env = {name: os.environ[name] for name in kept if name in os.environ}
-        return env | {
-            "CTXCTL_CACHE_DIR": str(cache.resolve()),
-            "NO_COLOR": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-
-    def _add(
-        self, name: str, argv: list[str], *, runs: int | None = None, cache: str = "warm", keep: bool = False
-    ) -> None:
-        def go() -> Sample:
-            where = self.scratch / cache
-            if cache == "cold":
-                self._caches += 1
-                where = self.scratch / f"cold-{self._caches}"
-            for kept in ("index", "captures") if cache == "counted" else ():
-                shutil.rmtree(where / kept, ignore_errors=True)
-            where.mkdir(parents=True, exist_ok=True)
-            try:
-                return run(argv, self._env(where), self.scratch, keep=keep)
-            finally:
-                if cache == "cold":
-                    shutil.rmtree(where, ignore_errors=True)
-
-        self.cases[name] = Case(name, go, self.runs if runs is None else runs)
-
-    def _probe(self, name: str, *arguments: str, **more: object) -> None:
-        argv = [sys.executable, "-m", "tests.bench.probes", *arguments]
-        self._add(name, argv, **more)  # type: ignore[arg-type]
-
-    def _command(self, name: str, *arguments: str, **more: object) -> None:
-        self._add(name, [sys.executable, "-m", "ctxctl", *arguments], **more)  # type: ignore[arg-type]
-
-    def _prime(self, argv: list[str], cache: str = "warm") -> None:
-        """One run that is not measured, so that a cache has what it leaves there."""
-        where = self.scratch / cache
+    def cache(self, name: str) -> Path:
+        """A cache folder; made."""
+        where = self.scratch / f"cache-{name}"
         where.mkdir(parents=True, exist_ok=True)
-        run(argv, self._env(where), self.scratch)
+        return where
 
-    def _common(self) -> None:
-        compileall.compile_dir("ctxctl", quiet=2)  # as an installer does
-        often = 3 * self.runs
-        self._add("pass", [sys.executable, "-c", "pass"], runs=often)
-        self._command("--version", "--version", runs=often)
-        self._command("--help", "--help", runs=often)
-        for name, arguments in STARTED.items():
-            self._prime([sys.executable, "-m", "ctxctl", *arguments])
-            self._command(name, *arguments, runs=often)
-        for name, sort, share in DIFFS:
-            self._probe(f"diff: {name}", "diff-ours", sort, share, keep=True)
-            self._probe(f"difflib: {name}", "diff-difflib", sort, share, runs=2, keep=True)
+    def fresh_cache(self) -> str:
+        """The name of a cache folder that no run has had."""
+        self._cold += 1
+        return f"cold-{self._cold}"
 
-    def _large(self, size: str, path: Path, runs: int) -> None:
-        self.files[size] = path
-        unique = path.with_suffix(".unique")
-        if not unique.exists():
-            run([sys.executable, "-m", "tests.bench.probes", "extract", str(path), str(unique)],
-                self._env(self.scratch / "warm"), self.scratch)  # fmt: skip
-        replay = [sys.executable, "-m", "ctxctl", "replay", "--json", str(path)]
-        self._prime(replay)
-        self._prime(replay, "counted")
-        self._add(f"wc -l {size}", ["wc", "-l", str(path)], runs=runs + 2)
-        self._probe(f"orjson {size}", "orjson", str(path), runs=runs)
-        self._probe(f"tiktoken {size}", "tiktoken", str(unique), runs=runs)
-        self._probe(f"index {size}", "index", str(path), runs=runs)
-        self._probe(f"reload {size}", "reload-index", str(path), runs=runs, keep=True)
-        self._probe(f"why {size}", "why", str(path), runs=runs, keep=True)
-        self._add(f"cold replay {size}", replay, runs=runs, cache="cold")
-        self._add(f"warm replay {size}", replay, runs=runs, cache="counted")
-        self._add(f"replay {size} again", replay, runs=runs)
+    def env(self, cache: Path) -> dict[str, str]:
+        """The environment of a program: a home and a cache of its own, whatever the user has set."""
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        return kept | {"HOME": str(self.home), "CTXCTL_CACHE_DIR": str(cache.resolve()), "NO_COLOR": "1"}
 
-    def _read_once(self) -> None:
-        """A large capture of a client's, asked once and again, and directories of small ones."""
-        path = generate.transcript_50mb()
-        native, unique = path.with_suffix(".native"), path.with_suffix(".unique")
-        if not unique.exists():
-            env = self._env(self.scratch / "warm")
-            run([sys.executable, "-m", "ctxctl", "import", str(path), "-o", str(native)], env, self.scratch)
-            extract = [sys.executable, "-m", "tests.bench.probes", "extract", str(native), str(unique)]
-            run(extract, env, self.scratch)
-        self._probe("orjson transcript", "orjson", str(path))
-        self._probe("tiktoken transcript", "tiktoken", str(unique))
-        replay = ["replay", "--json", str(path)]
-        self._command("transcript first", *replay, cache="cold")
-        self._prime([sys.executable, "-m", "ctxctl", *replay])
-        for name, arguments in AGAIN.items():
-            words = [word.replace("{}", str(path)) for word in arguments]
-            self._prime([sys.executable, "-m", "ctxctl", *words])
-            self._command(f"transcript again: {name}", *words)
-        for name, (count, size) in FLEETS.items():
-            cost = ["cost", "--json", str(generate.transcripts(count, size))]
-            self._prime([sys.executable, "-m", "ctxctl", *cost])
-            self._command(f"{name}, first", *cost, cache="cold", runs=2)
-            self._command(f"{name}, again", *cost)
 
-    def _whatifs(self) -> None:
-        """The same session as recorded and under what is supposed; all contents counted before."""
-        path = generate.turns_1k()
-        replay = [sys.executable, "-m", "ctxctl", "replay", "--json", str(path)]
-        self._prime(replay)
-        self._add("plain 1 000 turns", replay)
-        for policy in WHATIFS:
-            supposed = ["--window", WHATIF_WINDOW, *(["--policy", policy] if policy else [])]
-            self._prime([*replay, *supposed])
-            self._add(whatif(policy), [*replay, *supposed])
+def command(*arguments: str) -> list[str]:
+    """The command line of a ctxctl command."""
+    return [sys.executable, "-m", "ctxctl", *arguments]
 
-    def _ui(self) -> None:
-        path = generate.turns_10k()
-        for act in screens.ACTS:
-            argv = [sys.executable, "-m", "tests.bench.screens", str(path), act.name]
-            self._add(f"ui: {act.name}", argv, runs=2, keep=True)
-        for name, file, mark in [
-            ("first screen small", SMALL, FIRST),
-            *((f"first screen {size}", file, FIRST_LARGE) for size, file in self.files.items()),
-        ]:
-            self._screen(name, file, mark)
 
-    def _record(self) -> None:
-        for size in record.SIZES:
-            argv = [sys.executable, "-m", "tests.bench.record", str(size)]
-            self._add(f"record {size}", argv, runs=2, keep=True)
-        self._add("proxy", [sys.executable, "-m", "tests.bench.proxy"], runs=2, keep=True)
+def probe(*arguments: str) -> list[str]:
+    """The command line of a probe."""
+    return [sys.executable, "-m", "tests.bench.probes", *arguments]
 
-    def _importers(self) -> None:
-        for name, folder in IMPORTERS:
-            if (CAPTURES / folder).is_dir():
-                self._probe(f"import: {name}", "importer", name, str(CAPTURES / folder), keep=True)
 
-    def _screen(self, name: str, path: Path, mark: bytes) -> None:
-        argv = [sys.executable, "-m", "ctxctl", "replay", str(path)]
-        env = self._env(self.scratch / "warm")
-        self.cases[name] = Case(name, lambda: first_screen(argv, env, mark, 60.0), self.runs)
+def forget_all_but_counts(cache: Path) -> None:
+    """Empty a cache folder of all that is kept of captures; how many tokens texts have stays known."""
+    for entry in cache.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        elif not entry.name.startswith("counts-"):
+            entry.unlink()

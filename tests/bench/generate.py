@@ -234,17 +234,24 @@ def _grown(number: int, window: int, refs: list[str]) -> Iterator[tuple[str, byt
     yield "ctxctl.usage.reported", usage
 
 
-def transcript(limit: int, seed: int) -> Iterator[bytes]:
-    """Lines of a Claude Code session of about `limit` bytes; the window is compacted whenever it is full."""
+def transcript(limit: int, seed: int, scale: float = 1.0) -> Iterator[bytes]:
+    """Lines of a Claude Code session of about `limit` bytes; the window is compacted whenever it is full.
+
+    `scale`: of the length of its texts.
+    """
+
+    def size() -> int:
+        return int(words.size(rng) * scale)
+
     rng = random.Random(seed)
     log = _Transcript(f"{rng.getrandbits(128):032x}")
     written, window = 0, 0
     while written < limit:
-        lines = [log.prompt(words.text(rng, rng.randint(40, 900)))]
+        lines = [log.prompt(words.text(rng, int(rng.randint(40, 900) * scale)))]
         for _ in range(rng.randint(1, 7)):
             window += 3_000
-            lines += log.call(words.text(rng, rng.randint(20, 300)), words.text(rng, words.size(rng)), window)
-        lines.append(log.answer(words.text(rng, words.size(rng) // 6), window))
+            lines += log.call(words.text(rng, rng.randint(20, 300)), words.text(rng, size()), window)
+        lines.append(log.answer(words.text(rng, size() // 6), window))
         if window > 180_000:
             lines += log.compaction(words.text(rng, 6_000), window)
             window = 10_000
@@ -309,9 +316,13 @@ class _Transcript:
         return orjson.dumps(record) + b"\n"
 
 
+FOLDER = "CTXCTL_BENCH_DIR"
+"""The variable that names the folder where the files go."""
+
+
 def directory() -> Path:
-    """Where the files go: `CTXCTL_BENCH_DIR`, else `.bench` below the current directory."""
-    path = Path(os.environ.get("CTXCTL_BENCH_DIR") or ".bench")
+    """Where the files go: the folder that `FOLDER` names, else `.bench` below the current directory."""
+    path = Path(os.environ.get(FOLDER) or ".bench")
     path.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -352,13 +363,13 @@ def transcript_50mb() -> Path:
     return ensure("transcript-50mb", transcript(50 * MB, 20260601))
 
 
-def transcripts(count: int, size: int) -> Path:
-    """A directory of so many Claude Code sessions of about so many bytes."""
+def transcripts(count: int, size: int, scale: float = 1.0) -> Path:
+    """A directory of so many Claude Code sessions of about so many bytes; `scale` as for `transcript`."""
     path = directory() / f"transcripts-{count}-g{GENERATION}"
     if not path.is_dir():
         partial = path.with_suffix(".partial")
         partial.mkdir(exist_ok=True)
         for number in range(count):
-            (partial / f"{number:05d}.jsonl").write_bytes(b"".join(transcript(size, number)))
+            (partial / f"{number:05d}.jsonl").write_bytes(b"".join(transcript(size, number, scale)))
         partial.replace(path)
     return path

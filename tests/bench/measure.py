@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
+LIMIT = 600.0
+"""Seconds after which a program that does not end is killed."""
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
@@ -24,7 +29,7 @@ class Sample:
     """User and system seconds of the child and of what it waited for."""
     wall: float
     rss: int
-    """Peak resident memory in bytes."""
+    """Peak resident memory in bytes: of the largest process alone, or of all together (`whole_tree`)."""
     status: int
     """Exit code, or minus a signal's number."""
     output: str
@@ -38,28 +43,61 @@ class Sample:
         return self.status == 0
 
 
-def run(argv: Sequence[str], env: Mapping[str, str], scratch: Path, *, keep: bool = False) -> Sample:
-    """Run a program to its end with stdout thrown away (or kept) and stderr in a file."""
+def run(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    scratch: Path,
+    *,
+    keep: bool = False,
+    limit: float = LIMIT,
+    whole_tree: bool = False,
+) -> Sample:
+    """Run a program to its end with stdout thrown away (or kept, in `scratch/stdout`) and stderr in a file.
+
+    After `limit` seconds it is killed, with all that it started.  With `whole_tree`, `rss` is the most that
+    the program and the processes that it started held together, looked at every few milliseconds.
+    """
     out, err = scratch / "stdout", scratch / "stderr"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, str(out) if keep else os.devnull, flags, 0o600),
-        (os.POSIX_SPAWN_OPEN, 2, str(err), flags, 0o600),
-    ]
-    start = time.perf_counter()
-    pid = os.posix_spawnp(argv[0], list(argv), dict(env), file_actions=actions)
-    _, status, usage = os.wait4(pid, 0)
-    wall = time.perf_counter() - start
+    asked = {
+        "argv": list(argv),
+        "env": dict(env),
+        "out": str(out) if keep else os.devnull,
+        "err": str(err),
+        "limit": limit,
+        "whole_tree": whole_tree,
+    }
+    told = _launched(json.dumps(asked))
+    if "error" in told:
+        raise OSError(told["error"])
     complaints = err.read_text(errors="replace").strip().splitlines()
+    if told["late"]:
+        complaints.append(f"it took longer than {limit:.0f} s")
     return Sample(
-        usage.ru_utime + usage.ru_stime,
-        wall,
-        usage.ru_maxrss * _RSS_UNIT,
-        os.waitstatus_to_exitcode(status),
-        out.read_text(errors="replace")[:65536] if keep else "",
+        told["cpu"],
+        told["wall"],
+        told["rss"],
+        told["status"],
+        _beginning(out) if keep else "",
         complaints[-1] if complaints else "",
     )
+
+
+def _launched(asked: str) -> dict[str, Any]:
+    """What the launcher answers; whatever ends this process ends it too, and what it has started."""
+    argv = [sys.executable, "-S", "-m", "tests.bench.launcher"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as launcher:
+        try:
+            answer, _ = launcher.communicate(asked)
+        except BaseException:
+            launcher.terminate()
+            raise
+    told: dict[str, Any] = json.loads(answer) if answer else {"error": "its launcher was ended"}
+    return told
+
+
+def _beginning(path: Path) -> str:
+    with path.open(errors="replace") as file:
+        return file.read(65536)
 
 
 def first_screen(argv: Sequence[str], env: Mapping[str, str], mark: bytes, limit: float) -> Sample:
@@ -70,8 +108,8 @@ def first_screen(argv: Sequence[str], env: Mapping[str, str], mark: bytes, limit
     start = time.perf_counter()
     pid, terminal = pty.fork()
     if pid == 0:
-        os.environ.update(env, TERM="xterm-256color", COLUMNS="100", LINES="30")
-        os.execvp(argv[0], list(argv))
+        shown_on = {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
+        os.execvpe(argv[0], list(argv), {**env, **shown_on})
     seen, shown = b"", 0.0
     while not shown and time.perf_counter() - start < limit:
         data = _read(terminal, 0.5)

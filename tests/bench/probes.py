@@ -5,23 +5,49 @@ Each does one thing and imports only what that needs; those that time themselves
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 WHY_PAIRS = 60
 """Answers of `why` that are timed, the first one included."""
 
 
 def orjson_pass(path: str) -> None:
-    """One orjson pass over a file: the floor of reading it."""
+    """One orjson pass over a file, or over all files of a folder: the floor of reading it."""
     import orjson
 
     loads = orjson.loads
-    with open(path, "rb", buffering=1 << 18) as file:
-        for line in file:
-            loads(line)
+    for name in _files(path):
+        with open(name, "rb", buffering=1 << 18) as file:
+            for line in file:
+                loads(line)
+
+
+def _files(path: str) -> list[str]:
+    """A file, or the files of a folder."""
+    if not os.path.isdir(path):
+        return [path]
+    return [os.path.join(path, name) for name in sorted(os.listdir(path))]
+
+
+def write(path: str) -> None:
+    """Print seconds of CPU that writing a command's output takes, its values already made, and its bytes."""
+    import orjson
+
+    with open(path, "rb") as file:
+        values = [orjson.loads(line) for line in file]
+    size = 0
+    with open(os.devnull, "wb") as out:
+        begun = time.process_time()
+        for value in values:
+            size += out.write(orjson.dumps(value))
+        out.flush()
+        spent = time.process_time() - begun
+    print(spent, size)
 
 
 def importer(name: str, folder: str) -> None:
@@ -76,6 +102,35 @@ def extract(path: str, out: str) -> None:
                 if text not in seen:
                     seen.add(text)
                     texts.write(text + b"\n")
+
+
+def extract_sessions(path: str, out: str) -> None:
+    """Write the texts of Claude Code sessions, each once, one JSON string a line; not measured."""
+    import orjson
+
+    seen: set[bytes] = set()
+    with open(out + ".partial", "wb") as texts:
+        for name in _files(path):
+            with open(name, "rb", buffering=1 << 18) as file:
+                for line in file:
+                    for found in _texts(orjson.loads(line)):
+                        text = orjson.dumps(found)
+                        if text not in seen:
+                            seen.add(text)
+                            texts.write(text + b"\n")
+    os.replace(out + ".partial", out)
+
+
+def _texts(record: dict[str, Any]) -> Iterator[str]:
+    """What a record of a session adds to a window."""
+    import orjson
+
+    content = record.get("message", {}).get("content", ())
+    for block in [{"text": content}] if isinstance(content, str) else content:
+        if block.get("type") == "tool_use":
+            yield orjson.dumps(block["input"]).decode()
+        else:
+            yield block["text"] if "text" in block else block["content"]
 
 
 def tiktoken_pass(path: str) -> None:
@@ -234,7 +289,9 @@ def watch_write(path: str, seconds: str, out: str, work: str = "repeating") -> N
 
 PROBES: dict[str, Callable[..., None]] = {
     "orjson": orjson_pass,
+    "write": write,
     "extract": extract,
+    "extract-sessions": extract_sessions,
     "tiktoken": tiktoken_pass,
     "index": index,
     "reload-index": reload_index,

@@ -1,0 +1,101 @@
+"""How long the first reading of a large trace or capture takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.bench import generate
+from tests.bench.cases import Bench, probe
+from tests.bench.rows import MB, Row, against_reading, measured, megabytes, ratio
+from tests.bench.section import Section
+from tests.bench.sections.start import add_bare_start
+from tests.bench.sections.transcript import FIRST, ORJSON, TIKTOKEN, add_first_reading, add_floors
+
+LABELS = {"100mb": "100 MB trace", "1gb": "1 GB trace"}
+
+
+def _add(bench: Bench) -> None:
+    add_bare_start(bench)
+    _add_trace(bench, "100mb", generate.megabytes_100(), bench.runs)
+    if bench.gigabyte:
+        _add_trace(bench, "1gb", generate.gigabyte(), max(1, bench.runs // 2))
+    add_floors(bench)
+    add_first_reading(bench)
+
+
+def _add_trace(bench: Bench, size: str, path: Path, runs: int) -> None:
+    bench.add_input(LABELS[size], path)
+    unique = path.with_suffix(".unique")
+    if not unique.exists():
+        bench.run_once(probe("extract", str(path), str(unique)), "first")
+    replay = ("replay", "--json", str(path))
+    bench.prime(*replay, cache=f"first-{size}")
+    bench.prime(*replay, cache=f"counted-{size}")
+    bench.add(f"wc -l {size}", ["wc", "-l", str(path)], runs=runs + 2, cache="first")
+    bench.add_probe(f"orjson {size}", "orjson", str(path), runs=runs)
+    bench.add_probe(f"tiktoken {size}", "tiktoken", str(unique), runs=runs)
+    bench.add_probe(f"index {size}", "index", str(path), runs=runs, cache="cold")
+    bench.before(lambda: bench.run_once(probe("index", str(path)), f"index-{size}"))
+    bench.add_probe(f"reload {size}", "reload-index", str(path), runs=runs, keep=True, cache=f"index-{size}")
+    bench.add_probe(f"why {size}", "why", str(path), runs=runs, keep=True, cache=f"first-{size}")
+    bench.add_command(f"cold replay {size}", *replay, runs=runs, cache="cold")
+    bench.add_command(f"warm replay {size}", *replay, runs=runs, cache=f"counted-{size}:counted")
+
+
+def _trace_rows(bench: Bench, size: str) -> list[Row]:
+    cases, label = bench.cases, LABELS[size]
+    cold, warm = f"cold replay {size}", f"warm replay {size}"
+    orjson, tiktoken = f"orjson {size}", f"tiktoken {size}"
+
+    def memory() -> tuple[str, bool]:
+        most = max(cases[cold].rss, cases[warm].rss)
+        return megabytes(most), most <= 200 * MB
+
+    def reload() -> tuple[str, bool]:
+        spent = cases[f"reload {size}"].printed() * 1000
+        return f"{spent:.1f} ms", spent < 50
+
+    def why() -> tuple[str, bool]:
+        first, middle, worst = (cases[f"why {size}"].printed(column) * 1000 for column in range(3))
+        told = f"{worst:.0f} ms the slowest, {middle:.0f} ms p50; {first:.0f} ms with loading the index"
+        return told, worst <= 100
+
+    rows = [
+        ratio(bench, f"{label}: step index, first time", f"index {size}", f"wc -l {size}", 10, "`wc -l`"),
+        measured(bench, f"{label}: step index, loaded again", "< 50 ms", (f"reload {size}",), reload),
+        measured(bench, f"{label}: `why`, one answer once indexed", "≤ 100 ms", (f"why {size}",), why),
+        against_reading(bench, f"{label}: full replay, nothing cached", cold, orjson, tiktoken, 1.3),
+    ]
+    if size == "1gb":
+        rows += [
+            ratio(bench, f"{label}: the same against `wc -l`", cold, f"wc -l {size}", 25, "`wc -l`"),
+            ratio(bench, f"{label}: full replay, counts cached", warm, f"wc -l {size}", 12, "`wc -l`"),
+        ]
+    else:
+        rows.append(ratio(bench, f"{label}: full replay, counts cached", warm, orjson, 3, "an orjson pass"))
+    return [
+        *rows,
+        measured(bench, f"{label}: peak memory of a full replay", "≤ 200 MB", (cold, warm), memory),
+    ]
+
+
+def _rows(bench: Bench) -> list[Row]:
+    sizes = ("100mb", "1gb") if bench.gigabyte else ("100mb",)
+    label = "50 MB Claude Code session: `replay --json`, nothing cached"
+    return [
+        against_reading(bench, label, FIRST, ORJSON, TIKTOKEN, 1.6),
+        *(row for size in sizes for row in _trace_rows(bench, size)),
+    ]
+
+
+SECTION = Section(
+    "first",
+    "How long does the first reading of something large take?",
+    "The traces are logs whose every request writes its whole context out again, about 93 items of which two "
+    "are new, with compactions: two hundredths of their bytes are texts that were not there before. The session "
+    "repeats nothing, so that counting tokens is most of the work. “Counts cached”: how many tokens its texts "
+    "have is known, all else is read anew. `wc -l` is a floor for the gigabyte alone: of 100 MB it takes less "
+    "time than loading the vocabulary, so that the trace of 100 MB is measured against what parses it.",
+    _add,
+    _rows,
+)

@@ -1,0 +1,35 @@
+"""All sections, in the order of the page."""
+
+from __future__ import annotations
+
+from tests.bench.section import Section
+from tests.bench.sections import (
+    again,
+    diff,
+    first,
+    fleet,
+    grow,
+    importers,
+    record,
+    start,
+    ui,
+    watch,
+    whatif,
+)  # fmt: skip
+
+SECTIONS: tuple[Section, ...] = tuple(
+    module.SECTION
+    for module in (start, first, again, grow, fleet, importers, whatif, ui, watch, record, diff)
+)
+
+
+def chosen(names: str | None) -> tuple[Section, ...]:
+    """The sections of these names, with commas between; all without any.  Raises ValueError."""
+    if names is None:
+        return SECTIONS
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    known = {section.name: section for section in SECTIONS}
+    unknown = [name for name in wanted if name not in known]
+    if unknown or not wanted:
+        raise ValueError(f"no section {', '.join(unknown) or 'named'}; there are {', '.join(known)}")
+    return tuple(section for section in SECTIONS if section.name in wanted)
