@@ -240,16 +240,8 @@ class Inspector:
 
     def kept_replay(self) -> KeptReplay | None:
         """The replay of the trace in the user's cache; None where none is kept, or it cannot be."""
-        asked = self.params, self.strategy, self.edits
         with self._lock:
-            kept = self.kept_replays.find(*asked)
-            if (
-                kept is None
-                and (grown := self.kept_replays.marked(*asked)) is not None
-                and grown.bring_up(self)
-            ):
-                kept = self.kept_replays.find(*asked)
-            return kept
+            return self.kept_replays.of(self)
 
     def keeps_replay(self) -> bool:
         """Whether a pass to the end would be kept: it can be, and none is yet."""

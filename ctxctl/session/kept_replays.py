@@ -9,6 +9,7 @@ from ctxctl.trace.cache_files import LEAST, is_keeping
 if TYPE_CHECKING:
     from ctxctl.engine.replay.edits import Edits
     from ctxctl.policies.registry import Strategy
+    from ctxctl.session.facade import Inspector
     from ctxctl.session.grown_replay import GrownReplay
     from ctxctl.session.params import Params
     from ctxctl.session.replay_cache import KeptReplay
@@ -26,6 +27,15 @@ class KeptReplays:
         self._asked: object = None
         self._tried = False
         """Whether a replay of a part of the trace was looked for."""
+
+    def of(self, inspector: Inspector) -> KeptReplay | None:
+        """The kept replay of what an inspector shows, gone on with where its log has grown; None where none
+        is kept."""
+        asked = inspector.params, inspector.strategy, inspector.edits
+        kept = self.find(*asked)
+        if kept is None and (grown := self._marked(*asked)) is not None and grown.bring_up(inspector):
+            kept = self.find(*asked)
+        return kept
 
     def find(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> KeptReplay | None:
         """The kept replay; None where none is kept."""
@@ -55,7 +65,7 @@ class KeptReplays:
         writer = ReplayWriter(key, self._trace.contents, self._look_again)
         return writer if writer.writes else None
 
-    def marked(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> GrownReplay | None:
+    def _marked(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> GrownReplay | None:
         """A kept replay of a part of the trace, told once; None where there is none."""
         key = None if self._tried else self.key(params, strategy, edits)
         self._tried = True

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ctxctl.engine.replay.cursor import StepAt
-from ctxctl.engine.replay.frames import delta_of
+from ctxctl.engine.replay.frames import FrameDelta, delta_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement, Step, Summary, Turn
@@ -119,12 +119,8 @@ class KeptReplay:
                 key = ThreadKey(result.step.session, result.step.thread)
                 before = frames.get(key, [])
                 now = frames[key] = known.rebuilt(before if frame.before >= 0 else [], frame)
-                if frame.against is None:
-                    delta = delta_of(before, now, frame.head, frame.tail)
-                else:
-                    delta = delta_of(known.placements(frame.against), now)
                 at = StepAt(result.step, now, result.turn)
-                yield Walked(at, delta, known.omitted(result.omitted))
+                yield Walked(at, known.delta(before, now, frame), known.omitted(result.omitted))
 
     def has_problems(self) -> bool:
         """Whether reading the trace or replaying it finds something wrong, beside what opening it does."""
@@ -185,6 +181,15 @@ class _Placements:
             raise DamagedError
         middle = self.placements(frame.numbers)
         return [*before[: frame.head], *middle, *before[len(before) - frame.tail :]]
+
+    def delta(self, before: list[Placement], now: list[Placement], frame: FrameRow) -> FrameDelta:
+        """How a frame differs from the one before it, as the replay told."""
+        against = before if frame.against is None else self.placements(frame.against)
+        told = frame.told
+        if told is not None:
+            removed, inserted = self.placements(told.removed), self.placements(told.inserted)
+            return FrameDelta(told.prefix, told.suffix, removed, inserted, told.reordered, against, now)
+        return delta_of(before, now, frame.head, frame.tail) if against is before else delta_of(against, now)
 
     def placements(self, packed: bytes) -> list[Placement]:
         """Those of these numbers, in order."""

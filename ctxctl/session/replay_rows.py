@@ -63,6 +63,18 @@ class Results(msgspec.Struct, frozen=True, array_like=True):
     """Items and versions that the step left out, each with the number of its content."""
 
 
+class ToldDelta(msgspec.Struct, frozen=True, array_like=True):
+    """A `FrameDelta` as the replay told it, where comparing the frames tells another one: a step that has
+    built its frame anew takes out and puts back what stands in both."""
+
+    prefix: int
+    suffix: int
+    removed: bytes
+    """Numbers of placements, as `FrameRow.numbers`."""
+    inserted: bytes
+    reordered: bool
+
+
 class FrameRow(msgspec.Struct, frozen=True, array_like=True):
     """A frame: `head` placements of the one before it in its thread, `numbers`, and its last `tail`."""
 
@@ -75,6 +87,7 @@ class FrameRow(msgspec.Struct, frozen=True, array_like=True):
     against: bytes | None = None
     """Likewise, the frame that the step's changes are told against, where that is not the one of the step
     before: its placements are weighed anew when the encoding changes."""
+    told: ToldDelta | None = None
 
 
 class PlacementRow(msgspec.Struct, frozen=True, array_like=True):

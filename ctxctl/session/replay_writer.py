@@ -17,6 +17,7 @@ import msgspec
 import xxhash
 
 from ctxctl.engine.replay.cursor import StepAt
+from ctxctl.engine.replay.frames import delta_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement, Step, Summary, Turn
@@ -31,6 +32,7 @@ from ctxctl.session.replay_rows import (
     Meta,
     ReplayKey,
     Results,
+    ToldDelta,
     seed_of,
 )
 from ctxctl.session.results import ReportedProblems
@@ -255,10 +257,18 @@ class ReplayWriter:
         if one.delta.before != before:  # compared by the identity of the placements
             against = self._numbered(one.delta.before)
         if last.ordinal < 0 or last.age + 1 >= WHOLE_EVERY:
-            return FrameRow(-1, 0, 0, self._numbered(now), against)
-        head = _common(before, now)
-        tail = _common(before[head:][::-1], now[head:][::-1])
-        return FrameRow(last.ordinal, head, tail, self._numbered(now[head : len(now) - tail]), against)
+            head = tail = 0
+            row = FrameRow(-1, 0, 0, self._numbered(now), against)
+        else:
+            head = _common(before, now)
+            tail = _common(before[head:][::-1], now[head:][::-1])
+            row = FrameRow(last.ordinal, head, tail, self._numbered(now[head : len(now) - tail]), against)
+        compared = delta_of(before, now, head, tail) if against is None else delta_of(one.delta.before, now)
+        if compared == one.delta:
+            return row
+        prefix, suffix, removed, inserted, reordered, _, _ = one.delta
+        told = ToldDelta(prefix, suffix, self._numbered(removed), self._numbered(inserted), reordered)
+        return msgspec.structs.replace(row, told=told)
 
     def _numbered(self, placements: Iterable[Placement]) -> bytes:
         found = array("I")

@@ -14,7 +14,6 @@ ROOMS = ("session", "analysis", "lint", "budget", "report", "cli", "tui")
 UNMASKED = {
     "report/content_policy.py": "asks the filter about each text before an export has it",
     "session/counting.py": "counts tokens",
-    "session/counting_beside.py": "has tokens counted",
     "session/redaction/masking.py": "is the filter",
 }
 _READS = re.compile(r"contents\.text\(")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ctxctl.engine.replay.cursor import StepAt
+from ctxctl.engine.replay.frames import delta_of
 from ctxctl.errors import CtxctlError
 from ctxctl.model.content import Content
 from ctxctl.model.outline import Life, Row
@@ -130,8 +131,18 @@ class FakeInspector:
             self.known.append(self._row(n))
         return SimpleNamespace(rows=tuple(self.known))
 
+    def kept_replay(self) -> None:
+        """None is kept."""
+
+    def keeps_replay(self) -> bool:
+        return False
+
     def walk(
-        self, progress: Callable[[float], None] | None = None, *, skipped: bool = False
+        self,
+        progress: Callable[[float], None] | None = None,
+        *,
+        skipped: bool = False,
+        settle: bool = False,
     ) -> Iterator[tuple[StepAt, Any]]:
         self._call("walk")
         book = SimpleNamespace(versions=_Omitted(self.requests))
@@ -139,9 +150,11 @@ class FakeInspector:
         for n in range(len(self.requests)):
             if progress is not None:
                 progress(n / len(self.requests))
+            before, after = self.previous(n), self._placements(n)
+            delta = delta_of([] if before is None else self._placements(before), after)
             yield (
-                StepAt(self._step(n, self.previous(n)), self._placements(n), None),
-                SimpleNamespace(threads=threads),
+                StepAt(self._step(n, before), after, None),
+                SimpleNamespace(threads=threads, delta=lambda delta=delta: delta),
             )
 
     def step(self, ordinal: int) -> Step:

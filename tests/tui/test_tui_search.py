@@ -200,8 +200,8 @@ class Waiting(FakeInspector):
         super().__init__(*args, **settings)
         self.go = Event()
 
-    def walk(self, progress: Any = None, *, skipped: bool = False) -> Any:
-        for n, found in enumerate(super().walk(progress, skipped=skipped)):
+    def walk(self, progress: Any = None, *, skipped: bool = False, settle: bool = False) -> Any:
+        for n, found in enumerate(super().walk(progress, skipped=skipped, settle=settle)):
             while n == 1 and not self.go.wait(0.005):
                 if progress is not None:
                     progress(0.5)

@@ -14,9 +14,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.cursor import ignore_problem
+from ctxctl.engine.replay.cursor import SizingEngine, ignore_problem
 from ctxctl.engine.replay.rules import ReplayRules
-from ctxctl.engine.replay.sizing import SizingEngine
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.replay.thread import ThreadState
 from ctxctl.engine.replay.thread_rules import limits_under

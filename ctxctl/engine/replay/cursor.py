@@ -12,7 +12,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from ctxctl.engine.replay.finish import settle_step
+from ctxctl.engine.replay.rules import ReplayRules
 from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.thread import ThreadState
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Placement, Step, Turn
@@ -192,3 +195,37 @@ def steps_with_turns(engine: Engine, done: Iterable[Step | Turn]) -> Iterator[St
             waiting = result
         else:
             yield StepAt(result, engine.frame, None)
+
+
+Closed = Callable[[ThreadState], None]
+"""Told of a thread whose step has just been closed: its frame and its ids are still that step's."""
+
+
+class SizingEngine(Engine):
+    """Takes events as `Engine` does, and works out what each step holds and how large that is: nothing that
+    only views show.  It gives no steps and no turns: `closed` is told of each step.
+    """
+
+    def __init__(self, rules: ReplayRules, report: Callable[[Problem], None]) -> None:
+        super().__init__(rules, report)
+        self.closed: Closed | None = None
+        """Not copied."""
+
+    def _seal(self, thread: ThreadState) -> None:
+        if thread.mode is None:
+            thread.mode = self._mode(thread)
+        thread.seal(only_sizes=True)
+
+    def _close(self, thread: ThreadState, *, new_turn: bool) -> list[Step | Turn]:
+        if thread.ids is None:
+            return []
+        if thread.sealed is None:
+            self._seal(thread)
+        settle_step(thread, self.rules)
+        if self.closed is not None:
+            self.closed(thread)
+        if self._order is not None:
+            self._order.done(thread.key)
+        if new_turn:
+            thread.ids = None
+        return []

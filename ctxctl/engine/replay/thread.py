@@ -304,8 +304,7 @@ class ThreadState(ThreadData):
         return cut if any(a is not b for a, b in zip(cut, frame, strict=True)) else None
 
     def seal(self, *, list_skipped: bool = False, only_sizes: bool = False) -> SealedStep:
-        """Take the open step's frame and compare it with the one before; `only_sizes`: no further than what
-        later sizes rest on."""
+        """Take the open step's frame and compare it with the one before, or weigh it only (`only_sizes`)."""
         assert self.ids is not None
         assert self.mode is not None
         facts = self.facts
@@ -327,9 +326,8 @@ class ThreadState(ThreadData):
             delta = self.editing.frame(delta)
             after, named = delta.after, self.editing.named(named)
         if self.fitting is not None:
-            limits = self.fitting.in_force(
-                facts.budget, facts.model or self.model, self.provider, self.client
-            )
+            model = facts.model or self.model
+            limits = self.fitting.in_force(facts.budget, model, self.provider, self.client)
             beside = self.running.bill.unrecorded if self.running.bill is not None else 0
             after, known, self.fitted = self.fitting.frame(self, delta, limits, reading.cause_of, beside)
             delta = known if known is not None else delta_of(before.placements, after)
@@ -353,7 +351,7 @@ class ThreadState(ThreadData):
                 before.placements, was, self.frame, delta, context, list_skipped=list_skipped
             )
             prefix = self._prefix(before, after, delta, settings)
-        if self.mode is not None and self.mode.mode == "append":
+        if self.mode.mode == "append":
             self.placed.update(p.item for p in delta.inserted)
         saved, skips = self._saved(reading)
         layer: Layer = "injected" if facts.injections else "available" if basis == "items" else "view"
@@ -363,8 +361,7 @@ class ThreadState(ThreadData):
         )  # fmt: skip
         self.first = False
         self.model = facts.model or self.model
-        if self.later is None:
-            self.later = StepFacts()
+        self.later = self.later or StepFacts()
         return self.sealed
 
     def _next_frame(

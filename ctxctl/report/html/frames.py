@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from ctxctl.listdiff import Splice, splices
 from ctxctl.model.results import Change, Placement, Step
 from ctxctl.report import jsonout
@@ -187,7 +189,7 @@ class Frames:
     def _step_row(self, thread: Thread, step: Step) -> dict[str, Any]:
         row = jsonout.step(step)
         row["changes"] = [
-            {**change, "line": value.line, "head": self._head(thread, value)}
+            {**msgspec.structs.asdict(change), "line": value.line, "head": self._head(thread, value)}
             for change, value in zip(
                 row["changes"], (c for c in step.changes if c.status != "skipped"), strict=True
             )

@@ -424,7 +424,7 @@ def test_a_disk_that_is_full_while_it_imports(
             written: int = self._file.write(data)
             return written
 
-    monkeypatch.setattr(import_cache, "open", lambda fd, mode: Full(real(fd, mode)), raising=False)
+    monkeypatch.setattr(import_cache, "open", lambda fd, mode, **_: Full(real(fd, mode)), raising=False)
     assert answers(capture) == expected
     monkeypatch.undo()
     assert answers(capture) == expected
