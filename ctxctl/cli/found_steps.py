@@ -40,16 +40,20 @@ def print_steps(
     from ctxctl.analysis.where import address, steps_where
     from ctxctl.cli.selection import price_book
     from ctxctl.report.find import found_json, hit_json, step_lines
+    from ctxctl.session.item_words import ItemWords
     from ctxctl.session.results import Ceilings
     from ctxctl.text import visible
 
     out = run.out
     several = several_sessions(inspector)
+    words = ItemWords(inspector)
+    names = words.names(ids=run.options.ids)
     counts, ended, limits = Counts(), False, Ceilings()
     for stop in steps_where(
         inspector, query, out.progressed, book=price_book(query, run), skipped=run.everything
     ):
         step, held = stop.at.step, stop.held
+        words.see(stop.at)
         if wish.thread is not None and step.thread != wish.thread:
             continue
         limits.add(step.window)
@@ -61,7 +65,8 @@ def print_steps(
             out.json(hit_json(name, stop.ordinal, step, held.changes))
         elif not wish.only_count:
             at = f"{visible(name)}@{visible(address(step, several=several))}"
-            out.lines(step_lines(at, step, held.changes, out.width, out.paint, everything=run.everything))
+            lines = step_lines(at, step, held.changes, out.width, out.paint, names, everything=run.everything)
+            out.lines(lines)
         if wish.first:
             ended = True
             break

@@ -107,6 +107,7 @@ class CommonOptions(NamedTuple):
         ),
     ] = False
     everything: Annotated[bool, Option("--all", help="List skipped items and every problem too.")] = False
+    ids: Annotated[bool, Option("--ids", help="List the ids of items too.")] = False
     turn: Annotated[
         str | None,
         Option("--turn", metavar="N|A..B", help="Only this turn, or these; negative from the end."),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from ctxctl.item_names import ItemNames
 from ctxctl.model.annotations import Bound, Compacted, Ids, MissingContext, Redacted
 from ctxctl.model.results import BrokenBy, Cache, Ledger, Step, Window
 from ctxctl.model.vocab import MODEL, UNRECORDED
@@ -50,14 +51,16 @@ def heading(step: Step) -> str:
     return "  ".join(parts)
 
 
-def step_lines(step: Step, width: int, paint: Paint, *, skipped: bool = False) -> Iterator[str]:
+def step_lines(
+    step: Step, width: int, paint: Paint, names: ItemNames, *, skipped: bool = False
+) -> Iterator[str]:
     """The whole block of one step, indented by two."""
     for n, line in enumerate(wrap(heading(step), width - 4)):
         yield "  " + "  " * bool(n) + paint("head", line)
     for label, text in facts(step):
         yield from labelled(label, text, width, indent=4, tab=9)
     yield from segment_lines(step, width)
-    yield from changes_table(rows(step.changes, skipped=skipped), width, paint, indent=4)
+    yield from changes_table(rows(step.changes, skipped=skipped), width, paint, names, indent=4)
 
 
 def facts(step: Step) -> Iterator[tuple[str, str]]:
