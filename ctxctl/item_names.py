@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.text import ELLIPSIS, cells, clip, preview
@@ -22,6 +22,8 @@ WORDS: Final = 120
 """Cells of the first words that stand for a title."""
 BLANK: Final = "(blank)"
 """Stands for the words of a text of blanks and line ends."""
+_WIDTHS: Final = 4
+"""Widths for which a list knows its names at a time."""
 _HEAD: Final = 1000
 """Characters of a text in which its first words are looked for."""
 _TAIL: Final = 4
@@ -120,7 +122,11 @@ def names(rows: Sequence[Named], width: int | Sequence[int], directory: str | No
     Rows of the same item have the same name, and so may items whose rows differ in `beside`.
     """
     rooms = [width] * len(rows) if isinstance(width, int) else width
-    whole = [told(row.title, row.words, row.item, directory) for row in rows]
+    return _apart(rows, [told(row.title, row.words, row.item, directory) for row in rows], rooms)
+
+
+def _apart(rows: Sequence[Named], whole: Sequence[str], rooms: Sequence[int]) -> list[str]:
+    """Whole names, each in as many cells as there are for it, and no two of them the same."""
     found = [fitted(name, room) for name, room in zip(whole, rooms, strict=True)]
     alike: dict[tuple[str, str], dict[str, None]] = {}
     for row, name in zip(rows, found, strict=True):
@@ -136,6 +142,30 @@ def names(rows: Sequence[Named], width: int | Sequence[int], directory: str | No
     return found
 
 
+class NameList:
+    """What the items of one list are called, at any width; made once, asked as lines are drawn.
+
+    Args:
+        rows: One for each item; of several for one item the last counts.
+    """
+
+    def __init__(self, rows: Iterable[Named] = (), directory: str | None = None) -> None:
+        self._rows = list({row.item: row for row in rows}.values())
+        self._whole = [told(row.title, row.words, row.item, directory) for row in self._rows]
+        self._fitted: dict[int, dict[str, str]] = {}
+
+    def at(self, item: str, width: int = LONGEST) -> str | None:
+        """An item's name in at most `width` cells; None of one that is not in the list."""
+        found = self._fitted.get(width)
+        if found is None:
+            if len(self._fitted) >= _WIDTHS:
+                self._fitted.clear()
+            shown = _apart(self._rows, self._whole, [width] * len(self._rows))
+            found = {row.item: name for row, name in zip(self._rows, shown, strict=True)}
+            self._fitted[width] = found
+        return found.get(item)
+
+
 def id_ends(items: Sequence[str]) -> dict[str, str]:
     """For each of several ids the shortest end that no other of them has, of four characters at least."""
     cores = {item: item.replace(_RESULT, "", 1) for item in items}
@@ -146,6 +176,17 @@ def id_ends(items: Sequence[str]) -> dict[str, str]:
         if max(Counter(ends.values()).values()) == 1:
             return {item: preview(end, LONGEST) for item, end in ends.items()}
     return {item: preview(core, LONGEST) for item, core in cores.items()}
+
+
+def ends_with(item: str, end: str) -> bool:
+    """Whether an id ends so, as `id_ends` tells ends."""
+    return item.endswith(end) or item.replace(_RESULT, "", 1).endswith(end)
+
+
+def path_ends_with(title: str, end: str) -> bool:
+    """Whether what a title or source says is a path that ends so, whole parts of it."""
+    said = _parted(title)[1]
+    return (said == end and " " not in end) or (is_path(said) and said.endswith((f"/{end}", f"\\{end}")))
 
 
 class ItemNames(NamedTuple):

@@ -79,7 +79,7 @@ def test_the_error_numbers_what_fits(arguments: list[str], capsys: pytest.Captur
     assert run(arguments) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "items fit 'quire'" in said
-    assert "name one by its id: 1. " in said
+    assert "choose one by its number, as in 'quire #2': 1. " in said
     assert "; 2. " in said
 
 

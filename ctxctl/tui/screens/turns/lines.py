@@ -327,13 +327,6 @@ def _group_line(table: ChangeTable, group: Group, width: int) -> Parts:
     return _table_line(table, [Column(name, style), *blank], amounts, "", width, "strong")
 
 
-def _name(change: Change, words: str) -> str:
-    """The item's title, else its first words, else its id."""
-    if change.title or not words.strip():
-        return one_line(change.title or change.item)
-    return f"“{one_line(words)}”"
-
-
 def _kind(change: Change, widths: _Widths) -> str:
     return change.kind if widths.whole_kind else brief_kind(change.kind)
 
@@ -345,9 +338,9 @@ def _change_line(table: ChangeTable, change: Change, width: int) -> Parts:
         Column(f"{SIGNS[change.status]}", f"sign-{change.status}", 1),
         Column(mark, "muted", 2),
     ]
-    words = table.labels.get(change.item, "")
     kind = [Column(_kind(change, widths), "muted", widths.kind)] if widths.kind else []
-    name = [Column(_name(change, words), "skipped" if change.status == "skipped" else "")]
+    style = "skipped" if change.status == "skipped" else ""
+    name = [Column("", style, fit=lambda room: table.name(change, room))]
     first += name + kind if widths.whole_kind else kind + name
     held = table.holdings.get(change.item, Holding())
     amounts = _change_amounts(
@@ -399,7 +392,7 @@ def pane_titles(state: State) -> dict[str, str]:
     return {
         "turns": f"turns {number(turns)}" if turns else "turns",
         "changes": _changes_title(state) + arrangement(state),
-        "item": "item" if change is None else (change.title or change.item),
+        "item": "item" if change is None else state.table.name(change),
     }
 
 
