@@ -60,6 +60,8 @@ class ItemWords:
     def of(self, item: str) -> str:
         """The beginning of an item's text; empty where it is not known or not to be shown."""
         content = self._here.get(item)
+        if content is None:
+            content = next((held[item] for held in self._contents.values() if item in held), None)
         if content is None or item in self._withheld:
             return ""
         found = self._heads.get(content)

@@ -51,7 +51,7 @@ Out = pytest.CaptureFixture[str]
             ["blame", f"{WINDOW}@1", "--item", "dog"],
             2,
             "no item is called 'dog', and none says so",
-            "Documentation",
+            "Docu",
         ),
         (["find", WINDOW], 2, "a trace or a predicate is missing", "in quotes"),
         (["bisect", WINDOW], 2, "what to look for is missing", "window > 80%"),
@@ -59,7 +59,7 @@ Out = pytest.CaptureFixture[str]
         (["diff", f"{WINDOW}@1", WINDOW, "--sessions"], 2, "two whole traces", "without @"),
         (["diff", WINDOW, "--sessions"], 2, "two whole traces", "without @"),
         (["replay", WINDOW, "--where", "new>1", "--compare"], 2, "do not go together", "ctxctl find"),
-        (["log", WINDOW, "dog"], 2, "no item is called 'dog'", "Documentation"),
+        (["log", WINDOW, "dog"], 2, "no item is called 'dog'", "Docu"),
         (["log", WINDOW, "u"], 2, "2 items fit 'u'", "2. u1 ("),
     ],
 )
