@@ -53,7 +53,7 @@ def what_if_lines(found: WhatIf, width: int, paint: Paint) -> Iterator[str]:
 def _head(why: Why, width: int, paint: Paint, names: ItemNames) -> Iterator[str]:
     name = names.of(why.item, why.title, width)
     of_version = visible(why.item) + (f"@{visible(why.version)}" if why.version else "")
-    about = [of_version] if name != of_version else []
+    about = [f"id {of_version}"] if name != of_version else []
     about += [visible(text) for text in (why.kind, why.source) if text]
     if why.tokens:
         about.append(f"{why.tokens:,} tokens")

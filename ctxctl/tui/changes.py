@@ -108,6 +108,8 @@ class ChangeTable:
     holdings: Mapping[str, Holding] = field(default_factory=dict)
     """By item, what else is known; of those of which something is."""
     arrangement: Arrangement = AS_IT_IS
+    has_causes: bool = True
+    """Whether something is to be said of any of the changes beside its amounts."""
 
     @classmethod
     def of(
@@ -125,7 +127,11 @@ class ChangeTable:
             for g, group in enumerate(kept)
             for n, change in enumerate(group.changes or group.noted)
         }
-        return cls(tuple(notes), kept, (), places, names or NameList(), holdings or {}, arrangement)._placed()
+        named, held = names or NameList(), holdings or {}
+        causes = any(one.stale for one in held.values()) or any(
+            change.cause or change.reason or change.flags for group in kept for change in group.changes
+        )
+        return cls(tuple(notes), kept, (), places, named, held, arrangement, causes)._placed()
 
     def _placed(self) -> ChangeTable:
         line = len(self.notes)
