@@ -86,10 +86,10 @@ def fitted(name: str, width: int) -> str:
     if name.startswith("“"):
         return f"{clip(name.removesuffix('”'), width - 1)}”" if width > 2 else clip(name, width)
     tool, said = _parted(name)
-    room = width - cells(tool)
-    if not is_path(said) or room < _LEAST:
+    if not is_path(said):
         return clip(name, width)
-    return tool + shortened_path(said, room)
+    room = width - cells(tool)
+    return clip(tool + (shortened_path(said, room) if room >= _LEAST else _last_part(said)), width)
 
 
 def shortened_path(path: str, width: int) -> str:
@@ -104,8 +104,11 @@ def shortened_path(path: str, width: int) -> str:
         end = tail
     if end:
         return ELLIPSIS + end
-    found = _SEPARATORS.split(path.rstrip("/\\"))
-    return clip(found[-1], width)
+    return clip(_last_part(path), width)
+
+
+def _last_part(path: str) -> str:
+    return _SEPARATORS.split(path.rstrip("/\\"))[-1]
 
 
 def is_path(text: str) -> bool:

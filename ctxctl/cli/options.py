@@ -72,7 +72,7 @@ TraceArg = Annotated[
 ]
 ItemArg = Annotated[
     str,
-    Argument(metavar="ITEM", help="An item's id, ID@VERSION, title, source, or a piece of its text."),
+    Argument(metavar="ITEM", help="A title, path or words of it; an id; a name as lists show it; text."),
 ]
 FrameArg = Annotated[
     str,
