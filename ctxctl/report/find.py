@@ -15,6 +15,7 @@ from ctxctl.report import jsonout
 from ctxctl.report.bill_notes import miss_text
 from ctxctl.report.changes import cause_text
 from ctxctl.report.paint import Paint
+from ctxctl.report.step import broken_name
 from ctxctl.report.tables import wrap
 from ctxctl.session.results import Ceiling
 from ctxctl.text import cells, clip, pad, visible
@@ -37,7 +38,7 @@ def step_lines(
     said = f"{_size(window)}  +{number(ledger.new)} {MINUS}{number(ledger.freed)}"
     flags = ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
     if step.cache.broken_by is not None and breaks_cache(step):
-        flags += f"{', ' * bool(flags)}cache broken by {visible(step.cache.broken_by.name)}"
+        flags += f"{', ' * bool(flags)}cache broken by {broken_name(step, names)}"
     if step.cache.miss is not None:
         flags += f"{', ' * bool(flags)}{miss_text(step.cache.miss)}"
     lead = pad(address, max(_ADDRESS, cells(address)))

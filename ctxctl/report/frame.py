@@ -43,7 +43,7 @@ def frame_lines(
     step = frame.step
     yield ""
     yield paint("head", clip(f"turn {step.turn}, {heading(step)}", width))
-    for label, text in facts(step):
+    for label, text in facts(step, names):
         yield from labelled(label, text, width, indent=2, tab=9)
     yield from segment_lines(step, width, indent=2)
     yield ""

@@ -136,7 +136,7 @@ def blame_lines(found: Blame, only: str = "", names: ItemNames = NAMELESS) -> It
     listed = [block for block in found.blocks if not only or _is(block, only)]
     yield Line(f"{'since':>8} {'tokens':>8}  {'kind':18} item", "@")
     placed = [block.placement for block in listed]
-    called = names.listed([names.row(p.item, p.title, p.kind) for p in placed])
+    called = names.listed([names.row(p.item, p.title, p.kind) for p in placed], _NAME)
     for block, name in zip(listed, called, strict=True):
         yield _block(block, name, found.ordinal)
     if not listed:
