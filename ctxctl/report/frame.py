@@ -18,7 +18,7 @@ from ctxctl.wording import number, plural, short_kind
 _COLUMNS = (
     Column("#", right=True),
     Column("segment", least=8),
-    Column("kind"),
+    Column("kind", least=9),
     Column("item", least=24),
     Column("id", least=14),
     Column("version", least=8),
