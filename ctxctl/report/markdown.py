@@ -35,7 +35,7 @@ LIMIT: Final = 65_536
 """Characters that GitHub takes in an issue, a pull request or a comment."""
 _ROOM: Final = 64_000
 _CHANGES: Final = 40
-_NAME: Final = 80
+_NAME: Final = 120
 """Cells of what an item is called."""
 _FINDINGS: Final = 40
 _SPENT: Final = 12

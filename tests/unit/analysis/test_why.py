@@ -405,7 +405,7 @@ def test_names(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as empty:
             explain_item(inspector, 0, "  ")
     assert many.value.slug == "ambiguous-item"
-    assert "Bicycles: groups and trailers (retrieval result, turn 1.1, 341 B, in the window)" in str(
+    assert "Bicycles: groups and trailers (retrieval result, turn 1.1, 242 B, in the window)" in str(
         many.value.hint
     )
     assert (near.value.slug, near.value.hint) == ("no-such-item", "did you mean parking#1?")

@@ -59,8 +59,8 @@ Out = pytest.CaptureFixture[str]
         (["diff", f"{WINDOW}@1", WINDOW, "--sessions"], 2, "two whole traces", "without @"),
         (["diff", WINDOW, "--sessions"], 2, "two whole traces", "without @"),
         (["replay", WINDOW, "--where", "new>1", "--compare"], 2, "do not go together", "ctxctl find"),
-        (["log", WINDOW, "dog"], 2, "no item is called 'dog'", "Docu"),
-        (["log", WINDOW, "u"], 2, "2 items fit 'u'", "2. u1 ("),
+        (["log", WINDOW, "dog"], 2, "no item is called 'dog'", "opening-hours.md"),
+        (["log", WINDOW, "u"], 2, "2 items fit 'u'", "2. “When are you open?” (user message"),
     ],
 )
 def test_wrong_usage(arguments: list[str], code: int, says: str, hint: str | None, capsys: Out) -> None:
