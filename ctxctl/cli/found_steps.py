@@ -50,7 +50,12 @@ def print_steps(
     names = words.names(ids=run.options.ids)
     counts, ended, limits = Counts(), False, Ceilings()
     for stop in steps_where(
-        inspector, query, out.progressed, book=price_book(query, run), skipped=run.everything
+        inspector,
+        query,
+        out.progressed,
+        book=price_book(query, run),
+        skipped=run.everything,
+        whole=not wish.first,
     ):
         step, held = stop.at.step, stop.held
         words.see(stop.at)

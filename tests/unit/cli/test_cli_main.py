@@ -51,7 +51,7 @@ Out = pytest.CaptureFixture[str]
             ["blame", f"{WINDOW}@1", "--item", "dog"],
             2,
             "no item is called 'dog', and none says so",
-            "Docu",
+            "opening-hours.md",
         ),
         (["find", WINDOW], 2, "a trace or a predicate is missing", "in quotes"),
         (["bisect", WINDOW], 2, "what to look for is missing", "window > 80%"),
