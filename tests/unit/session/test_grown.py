@@ -81,7 +81,7 @@ def native(log: Path) -> bytes:
     """The trace that a log is replayed as, what was reported of it, and what it is worth."""
     with Inspector.open(log) as inspector:
         source = inspector.trace.source
-        return source.read(0, source.size) + repr(inspector._opened.problems).encode()
+        return source.read(0, source.size) + repr(inspector.opened.problems).encode()
 
 
 def ends_of_lines(data: bytes) -> list[int]:
