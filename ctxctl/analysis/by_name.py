@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
@@ -14,24 +14,34 @@ if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
 
 
-def life_by_name(inspector: Inspector, name: str, thread: str | None) -> tuple[str, list[Life]]:
-    """The id of the item that a name means in a thread, or in any, and its life.
+class NamedLife(NamedTuple):
+    """An item that a name means, and what became of it."""
+
+    item: str
+    lives: list[Life]
+    title: str | None = None
+    """None also where the name is its id: then nobody has looked."""
+
+
+def life_by_name(inspector: Inspector, name: str, thread: str | None) -> NamedLife:
+    """The item that a name means in a thread, or in any, and its life.
 
     Raises UsageError: `ambiguous-item`, `no-such-item`.
     """
     lives = inspector.life(name, thread=thread)
     if lives:
-        return name, lives
+        return NamedLife(name, lives)
     inventory = inspector.items()
     scope = None if thread is None else {key for key in inventory.shelves if key.thread == thread}
-    item = only_item(resolve_item(inventory, name, inspector.text, scope), name).candidate.item
+    meant = only_item(resolve_item(inventory, name, inspector.text, scope), name).candidate
+    item = meant.item
     lives = inspector.life(item, thread=thread)
     if not lives:
         raise UsageError(
             "no-such-item", f"{item[:200]!r} was in no frame",
             hint="`ctxctl why TRACE@TURN ITEM` tells what became of it",
         )  # fmt: skip
-    return item, lives
+    return NamedLife(item, lives, meant.title)
 
 
 def copies_by_name(inspector: Inspector, found: Blame, name: str) -> tuple[str, str | None]:

@@ -27,7 +27,7 @@ Arguments = Annotated[
 ]
 
 
-@opt.takes("plain json everything thread", opt.COUNTED, "calibration", opt.READ)
+@opt.takes("plain json everything ids thread", opt.COUNTED, "calibration", opt.READ)
 def bisect(
     options: opt.CommonOptions,
     arguments: Arguments,
@@ -83,10 +83,12 @@ def _bisect_one_trace(inspector: Inspector, query: Query, run: Run, thread: str 
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.cli.run import header
     from ctxctl.cli.selection import price_book
+    from ctxctl.item_names import NAMELESS
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import turned_json, turned_lines
     from ctxctl.report.heading import base_name, one_line
     from ctxctl.report.tables import labelled
+    from ctxctl.session.item_words import names_at
     from ctxctl.text import visible
 
     out, name = run.out, base_name(inspector.name)
@@ -99,11 +101,13 @@ def _bisect_one_trace(inspector: Inspector, query: Query, run: Run, thread: str 
         return any(turned.first is not None for turned in found)
     out.lines(labelled("predicate", visible(str(query)), out.width, tab=11))
     out.lines(labelled("under", one_line(header(inspector)), out.width, tab=11))
-    several = several_sessions(inspector)
+    several, ids = several_sessions(inspector), run.options.ids
     for turned in found:
+        names = names_at(inspector, turned.flips[0].at.ordinal, ids=ids) if turned.flips else NAMELESS
         lines = turned_lines(
-            turned, name, several, out.width, out.paint, everything=run.everything, limits=query.asks_limit
-        )
+            turned, name, several, out.width, out.paint, names, everything=run.everything,
+            limits=query.asks_limit,
+        )  # fmt: skip
         out.lines(["", *lines])
     return any(turned.first is not None for turned in found)
 

@@ -25,13 +25,13 @@ Item = Annotated[
     Option(
         "--item",
         metavar="ITEM",
-        help="Only the copies of this item: its id, ID@VERSION, title, source, or a piece of its text.",
+        help="Only the copies of this item: a title, path or words of it, an id, a piece of its text.",
     ),
 ]
 
 
 @opt.takes(
-    "plain json canonical everything turn thread",
+    "plain json canonical everything ids turn thread",
     opt.COUNTED,
     "calibration",
     opt.READ,
@@ -74,16 +74,20 @@ def _plain(inspector: Inspector, run: Run, found: Blame, blocks: Sequence[Block]
     from ctxctl.cli.run import header
     from ctxctl.report.blame import head_lines, sum_lines, text_lines
     from ctxctl.report.heading import base_name, one_line
+    from ctxctl.session.item_words import ItemWords
 
     out = run.out
+    words = ItemWords(inspector)
+    words.see_frame(found.step, [block.placement for block in found.blocks])
+    names = words.names(ids=run.options.ids)
     out.lines(head_lines(found, base_name(inspector.name), one_line(header(inspector)), out.width))
     out.lines([""])
     if not stat and blocks:
-        out.lines(text_lines(found, blocks, out.width, out.paint, wrapped=is_terminal(sys.stdout)))
+        out.lines(text_lines(found, blocks, out.width, out.paint, names, wrapped=is_terminal(sys.stdout)))
         out.lines([""])
     elif not stat:
         out.lines(["no such block", ""])
-    out.lines(sum_lines(found, blocks, out.width, out.paint, everything=run.everything))
+    out.lines(sum_lines(found, blocks, out.width, out.paint, names, everything=run.everything))
 
 
 def _json(inspector: Inspector, run: Run, found: Blame, blocks: Sequence[Block], stat: bool) -> None:

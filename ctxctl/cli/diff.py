@@ -43,7 +43,7 @@ Sessions = Annotated[
 ]
 
 
-@opt.takes("plain json canonical everything thread", opt.COUNTED, opt.READ, thread=opt.ThreadOf)
+@opt.takes("plain json canonical everything ids thread", opt.COUNTED, opt.READ, thread=opt.ThreadOf)
 def diff(
     options: opt.CommonOptions,
     a: A,
@@ -160,6 +160,7 @@ def _tell(
     from ctxctl.analysis.frame_pair import with_skipped
     from ctxctl.cli.run import header, tell_problems
     from ctxctl.report import compare, jsonout
+    from ctxctl.session.item_words import names_in_frames
 
     out = run.out
     if run.everything:
@@ -175,7 +176,8 @@ def _tell(
             tell_problems(two, run)
         return
     if stat or not patch:
-        out.lines(compare.stat_lines(found, out.width, out.paint, skipped=run.everything))
+        names = names_in_frames((one, found.a.frame), (two, found.b.frame), ids=run.options.ids)
+        out.lines(compare.stat_lines(found, out.width, out.paint, names, skipped=run.everything))
     if patch or not stat:
         patches = list(compare.patches(found, whole=patch))
         if patches and (stat or not patch):

@@ -25,7 +25,7 @@ First = Annotated[bool, Option("--first", help="Only the first step of each trac
 Count = Annotated[bool, Option("--count", help="Only how many steps of each trace.")]
 
 
-@opt.takes("plain json everything thread", opt.COUNTED, "calibration", opt.READ)
+@opt.takes("plain json everything ids thread", opt.COUNTED, "calibration", opt.READ)
 def find(
     options: opt.CommonOptions,
     arguments: Arguments,

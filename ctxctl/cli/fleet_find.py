@@ -36,6 +36,7 @@ class _Words(msgspec.Struct, frozen=True, array_like=True):
     predicate: str
     json: bool
     everything: bool
+    ids: bool
     wish: FindOptions
     width: int
     painted: bool
@@ -70,8 +71,8 @@ def find_in_fleet(fleet: Fleet, query: Query, run: Run, wish: FindOptions) -> tu
 
     out = run.out
     words = _Words(
-        asked_settings(run.settings), str(query), run.json, run.everything, wish._replace(several=True),
-        out.width, out.is_painted, out.encoding,
+        asked_settings(run.settings), str(query), run.json, run.everything, run.options.ids,
+        wish._replace(several=True), out.width, out.is_painted, out.encoding,
     )  # fmt: skip
     question = Question(_WORK, msgspec.msgpack.encode(words), fleet.rests_on)
     answers = ask_all(fleet, question, lambda data: _DECODER.decode(data).requests, partial(_more, fleet))
@@ -110,7 +111,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
     asked, query = _asked(words)
     settings = msgspec.structs.replace(asked.settings, format=format_name)
     out = HeldOutput(asked.width, asked.encoding, painted=asked.painted)
-    options = CommonOptions(json=asked.json, everything=asked.everything)
+    options = CommonOptions(json=asked.json, everything=asked.everything, ids=asked.ids)
     run = Run(options, settings, settings, out)
     said = msgspec.msgpack.decode(more, type=_More)
     name = os.fsdecode(said.name)

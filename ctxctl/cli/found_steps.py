@@ -49,11 +49,14 @@ def print_steps(
     from ctxctl.analysis.where import address, steps_where
     from ctxctl.cli.selection import price_book
     from ctxctl.report.find import found_json, hit_json, step_lines
+    from ctxctl.session.item_words import ItemWords
     from ctxctl.session.results import Ceilings
     from ctxctl.text import visible
 
     out = run.out
     several = several_sessions(inspector)
+    words = ItemWords(inspector)
+    names = words.names(ids=run.options.ids)
     counts, ended, limits = Counts(), False, Ceilings()
     for stop in steps_where(
         inspector,
@@ -64,6 +67,7 @@ def print_steps(
         whole=not wish.first,
     ):
         step, held = stop.at.step, stop.held
+        words.see(stop.at)
         if (left_out is not None and left_out(step)) or ended:
             continue
         if wish.thread is not None and step.thread != wish.thread:
@@ -77,7 +81,8 @@ def print_steps(
             out.json(hit_json(name, stop.ordinal, step, held.changes))
         elif not wish.only_count:
             at = f"{visible(name)}@{visible(address(step, several=several))}"
-            out.lines(step_lines(at, step, held.changes, out.width, out.paint, everything=run.everything))
+            lines = step_lines(at, step, held.changes, out.width, out.paint, names, everything=run.everything)
+            out.lines(lines)
         if wish.first:
             ended = True
             if left_out is None:

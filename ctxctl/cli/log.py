@@ -14,18 +14,23 @@ def log(
     """Tell an item's life: when it was added, updated, skipped, compacted, removed."""
     from ctxctl.analysis.by_name import life_by_name
     from ctxctl.cli.run import begin, header, reported
+    from ctxctl.item_names import ItemNames
     from ctxctl.report import jsonout
     from ctxctl.report.heading import header_lines
     from ctxctl.report.life import life_lines, life_spans, to_json
+    from ctxctl.session.item_words import directory_of
 
     run = begin(options)
     out = run.out
     with reported(trace, run, "replaying") as inspector:
-        name, lives = life_by_name(inspector, item, options.thread)
+        found = life_by_name(inspector, item, options.thread)
         if options.json:
             out.json(jsonout.trace(header(inspector, thread=options.thread)))
-            for span in life_spans(lives):
-                out.json(to_json(name, span))
+            for span in life_spans(found.lives):
+                out.json(to_json(found.item, span))
         else:
             out.lines(header_lines(header(inspector, thread=options.thread), out.width))
-            out.lines(["", *life_lines(name, lives, out.width, out.paint)])
+            names = ItemNames(directory_of(inspector))
+            out.lines(
+                ["", *life_lines(found.item, found.lives, out.width, out.paint, names.of("", found.title))]
+            )

@@ -72,7 +72,7 @@ TraceArg = Annotated[
 ]
 ItemArg = Annotated[
     str,
-    Argument(metavar="ITEM", help="An item's id, ID@VERSION, title, source, or a piece of its text."),
+    Argument(metavar="ITEM", help="A title, path or words of it; an id; a name as lists show it; text."),
 ]
 FrameArg = Annotated[
     str,
@@ -107,6 +107,7 @@ class CommonOptions(NamedTuple):
         ),
     ] = False
     everything: Annotated[bool, Option("--all", help="List skipped items and every problem too.")] = False
+    ids: Annotated[bool, Option("--ids", help="List the ids of items too.")] = False
     turn: Annotated[
         str | None,
         Option("--turn", metavar="N|A..B", help="Only this turn, or these; negative from the end."),

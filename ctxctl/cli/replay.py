@@ -61,7 +61,7 @@ Where = Annotated[
 
 
 @opt.takes(
-    "plain json everything turn thread",
+    "plain json everything ids turn thread",
     opt.COUNTED,
     "window reserve max_input drop set compare where",
     "calibration",
@@ -153,12 +153,15 @@ def _plain(
     from ctxctl.cli.run import header, tell_problems, verdict
     from ctxctl.cli.selection import SelectedResults
     from ctxctl.report.replay import ReplayReport
+    from ctxctl.session.item_words import ItemWords
 
     out = run.out
     _calm_collector()
     head = header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)
-    report = ReplayReport(head, out.width, out.paint, skipped=run.everything)
     replayed = SelectedResults(inspector, run, query, chosen)
+    replayed.words = ItemWords(inspector)
+    names = replayed.words.names(ids=run.options.ids)
+    report = ReplayReport(head, out.width, out.paint, names, skipped=run.everything)
     for result, shown in replayed:
         if shown:
             out.lines(report.feed(result))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ctxctl.model.results import Step, Turn
     from ctxctl.report.find import Narrowed
     from ctxctl.session import Inspector
+    from ctxctl.session.item_words import ItemWords
     from ctxctl.session.naming import NamedPlace
     from ctxctl.tokens.catalogue.rates import RateBook
 
@@ -193,6 +194,8 @@ class SelectedResults:
         self._query = query
         self._chosen = chosen
         self._steps = self._fit = self._undecided = 0
+        self.words: ItemWords | None = None
+        """Told of each step before its results are given, so that the items in them can be called."""
 
     @property
     def where(self) -> Narrowed | None:
@@ -206,7 +209,7 @@ class SelectedResults:
     def __iter__(self) -> Iterator[tuple[Step | Turn, bool]]:
         run, inspector, query, chosen = self._how, self._inspector, self._query, self._chosen
         if query is None:
-            for result in inspector.replay(run.out.progressed, skipped=run.everything):
+            for result in self._results():
                 if chosen(result):
                     yield result, True
             return
@@ -217,10 +220,26 @@ class SelectedResults:
             steps_where(inspector, query, run.out.progressed, book=book, skipped=run.everything)
         )
 
+    def _results(self) -> Iterator[Step | Turn]:
+        run, inspector, words = self._how, self._inspector, self.words
+        if words is None:
+            yield from inspector.replay(run.out.progressed, skipped=run.everything)
+            return
+        stops = (
+            (at for at, _ in inspector.walk(run.out.progressed, skipped=True, settle=True))
+            if run.everything
+            else inspector.steps(run.out.progressed, settle=True)
+        )
+        for at in stops:
+            words.see(at)
+            yield from at.done
+
     def _narrowed(self, stops: Iterator[WhereStep]) -> Iterator[tuple[Step | Turn, bool]]:
         fits: set[tuple[str | None, str]] = set()
         for stop in stops:
             step, turn = stop.at.step, stop.at.turn
+            if self.words is not None:
+                self.words.see(stop.at)
             key = (step.session, step.thread)
             if self._chosen(step):
                 self._steps += 1

@@ -26,7 +26,7 @@ Text = Annotated[
 
 
 @opt.takes(
-    "plain json canonical everything turn thread",
+    "plain json canonical everything ids turn thread",
     opt.COUNTED,
     "calibration",
     opt.READ,
@@ -67,6 +67,7 @@ def _plain(
     from ctxctl.report.compare import patch_lines
     from ctxctl.report.frame import frame_lines, stage_lines
     from ctxctl.report.heading import header_lines
+    from ctxctl.session.item_words import names_at
     from ctxctl.text import visible
 
     out = run.out
@@ -84,7 +85,8 @@ def _plain(
     mode = f"{step.mode} ({'declared' if step.mode_declared else 'inferred'})"
     out.lines(header_lines(header(inspector), out.width, mode=mode))
     extra = with_skipped(step.changes, frame.placements) if run.everything else None
-    out.lines(frame_lines(frame, out.width, out.paint, changes=extra))
+    names = names_at(inspector, ordinal, ids=run.options.ids)
+    out.lines(frame_lines(frame, out.width, out.paint, names, changes=extra))
 
 
 def _json(

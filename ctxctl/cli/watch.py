@@ -43,7 +43,9 @@ Idle = Annotated[
 Pin = Annotated[bool, Option("--pin", help="Stay with the first session, whatever newer ones there are.")]
 
 
-@opt.takes("plain json everything until exec_ idle pin", opt.COUNTED, "calibration no_learned format color")
+@opt.takes(
+    "plain json everything ids until exec_ idle pin", opt.COUNTED, "calibration no_learned format color"
+)
 def watch(
     options: opt.CommonOptions,
     place: PlaceArg = None,

@@ -103,7 +103,8 @@ class ResultPrinter:
         if run.json:
             run.out.json(jsonout.trace(head))
         else:
-            self._report = ReplayReport(head, run.out.width, run.out.paint, skipped=run.everything)
+            names = inspector.words.names(ids=run.options.ids)
+            self._report = ReplayReport(head, run.out.width, run.out.paint, names, skipped=run.everything)
 
     def _step(self, step: Step) -> None:
         if self._first_thread is None:

@@ -35,6 +35,7 @@ def why(
     from ctxctl.report import jsonout
     from ctxctl.report.heading import one_line
     from ctxctl.report.why import to_json, what_if_lines, why_lines
+    from ctxctl.session.item_words import names_at
     from ctxctl.session.naming import locate
     from ctxctl.text import visible
 
@@ -47,7 +48,7 @@ def why(
         if not options.json:
             named = header(inspector)
             out.lines([out.paint("dim", f"{visible(named.trace)}: {one_line(named)}")])
-            out.lines(why_lines(found, out.width, out.paint))
+            out.lines(why_lines(found, out.width, out.paint, names_at(inspector, ordinal)))
             out.flush()
         supposed = None
         if not no_what_if:

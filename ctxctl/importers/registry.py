@@ -227,7 +227,8 @@ def _built_in_for(head: bytes) -> tuple[Format | None, int]:
 
 
 def capture_events(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
-    """A capture's events; the first one names the format, and the policy under which the format is replayed.
+    """A capture's events; the first one names the format, the policy under which the format is replayed, and
+    the working directory where the capture begins with it.
 
     So an imported trace replays as the capture itself does.  The last one says what the capture held of each
     fact (`ctxctl.fidelity.measured`); a capture without any event gives one that says so.
@@ -249,7 +250,7 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
         for event in importer.read(source, limited_report):
             if first:
                 first = False
-                _stamp(event, importer)
+                _stamp(event, importer, source)
             meter.see(event)
             if not unchanged.changed:
                 unchanged.see(event)
@@ -264,15 +265,21 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
     if first:
         data = {"format": importer.name, "file": source.name.rpartition("/")[2]}
         opened = make.event(vocab.SOURCE_OPENED, data, Place())
-        _stamp(opened, importer)
+        _stamp(opened, importer, source)
         yield opened
     yield make.event(vocab.FIDELITY_MEASURED, {"format": importer.name, **measured}, Place())
 
 
-def _stamp(event: dict[str, Any], importer: Format) -> None:
+def _stamp(event: dict[str, Any], importer: Format, source: Source | Folder) -> None:
+    """Say in a capture's first event what holds of all of it."""
+    from ctxctl.importers.whereabouts import directory_of
+
     ours = event.setdefault("metadata", {}).setdefault("ctxctl", {})
     ours["format"] = importer.name
     ours["policy"] = importer.default_policy
+    directory = directory_of(source) if isinstance(source, Source) else None
+    if directory is not None:
+        ours["cwd"] = directory
 
 
 def by_name(name: str) -> Format:

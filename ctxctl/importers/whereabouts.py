@@ -1,22 +1,31 @@
 """Where a session ran, as its log says: the directory in which it began, and the branch at each time.
 
-A pass beside the import, for what has no place in a trace: nothing of it is context.
+An imported trace tells the directory as well (`directory_of`): views show paths from there.
+Branches are found by a pass beside the import, for they have no place in a trace: nothing of it is context.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from ctxctl.errors import CtxctlError
 from ctxctl.ingest.lines import ignore_problem, lines
-from ctxctl.trace.source import open_source
+from ctxctl.trace.decode import parse_line
+from ctxctl.trace.source import Source, open_source
 
 _HEAD: Final = 256
 """Bytes of a line of Codex in which its type stands."""
+_BEGINNING: Final = 256 << 10
+"""Bytes of a log in which its directory is looked for; the line of Codex that has it holds its prompt too."""
+_LONGEST: Final = 1000
+_NAMES: Final = (b'"cwd"', b'"working_dir"')
+_PLACES: Final = (("cwd",), ("payload", "cwd"), ("data", "context", "cwd"), ("working_dir",))
+_ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]")
 
 
 class Whereabouts(NamedTuple):
@@ -61,6 +70,25 @@ _TOLD_BY: Final[dict[str, tuple[bytes, ...]]] = {
     "qwen-code": (b'"cwd"',),
 }
 """By format, what stands at the beginning of lines that tell; lines without are passed over."""
+
+
+def directory_of(source: Source) -> str | None:
+    """The absolute path of the directory in which the session of a log began; None where its first lines do
+    not say.
+
+    Told by Claude Code (transcripts and streams), Codex, Copilot CLI, Droid, Goose, pi and Qwen Code.
+    """
+    for line in source.read(0, _BEGINNING).split(b"\n"):
+        if not any(word in line for word in _NAMES):
+            continue
+        value = parse_line(line)
+        for path in _PLACES if value is not None else ():
+            found: Any = value
+            for name in path:
+                found = found.get(name) if isinstance(found, dict) else None
+            if isinstance(found, str) and len(found) <= _LONGEST and _ABSOLUTE.match(found):
+                return found
+    return None
 
 
 def whereabouts(path: str, format_name: str) -> Whereabouts:

@@ -3,6 +3,7 @@ times."""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -14,8 +15,19 @@ from ctxctl.ingest.build import Json
 from ctxctl.model.numbers import count as count
 from ctxctl.trace.depth import deeper_than, nests_deeper
 
-_ARGUMENTS: Final = ("file_path", "path", "command", "cmd", "pattern", "url", "query", "skill", "description")
-_TITLE: Final = 80
+_ARGUMENTS: Final = (
+    "file_path", "filePath", "absolute_path", "target_file", "notebook_path", "pattern", "regex", "query",
+    "path", "command", "cmd", "url", "skill", "description",
+)  # fmt: skip
+"""Arguments that tell one call of a tool from another, the most telling ones first: what is searched for goes
+before where, and the path before an editor's `command`."""
+TITLE: Final = 200
+"""Characters of a title that an importer makes.  A view cuts it to its width, not the data."""
+_PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
+"""A file in a patch as `apply_patch` takes it."""
+_PATCH: Final = 4000
+"""Characters of a patch in which its first file is looked for."""
+_SHELL: Final = re.compile(r"(?:.*[/\\])?(?:ba|z|da|k|fi)?sh(?:\.exe)?")
 
 
 _OPTIONS: Final = (
@@ -174,22 +186,38 @@ def parsed(arguments: Any) -> Any:
 
 def call_title(name: str, arguments: Any) -> str:
     """One line that tells a tool call from others: the tool and its first telling argument."""
+    said = _patched(arguments)
     if isinstance(arguments, dict):
-        for key in _ARGUMENTS:
-            value = arguments.get(key)
-            if isinstance(value, str) and value.strip():
-                return f"{name}: {_short(value.strip().splitlines()[0])}"
-    return name
+        said = next((line for key in _ARGUMENTS if (line := _telling(arguments.get(key)))), said)
+        if said is None:
+            texts = [value for value in arguments.values() if isinstance(value, str)]
+            said = _patched(texts[0]) or _telling(texts[0]) if len(texts) == 1 else None
+    return f"{name}: {said}" if said else name
 
 
 def first_line(text: Any) -> str | None:
     """The first line of a command, short enough for a title; None where there is none."""
-    lines = text.strip().splitlines() if isinstance(text, str) else []
+    # The first characters of a long text hold all that is told.
+    lines = text.strip()[: TITLE + 1].splitlines() if isinstance(text, str) else []
     return _short(lines[0]) if lines else None
 
 
+def _telling(value: Any) -> str | None:
+    """An argument as a title says it; a command that is a list of words, without the shell that runs it."""
+    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+        runs = len(value) == 3 and _SHELL.fullmatch(value[0]) and re.fullmatch(r"-\w*c", value[1])
+        value = value[2] if runs else " ".join(value)
+    return first_line(value)
+
+
+def _patched(text: Any) -> str | None:
+    """The first file that a patch is about."""
+    found = _PATCHED.search(text, 0, _PATCH) if isinstance(text, str) and "*** " in text[:_PATCH] else None
+    return first_line(found.group(1)) if found is not None else None
+
+
 def _short(line: str) -> str:
-    return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
+    return line if len(line) <= TITLE else f"{line[: TITLE - 1]}…"
 
 
 def string(value: Any) -> str | None:

@@ -9,6 +9,7 @@ from ctxctl.analysis.bisect import Parted, Parting, PredicateTurns
 from ctxctl.analysis.where import address
 from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.blame import Moment
 from ctxctl.model.results import Step
 from ctxctl.report import jsonout
@@ -38,6 +39,7 @@ def turned_lines(
     several: bool,
     width: int,
     paint: Paint,
+    names: ItemNames,
     *,
     everything: bool = False,
     limits: bool = False,
@@ -52,7 +54,7 @@ def turned_lines(
     else:
         at = f"{visible(name)}@{visible(address(first, several=several))}"
         changes = found.changes or _largest(first)
-        lines = step_lines(at, first, changes, width - 12, paint, everything=everything)
+        lines = step_lines(at, first, changes, width - 12, paint, names, everything=everything)
         for n, line in enumerate(lines):
             yield ("  first     " if not n else " " * 8) + line
         yield from labelled("before", _before(found), width, indent=2)
@@ -125,7 +127,7 @@ def parted_lines(
     for n, at in enumerate((parting.a, parting.b)):
         if at is not None:
             name = f"{visible(names[n])}@{visible(address(at.step, several=several[n]))}"
-            for line in step_lines(name, at.step, (), width - 12, paint):
+            for line in step_lines(name, at.step, (), width - 12, paint, NAMELESS):
                 yield f"  {'ab'[n]}         {line}"
     if parting.by == "order":
         yield from labelled(

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from ctxctl.item_names import NAMELESS, ItemNames, Named
 from ctxctl.model.addresses import prefix
 from ctxctl.model.blame import Blame, Block, Moment, Total
 from ctxctl.model.vocab import MODEL
@@ -24,7 +25,7 @@ from ctxctl.report.paint import Paint
 from ctxctl.report.sent import lacking_text
 from ctxctl.report.step import believed_bill, heading, sent_text
 from ctxctl.report.tables import Column, labelled, table
-from ctxctl.text import cells, clip, pad, preview, visible
+from ctxctl.text import cells, clip, pad, visible
 from ctxctl.wording import NOT_KNOWN, given_share, number, plural, share
 
 _WIDE: Final = 130
@@ -74,13 +75,14 @@ def _remarks(found: Blame) -> Iterator[str]:
 
 
 def text_lines(
-    found: Blame, blocks: Sequence[Block], width: int, paint: Paint, *, wrapped: bool = False
-) -> Iterator[str]:
+    found: Blame, blocks: Sequence[Block], width: int, paint: Paint, names: ItemNames = NAMELESS,
+    *, wrapped: bool = False,
+) -> Iterator[str]:  # fmt: skip
     """The text of some blocks with its gutter, a row for each line of it.
 
     Lines are as long as they are; with `wrapped`, longer ones than `width` go on in the next row.
     """
-    gutter = _Gutter(found, blocks, width)
+    gutter = _Gutter(found, blocks, width, names)
     room = max(width - gutter.width - 3, _LEAST_TEXT) if wrapped else None
     yield paint("dim", f"{gutter.title()} |").rstrip()
     last = -2
@@ -134,11 +136,15 @@ def _cut(line: str, room: int | None) -> Iterator[str]:
 class _Gutter:
     """The columns in front of the text, as wide as what stands in them, in one row or in several."""
 
-    def __init__(self, found: Blame, blocks: Sequence[Block], width: int) -> None:
+    def __init__(self, found: Blame, blocks: Sequence[Block], width: int, names: ItemNames) -> None:
         steps = any(m.step != 1 for b in blocks for m in (b.since, b.entered) if m is not None)
         self._steps = steps or found.step.step != 1
         self._one = width >= _WIDE
-        self._cells = [self._of(block) for block in blocks]
+        self._names = names
+        # The words of what has no title stand beside it.
+        named = [Named(b.placement.item, b.placement.title, beside=b.placement.kind) for b in blocks]
+        called = names.listed(named, _ITEM)
+        self._cells = [self._of(block, name) for block, name in zip(blocks, called, strict=True)]
         columns = list(zip(*self._cells, strict=True)) or [()] * len(_TITLES)
         most = (99, 99, 99, _ITEM, _VERSION, _SOURCE, _NOTE)
         self._wide = [
@@ -168,16 +174,15 @@ class _Gutter:
     def _row(self, found: Sequence[str], first: int, last: int) -> str:
         return " ".join(pad(found[n], self._wide[n], right=n < _RIGHT) for n in range(first, last))
 
-    def _of(self, block: Block) -> tuple[str, ...]:
+    def _of(self, block: Block, name: str) -> tuple[str, ...]:
         p = block.placement
-        title = p.title if p.title and p.derived else None  # ids that were derived say nothing to a reader
         return (
             number(block.position + 1),
             self._when(block.since),
             "?" if p.method == "uncounted" else number(p.tokens),
-            clip(preview(title or p.item, 200), _ITEM),
+            clip(visible(p.item), _ITEM) if self._names.ids else name,
             clip(short_version(p.version), _VERSION) if p.version is not None else "",
-            ending(p.source, _SOURCE) if p.source and p.source != p.item else "",
+            self._names.of("", p.source, _SOURCE) if p.source and p.source != p.item else "",
             remarks_of(block),
         )
 
@@ -304,8 +309,9 @@ class _Group(NamedTuple):
 
 
 def sum_lines(
-    found: Blame, blocks: Sequence[Block], width: int, paint: Paint, *, everything: bool = False
-) -> Iterator[str]:
+    found: Blame, blocks: Sequence[Block], width: int, paint: Paint, names: ItemNames = NAMELESS,
+    *, everything: bool = False,
+) -> Iterator[str]:  # fmt: skip
     """What the blocks hold together; always of all blocks, whichever are shown."""
     sums = found.totals
     yield from labelled("window", _window(found), width)
@@ -315,7 +321,7 @@ def sum_lines(
         yield from labelled(
             "shown", f"{plural(len(blocks), 'block')}, {tokens:,} tokens; the sums are of all blocks", width
         )
-    yield from _largest(found, width, paint)
+    yield from _largest(found, width, paint, names)
     groups = (
         _Group("kind", sums.kinds, "?"),
         _Group("source", sums.sources, "(none recorded)"),
@@ -325,10 +331,10 @@ def sum_lines(
     for group in groups:
         if any(total.name is not None for total in group.sums):
             yield ""
-            yield from _sum_table(found, group, width, paint, everything=everything)
+            yield from _sum_table(found, group, width, paint, names, everything=everything)
 
 
-def _largest(found: Blame, width: int, paint: Paint) -> Iterator[str]:
+def _largest(found: Blame, width: int, paint: Paint, names: ItemNames) -> Iterator[str]:
     """The blocks that fill the window most, where there are more than fit a glance."""
     if len(found.blocks) <= 2 * _LARGEST or found.step.window.used <= 0:
         return
@@ -338,14 +344,12 @@ def _largest(found: Blame, width: int, paint: Paint) -> Iterator[str]:
         Column("tokens", right=True), Column("share", right=True),
     )  # fmt: skip
     room = max(20, min(_NAME, width - 46))
+    placed = [block.placement for block in most]
+    called = names.listed([names.row(p.item, p.title, p.kind) for p in placed], room)
     rows = [
-        (
-            _name(p.title or p.item, room), number(block.position + 1), visible(p.kind),
-            number(p.tokens), _sum_share(found, p.tokens),
-        )
-        for block in most
-        for p in (block.placement,)
-    ]  # fmt: skip
+        (name, number(block.position + 1), visible(p.kind), number(p.tokens), _sum_share(found, p.tokens))
+        for block, p, name in zip(most, placed, called, strict=True)
+    ]
     made = table(columns, rows, width - 2)
     yield ""
     yield from ("  " + paint("dim", line) for line in made.head)
@@ -378,25 +382,6 @@ def _evidence(found: Blame) -> str:
     return f"billed {usage.reported_input:,} tokens: {extra:,} beside those of the blocks"
 
 
-def _name(name: str, width: int) -> str:
-    """A name in at most `width` cells: a call is told by its tool and by the end of its path."""
-    tool, colon, rest = preview(name, 4000).partition(": ")
-    if not colon or cells(tool) > width // 2:
-        return clip(preview(name, 4000), width)
-    return f"{tool}: {ending(rest, width - cells(tool) - 2)}"
-
-
-def ending(name: str, width: int) -> str:
-    """A name in at most `width` cells: of a long one, such as a path, its end tells the most."""
-    shown = preview(name, 4000)
-    if cells(shown) <= width:
-        return shown
-    end = shown[-(width - 1) :]
-    while cells(end) > width - 1:
-        end = end[1:]
-    return "\u2026" + end
-
-
 def _sum_share(found: Blame, tokens: int) -> str:
     """Tokens as a part of what was sent."""
     part = found.share(tokens)
@@ -416,7 +401,9 @@ def beside(found: Blame) -> str | None:
     return f"{said}: {named}" if named else said
 
 
-def _sum_table(found: Blame, group: _Group, width: int, paint: Paint, *, everything: bool) -> Iterator[str]:
+def _sum_table(
+    found: Blame, group: _Group, width: int, paint: Paint, names: ItemNames, *, everything: bool
+) -> Iterator[str]:
     """A kind of sum, with what is not recorded as its first row: so its shares are all that was sent."""
     sums = list(group.sums)
     if len(sums) > LISTED and not everything:
@@ -430,15 +417,16 @@ def _sum_table(found: Blame, group: _Group, width: int, paint: Paint, *, everyth
                 sum(t.uncounted for t in more),
             )
         )
+    called = names.listed([Named(t.name or "", t.name or group.none) for t in sums], _NAME)
     rows = [
         (
-            ending(total.name, _NAME) if total.name is not None else group.none,
+            name,
             number(total.blocks),
             number(total.tokens),
             _sum_share(found, total.tokens),
             number(total.uncounted) if total.uncounted else "",
         )
-        for total in sums
+        for total, name in zip(sums, called, strict=True)
     ]
     rest = found.step.window.unrecorded
     if rest and group.whole:

@@ -4,31 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ctxctl.item_names import ItemNames, Named
 from ctxctl.model.results import Change, Counts
 from ctxctl.model.vocab import STATUSES
 from ctxctl.report.paint import Paint
-from ctxctl.report.tables import Column, fits, labelled, table
-from ctxctl.text import preview, visible
+from ctxctl.report.tables import Column, fits, labelled, table, width_of
+from ctxctl.text import visible
 from ctxctl.wording import SIGNS, number, short_kind
 
 _IMPLIED = {"derived-identity", "carried-in"}
 _COLUMNS = (
     Column("status"),
     Column("kind"),
-    Column("item", least=16),
-    Column("title", least=24),
+    Column("item", least=24),
+    Column("id", least=16),
     Column("window", right=True),
     Column("new", right=True),
     Column("freed", right=True),
     Column("cause"),
 )
+_UNCUT = tuple(column._replace(least=0) for column in _COLUMNS)
 _TIGHT = (
     _COLUMNS[0],
     Column("kind", least=9),
-    Column("item", least=12),
-    Column("title", least=14),
+    Column("item", least=14),
+    Column("id", least=12),
     *_COLUMNS[4:-1],
 )
+_ITEM = 2
+"""The column with the names."""
 _NARROW = 50
 """Cells below which causes have no line of their own: rows are stacked there anyway."""
 
@@ -78,15 +82,20 @@ def rows(changes: Iterable[Change], *, skipped: bool = False) -> list[Change]:
     return sorted((c for c in changes if c.status in wanted), key=lambda c: STATUSES.index(c.status))
 
 
-def changes_table(changes: Sequence[Change], width: int, paint: Paint, *, indent: int) -> Iterator[str]:
+def changes_table(
+    changes: Sequence[Change], width: int, paint: Paint, names: ItemNames, *, indent: int
+) -> Iterator[str]:
     """Head line and one line a change; nothing for no changes.
 
     Where the causes do not fit beside the numbers, each stands on a line of its own below its change.
     """
     if not changes:
         return
-    columns, body, causes = _arranged([_row(c) for c in changes], width - indent)
-    found = table(columns, body, width - indent)
+    named = [names.row(c.item, c.title, f"{c.status} {c.kind}") for c in changes]
+    whole = names.listed(named)
+    body = [_row(c, name, ids=names.ids) for c, name in zip(changes, whole, strict=True)]
+    columns, body, causes = _arranged(body, width - indent)
+    found = table(columns, with_names(columns, body, _ITEM, names, named, width - indent), width - indent)
     margin = " " * indent
     for line in found.head:
         yield margin + paint("dim", line)
@@ -98,12 +107,22 @@ def changes_table(changes: Sequence[Change], width: int, paint: Paint, *, indent
             yield from labelled("", cause, width, indent=indent, tab=11)
 
 
+def with_names(
+    columns: Sequence[Column], body: Sequence[tuple[str, ...]], at: int, names: ItemNames,
+    named: Sequence[Named], width: int,
+) -> list[tuple[str, ...]]:  # fmt: skip
+    """The rows of a table with the items of its column `at` called as its width allows."""
+    room = width_of(columns, body, at, width)
+    found = names.listed(named, room)
+    return [(*row[:at], name, *row[at + 1 :]) for row, name in zip(body, found, strict=True)]
+
+
 def _arranged(
     body: list[tuple[str, ...]], width: int
 ) -> tuple[tuple[Column, ...], list[tuple[str, ...]], list[str]]:
     """Columns, cells, and the causes that go below: the fullest arrangement that fits."""
     inline = [""] * len(body)
-    if fits(_COLUMNS, body, width):
+    if fits(_UNCUT, body, width):
         return _COLUMNS, body, inline
     short = [(row[0], short_kind(row[1]), *row[2:]) for row in body]
     if fits(_COLUMNS, short, width):
@@ -113,12 +132,12 @@ def _arranged(
     return _TIGHT, [row[:-1] for row in short], [row[-1] for row in short]
 
 
-def _row(change: Change) -> tuple[str, ...]:
+def _row(change: Change, name: str, *, ids: bool) -> tuple[str, ...]:
     return (
         f"{SIGNS[change.status]} {change.status}",
         visible(change.kind),
-        visible(change.item),
-        preview(change.title, 60) if change.title and change.title != change.item else "",
+        name,
+        visible(change.item) if ids else "",
         number(change.in_window),
         number(change.new),
         number(change.freed),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from ctxctl.item_names import ItemNames
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Change, Counts, Frame, Placement
 from ctxctl.report import jsonout
@@ -198,13 +199,15 @@ def _sent(comparison: Comparison) -> str:
     )
 
 
-def stat_lines(comparison: Comparison, width: int, paint: Paint, *, skipped: bool = False) -> Iterator[str]:
+def stat_lines(
+    comparison: Comparison, width: int, paint: Paint, names: ItemNames, *, skipped: bool = False
+) -> Iterator[str]:
     """Head and table of changes."""
     yield from head_lines(comparison, width)
     changed = rows(_listed(comparison.changes, skipped), skipped=True)
     if changed:
         yield ""
-        yield from changes_table(changed, width, paint, indent=0)
+        yield from changes_table(changed, width, paint, names, indent=0)
 
 
 def _listed(changes: Sequence[Change], skipped: bool) -> list[Change]:

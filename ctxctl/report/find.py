@@ -9,31 +9,36 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.sizes.prefix import breaks_cache
+from ctxctl.item_names import ItemNames
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
 from ctxctl.report.bill_notes import miss_text
 from ctxctl.report.changes import cause_text
 from ctxctl.report.paint import Paint
+from ctxctl.report.step import broken_name
 from ctxctl.report.tables import wrap
 from ctxctl.session.results import Ceiling
-from ctxctl.text import cells, clip, pad, preview, visible
+from ctxctl.text import cells, clip, pad, visible
 from ctxctl.wording import LIMIT_SOURCES, MINUS, SIGNS, number, plural, share
 
 _ADDRESS: Final = 24
 _KIND: Final = 12
+_NAME: Final = 20
+"""Cells that a name has at least."""
 _CHANGES: Final = 10
 """Changes of one step that are listed, unless all are asked for."""
 
 
 def step_lines(
-    address: str, step: Step, changes: Sequence[Change], width: int, paint: Paint, *, everything: bool = False
-) -> Iterator[str]:
+    address: str, step: Step, changes: Sequence[Change], width: int, paint: Paint, names: ItemNames,
+    *, everything: bool = False,
+) -> Iterator[str]:  # fmt: skip
     """The line of one step, and under it the changes that fit."""
     window, ledger = step.window, step.ledger
     said = f"{_size(window)}  +{number(ledger.new)} {MINUS}{number(ledger.freed)}"
     flags = ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
     if step.cache.broken_by is not None and breaks_cache(step):
-        flags += f"{', ' * bool(flags)}cache broken by {visible(step.cache.broken_by.name)}"
+        flags += f"{', ' * bool(flags)}cache broken by {broken_name(step, names)}"
     if step.cache.miss is not None:
         flags += f"{', ' * bool(flags)}{miss_text(step.cache.miss)}"
     lead = pad(address, max(_ADDRESS, cells(address)))
@@ -48,8 +53,10 @@ def step_lines(
         for part in parts:
             yield from (f"      {line}" for line in wrap(part, max(width - 6, 20)))
     listed = changes if everything else changes[:_CHANGES]
-    for change in listed:
-        yield "    " + _change(change, width - 4, paint)
+    named = [names.row(c.item, c.title, f"{c.status} {c.kind}") for c in listed]
+    shown = names.listed(named, [_room(change, width - 4) for change in listed])
+    for change, name in zip(listed, shown, strict=True):
+        yield "    " + _change(change, name, width - 4, paint, ids=names.ids)
     if len(listed) < len(changes):
         yield f"    ... {len(changes) - len(listed):,} more changes (--all lists them)"
 
@@ -63,18 +70,28 @@ def _size(window: Window) -> str:
     return f"{said} {about}{window.used:,}{part}"
 
 
-def _change(change: Change, width: int, paint: Paint) -> str:
+def _room(change: Change, width: int) -> int:
+    """Cells for the name of an item."""
+    return max(width - cells(_change_head(change)) - cells(_size_and_cause(change)) - 2, _NAME)
+
+
+def _change_head(change: Change) -> str:
     sign = SIGNS.get(change.status, " ")
+    return f"{sign} {pad(visible(change.status), 8)}{pad(visible(change.kind), _KIND + 6)} "
+
+
+def _size_and_cause(change: Change) -> str:
     reason = cause_text(change)
-    size = f"{change.tokens:,}" + (f"  {reason}" if reason else "")
-    name = preview(change.title or change.item, 400)
-    if change.title and change.title != change.item:
-        name += f"  ({preview(change.item, 60)})"
-    head = f"{sign} {pad(visible(change.status), 8)}{pad(visible(change.kind), _KIND + 6)} "
-    text = clip(
-        f"{clip(name, max(width - len(head) - len(size) - 2, 12))}  {size}", max(width - len(head), 12)
+    return f"{change.tokens:,}" + (f"  {reason}" if reason else "")
+
+
+def _change(change: Change, name: str, width: int, paint: Paint, *, ids: bool) -> str:
+    head = _change_head(change)
+    if ids:
+        name = f"{name}  ({visible(change.item)})"
+    return paint(change.status, head) + clip(
+        f"{name}  {_size_and_cause(change)}", max(width - cells(head), _NAME)
     )
-    return paint(change.status, head) + text
 
 
 class Narrowed(NamedTuple):

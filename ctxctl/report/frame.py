@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ctxctl.item_names import ItemNames
 from ctxctl.model.results import Change, Frame, Placement, StageView, Step
 from ctxctl.model.vocab import STAGES
-from ctxctl.report.changes import changes_table, rows, short_version
+from ctxctl.report.changes import changes_table, rows, short_version, with_names
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import annotation_facts, facts, heading, segment_lines
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import clip, preview, visible
-from ctxctl.wording import number, plural
+from ctxctl.wording import number, plural, short_kind
 
 _COLUMNS = (
     Column("#", right=True),
     Column("segment", least=8),
-    Column("item", least=14),
-    Column("title", least=10),
+    Column("kind", least=9),
+    Column("item", least=24),
+    Column("id", least=14),
     Column("version", least=8),
     Column("tokens", right=True),
     Column("state"),
@@ -27,19 +29,21 @@ _COLUMNS = (
 )
 
 
+_ITEM = 3
+"""The column with the names."""
 _UNBOUNDED = 1 << 20
 _SHORT = 40
 """Characters up to which a list stands in one line."""
 
 
 def frame_lines(
-    frame: Frame, width: int, paint: Paint, *, changes: Sequence[Change] | None = None
+    frame: Frame, width: int, paint: Paint, names: ItemNames, *, changes: Sequence[Change] | None = None
 ) -> Iterator[str]:
     """The whole frame; `changes`, if given, are listed in place of the step's, skipped ones too."""
     step = frame.step
     yield ""
     yield paint("head", clip(f"turn {step.turn}, {heading(step)}", width))
-    for label, text in facts(step):
+    for label, text in facts(step, names):
         yield from labelled(label, text, width, indent=2, tab=9)
     yield from segment_lines(step, width, indent=2)
     yield ""
@@ -50,9 +54,9 @@ def frame_lines(
     if changed:
         yield ""
         yield paint("head", "changes since the frame before")
-        yield from changes_table(changed, width, paint, indent=2)
+        yield from changes_table(changed, width, paint, names, indent=2)
     yield ""
-    yield from placement_lines(frame.placements, width, paint)
+    yield from placement_lines(frame.placements, width, paint, names)
 
 
 def stage_line(name: str, view: StageView | None, width: int) -> Iterator[str]:
@@ -106,10 +110,10 @@ def value_text(value: Any) -> str:
     return clip(visible(str(value)[:1000]), 200)
 
 
-def notes(placement: Placement) -> str:
-    """What has to be said about one copy beside its numbers."""
+def notes(placement: Placement, usual: str = "counted") -> str:
+    """What has to be said about one copy beside its numbers; not how it was counted, if that is `usual`."""
     said = []
-    if placement.method != "counted":
+    if placement.method != usual:
         said.append(visible(placement.method))
     if placement.truncated:
         said.append("truncated")
@@ -124,28 +128,35 @@ def notes(placement: Placement) -> str:
     return ", ".join(said)
 
 
-def placement_lines(placements: tuple[Placement, ...], width: int, paint: Paint) -> Iterator[str]:
+def placement_lines(
+    placements: tuple[Placement, ...], width: int, paint: Paint, names: ItemNames
+) -> Iterator[str]:
     """The placements as a table, numbered from 1, with their sum."""
+    methods = {p.method for p in placements}
+    usual = methods.pop() if len(methods) == 1 else "counted"
     stale = sum(p.stale for p in placements)
     total = f"{plural(len(placements), 'placement')}, {sum(p.tokens for p in placements):,} tokens"
+    total += f", {visible(usual)}" if usual != "counted" else ""
     yield paint("head", total + (f", {stale:,} stale" if stale else ""))
     if not placements:
         return
+    named = [names.row(p.item, p.title, f"{p.segment} {p.kind}") for p in placements]
     body = [
         (
             number(n),
             visible(p.segment),
-            visible(p.item),
-            preview(p.title, 60) if p.title and p.title != p.item else "",
-            short_version(p.version),
+            visible(short_kind(p.kind)),
+            name,
+            visible(p.item) if names.ids else "",
+            short_version(p.version) if names.ids else "",
             "-" if p.method == "uncounted" else number(p.tokens),
-            "stale" if p.stale else "current",
+            "stale" if p.stale else "",
             preview(p.source, 60) if p.source and p.source != p.item else "",
-            notes(p),
+            notes(p, usual),
         )
-        for n, p in enumerate(placements, 1)
+        for n, (p, name) in enumerate(zip(placements, names.listed(named), strict=True), 1)
     ]
-    found = table(_COLUMNS, body, width - 2)
+    found = table(_COLUMNS, with_names(_COLUMNS, body, _ITEM, names, named, width - 2), width - 2)
     for line in found.head:
         yield "  " + paint("dim", line)
     for p, lines in zip(placements, found.rows, strict=True):

@@ -12,7 +12,7 @@ from ctxctl.model.outline import Life
 from ctxctl.report.changes import short_version
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, table
-from ctxctl.text import visible
+from ctxctl.text import clip, visible
 from ctxctl.wording import SIGNS, number
 
 _COLUMNS = (
@@ -50,8 +50,8 @@ def _continues(last: Life, life: Life) -> bool:
     return last.status == life.status == "skipped" and last.version == life.version
 
 
-def life_lines(item: str, lives: Sequence[Life], width: int, paint: Paint) -> Iterator[str]:
-    """The table of an item's life."""
+def life_lines(item: str, lives: Sequence[Life], width: int, paint: Paint, name: str = "") -> Iterator[str]:
+    """The table of an item's life, under its name where it is known, and its id."""
     found = life_spans(lives)
     place = _Places(lives)
     body = [
@@ -64,7 +64,11 @@ def life_lines(item: str, lives: Sequence[Life], width: int, paint: Paint) -> It
         )
         for span in found
     ]
-    yield paint("head", visible(item))
+    if name and name != visible(item):
+        yield paint("head", clip(name, width))
+        yield paint("dim", visible(item))
+    else:
+        yield paint("head", visible(item))
     if not body:
         return
     table_ = table(_COLUMNS, body, width - 2)

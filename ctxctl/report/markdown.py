@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.costs import Costs, StepCost
+from ctxctl.item_names import ItemNames
 from ctxctl.lint.run import LintedWalk
 from ctxctl.model.addresses import prefix
 from ctxctl.model.annotations import Compacted
@@ -22,6 +23,7 @@ from ctxctl.report.heading import Header, how_known, learned_text
 from ctxctl.report.replay import Totals
 from ctxctl.report.sent import known_by, limit_text, size_of_limit, unrecorded_text
 from ctxctl.session import Inspector
+from ctxctl.session.item_words import ItemWords
 from ctxctl.session.survey import row_of
 from ctxctl.text import ELLIPSIS, visible
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -33,6 +35,8 @@ LIMIT: Final = 65_536
 """Characters that GitHub takes in an issue, a pull request or a comment."""
 _ROOM: Final = 64_000
 _CHANGES: Final = 40
+_NAME: Final = 120
+"""Cells of what an item is called."""
 _FINDINGS: Final = 40
 _SPENT: Final = 12
 
@@ -54,8 +58,10 @@ def write(
     """
     found = Gathered(Costs(prices, lambda placement: placement.kind))
     shown: set[int] = set()
+    words = ItemWords(inspector)
     for ordinal, one in enumerate(rules.steps(progress)):
         at = one.at
+        words.see(at)
         if only is None or only(at.step):
             if only is not None:
                 shown.add(ordinal)
@@ -69,14 +75,15 @@ def write(
     findings = [
         finding for finding in rules.result().findings if only is None or finding.place.ordinal in shown
     ]
-    report = _Report()
+    report = _Report(words.names())
     yield report.text(inspector, header, found, findings).encode()
 
 
 class _Report:
     """Lines of a report, as many as there is room for."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: ItemNames) -> None:
+        self._names = names
         self._lines: list[str] = []
         self._left = _ROOM
         self._dropped: list[str] = []
@@ -198,23 +205,23 @@ class _Report:
             "",
         ]
         changes = [change for change in turn.changes if change.status != "skipped"]
-        rows = [self._change(change) for change in changes[:_CHANGES]]
+        listed = changes[:_CHANGES]
+        named = [self._names.row(one.item, one.title, f"{one.status} {one.kind}") for one in listed]
+        called = self._names.listed(named, _NAME)
+        rows = [self._change(change, name) for change, name in zip(listed, called, strict=True)]
         made = table(["", "item", "kind", "tokens", "new", "freed", "why"], rows, {3, 4, 5}) if rows else []
         if len(changes) > _CHANGES:
             made += ["", f"… and {number(len(changes) - _CHANGES)} more changes."]
         return details(summary, head + made)
 
-    def _change(self, change: Change) -> list[str]:
+    def _change(self, change: Change, name: str) -> list[str]:
         why = [self._say(part) for part in (change.cause, change.reason) if part]
         if change.into:
             why.append(f"into {self._say(change.into)}")
         if change.provenance != "native":
             why.append(change.provenance)
-        name = self._say(change.title or change.item)
-        if change.title and change.title != change.item:
-            name += f" {self._say(change.item, 40)}"
         return [
-            f"{SIGNS[change.status]} {change.status}", name, self._say(change.kind, 30),
+            f"{SIGNS[change.status]} {change.status}", self._say(name, _NAME), self._say(change.kind, 30),
             number(change.tokens), number(change.new) if change.new else "",
             number(change.freed) if change.freed else "", ", ".join(why),
         ]  # fmt: skip

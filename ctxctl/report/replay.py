@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ctxctl.item_names import ItemNames
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Counts, StageView, Step, Summary, Turn
 from ctxctl.model.vocab import UsedMethod, Verdict
@@ -34,11 +35,14 @@ _KNOWN: Final[dict[UsedMethod, str]] = {
 class ReplayReport:
     """Takes the stream of a replay and gives lines as they are complete; holds no step longer than needed."""
 
-    def __init__(self, header: Header, width: int, paint: Paint, *, skipped: bool = False) -> None:
+    def __init__(
+        self, header: Header, width: int, paint: Paint, names: ItemNames, *, skipped: bool = False
+    ) -> None:
         self.totals = Totals()
         self._header = header
         self._width = width
         self._paint = paint
+        self._names = names
         self._skipped = skipped
         self._session: str | None = None
         self._started = False
@@ -71,7 +75,7 @@ class ReplayReport:
             yield ""
             yield self._paint("head", clip(title + (", continued" if again else ""), self._width))
         self.totals.add(step)
-        yield from step_lines(step, self._width, self._paint, skipped=self._skipped)
+        yield from step_lines(step, self._width, self._paint, self._names, skipped=self._skipped)
 
     def _fits(self) -> str:
         """Which steps the supposed limits leave no room for."""

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+from ctxctl.item_names import NAMELESS
 from ctxctl.model.sessions import ItemDiff, SessionDiff, SideTotal, ThreadPair, TurnPair, TurnSide
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.bill_notes import with_mark
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, labelled, table
-from ctxctl.text import clip, pad, preview, visible
+from ctxctl.text import cells, clip, pad, preview, visible
 from ctxctl.wording import APPROXIMATE, SIGNS, dollars, number, plural, signed
 
 _ITEMS: Final = 12
@@ -197,9 +198,9 @@ def item_lines(
     for item in listed:
         role = _STATUS[item.what]
         tokens = f"{item.tokens_a:,} and {item.tokens_b:,}" if item.what == "differs" else _tokens(item)
-        name = preview(item.title or item.item, 200)
         head = f"{SIGNS[role]} {pad(visible(item.kind), 18)} "
-        text = f"{clip(name, max(width - len(head) - len(tokens) - 2, 12))}  {tokens}"
+        name = NAMELESS.of(item.item, item.title, max(width - cells(head) - cells(tokens) - 2, 12))
+        text = f"{name}  {tokens}"
         yield paint(role, head) + clip(text, max(width - len(head), 12))
     if len(listed) < len(items):
         yield f"... {len(items) - len(listed):,} more (--all lists them)"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.annotations import Bound, Compacted, Ids, MissingContext, Redacted
 from ctxctl.model.results import BrokenBy, Cache, Ledger, Step, Window
 from ctxctl.model.vocab import MODEL, UNRECORDED
@@ -50,17 +51,19 @@ def heading(step: Step) -> str:
     return "  ".join(parts)
 
 
-def step_lines(step: Step, width: int, paint: Paint, *, skipped: bool = False) -> Iterator[str]:
+def step_lines(
+    step: Step, width: int, paint: Paint, names: ItemNames, *, skipped: bool = False
+) -> Iterator[str]:
     """The whole block of one step, indented by two."""
     for n, line in enumerate(wrap(heading(step), width - 4)):
         yield "  " + "  " * bool(n) + paint("head", line)
-    for label, text in facts(step):
+    for label, text in facts(step, names):
         yield from labelled(label, text, width, indent=4, tab=9)
     yield from segment_lines(step, width)
-    yield from changes_table(rows(step.changes, skipped=skipped), width, paint, indent=4)
+    yield from changes_table(rows(step.changes, skipped=skipped), width, paint, names, indent=4)
 
 
-def facts(step: Step) -> Iterator[tuple[str, str]]:
+def facts(step: Step, names: ItemNames = NAMELESS) -> Iterator[tuple[str, str]]:
     """The labelled facts of a step, in the order in which they are read."""
     declared = "declared" if step.mode_declared else "inferred"
     basis = derived_basis(step) or BASES[step.basis]
@@ -77,7 +80,8 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
         yield "failed", failed
     if (retried := retried_text(step)) is not None:
         yield "retried", retried
-    yield "cache", cache_text(step.cache) if step.target == MODEL else _NO_CACHE
+    broken = broken_name(step, names)
+    yield "cache", cache_text(step.cache, broken) if step.target == MODEL else _NO_CACHE
     missing = ["limit unknown"] * (step.window.cap is None) + ["usage not reported"] * (step.usage is None)
     if missing:
         yield "missing", ", ".join(missing)
@@ -222,8 +226,22 @@ def usage_text(step: Step) -> str:
 _NO_CACHE: Final = "not applicable: prompt caches are of a model's requests"
 
 
-def cache_text(cache: Cache) -> str:
-    """The possible prefix, what broke it, and what the provider says it had cached."""
+_NAME: Final = 60
+"""Cells of what broke a prefix."""
+
+
+def broken_name(step: Step, names: ItemNames = NAMELESS) -> str:
+    """What ended the possible prefix, as lists call it where the step's changes or its words tell."""
+    broken = step.cache.broken_by
+    if broken is None or broken.item is None:
+        return visible(broken.name) if broken is not None else ""
+    title = next((change.title for change in step.changes if change.item == broken.item), None)
+    return names.of(broken.item, title, _NAME)
+
+
+def cache_text(cache: Cache, broken_by: str | None = None) -> str:
+    """The possible prefix, what broke it (`broken_by`, by default its id), and what the provider says it had
+    cached."""
     parts = []
     if cache.possible_prefix is None:
         parts.append("no request before this one")
@@ -233,7 +251,7 @@ def cache_text(cache: Cache) -> str:
         if broken is None:
             parts.append("unbroken")
         else:
-            parts.append(f"broken at position {broken.position} by {broken_text(broken)}")
+            parts.append(f"broken at position {broken.position} by {broken_text(broken, broken_by)}")
         if cache.compared == "content":
             parts.append("compared by content")
     if cache.reported_cached is not None:
@@ -246,13 +264,13 @@ def cache_text(cache: Cache) -> str:
     return "; ".join(parts)
 
 
-def broken_text(broken: BrokenBy) -> str:
+def broken_text(broken: BrokenBy, name: str | None = None) -> str:
     """What broke it, and how: an item, or a parameter with the level from which on it breaks."""
     said = [broken.status]
     if broken.setting is not None and broken.level is not None:
         said.append(f"breaks {_LEVELS[broken.level]}")
     said += [visible(what) for what in (broken.cause, broken.change) if what]
-    return f"{visible(broken.name)} ({', '.join(said)})"
+    return f"{visible(broken.name) if name is None else name} ({', '.join(said)})"
 
 
 def segment_lines(step: Step, width: int, *, indent: int = 4) -> Iterator[str]:

@@ -46,6 +46,14 @@ def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int)
     return wide
 
 
+def width_of(columns: Sequence[Column], rows: Sequence[Sequence[str]], at: int, width: int) -> int:
+    """Cells that a column gets in a table of such a width; where it is empty in every row, none."""
+    used = [n for n in range(len(columns)) if any(row[n] for row in rows)]
+    if at not in used:
+        return 0
+    return layout(*_used(columns, rows), width)[used.index(at)]
+
+
 def fits(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> bool:
     """Whether a table can be as narrow as `width` without cutting into a column that does not shrink."""
     columns, rows = _used(columns, rows)

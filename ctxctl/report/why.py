@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.model.why import Link, Moment, Rest, WhatIf, Why
 from ctxctl.report.paint import Paint
@@ -29,9 +30,9 @@ _SENTENCE: Final = 2000
 """Characters of one sentence that are shown; ids and reasons of a trace may be of any length."""
 
 
-def why_lines(why: Why, width: int, paint: Paint) -> Iterator[str]:
+def why_lines(why: Why, width: int, paint: Paint, names: ItemNames = NAMELESS) -> Iterator[str]:
     """The answer, then the chain: a sentence each, with the event that it rests on."""
-    yield from _head(why, width, paint)
+    yield from _head(why, width, paint, names)
     yield ""
     yield from _chain(why.links, width, paint)
     if why.left_out:
@@ -49,13 +50,14 @@ def what_if_lines(found: WhatIf, width: int, paint: Paint) -> Iterator[str]:
     yield from _chain(found.links, width, paint)
 
 
-def _head(why: Why, width: int, paint: Paint) -> Iterator[str]:
-    name = visible(why.item) + (f"@{visible(why.version)}" if why.version else "")
-    about = [visible(text) for text in (why.kind, why.source) if text]
+def _head(why: Why, width: int, paint: Paint, names: ItemNames) -> Iterator[str]:
+    name = names.of(why.item, why.title, width)
+    of_version = visible(why.item) + (f"@{visible(why.version)}" if why.version else "")
+    about = [f"id {of_version}"] if name != of_version else []
+    about += [visible(text) for text in (why.kind, why.source) if text]
     if why.tokens:
         about.append(f"{why.tokens:,} tokens")
-    title = f"  {visible(why.title)}" if why.title and why.title != why.item else ""
-    yield paint("head", clip(f"{name}{title}", width))
+    yield paint("head", name)
     if about:
         yield from (paint("dim", line) for line in wrap(", ".join(clip(a, 200) for a in about), width))
     if why.sources:

@@ -12,6 +12,7 @@ from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Budget, Compaction, Item, Redaction, Selection
 from ctxctl.model.vocab import ABOUT_THE_TRACE, ITEM_REMOVED, SESSION_ENDED
+from ctxctl.session.params import working_directory
 from ctxctl.trace.reader import Trace
 
 _CALL, _RESULT = "tool_call", "tool_result"
@@ -128,6 +129,8 @@ class Inventory:
         self.shelves: dict[ThreadKey, ThreadItems] = {}
         self.size = trace.source.size
         """Bytes of the trace that it speaks of."""
+        self.directory = working_directory(trace)
+        """Where the session ran; None where it is not recorded."""
         self._target = target
         tracker = StepTracker()
         for batch in trace.batches():

@@ -33,6 +33,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.policies.registry import Strategy
 from ctxctl.session.facade import Inspector, Outline, Progress, ReportedProblems
+from ctxctl.session.item_words import ItemWords
 from ctxctl.session.opening import Opened
 from ctxctl.session.params import Params
 from ctxctl.session.places import StepPlaces
@@ -107,6 +108,8 @@ class LiveInspector(Inspector):
         """How often the redactor had learnt something when rows were published last."""
         self.kept = 0
         """Leading rows that were published as they are the time before, too."""
+        self.words = ItemWords(self)
+        """How the items of results are called that are handed out."""
         self.told: list[Problem] = []
         """Problems of following the file."""
         self.over = False
@@ -162,10 +165,17 @@ class LiveInspector(Inspector):
                 survey.note(at.done, self._engine_now.delta)
                 results += at.done
         else:
-            results += done
+            results += self._seen(done)
             survey.note(results)
         for result in results:
             self._give(result)
+
+    def _seen(self, done: Iterable[Step | Turn]) -> Iterator[Step | Turn]:
+        """What the engine finishes, with the frame that it has then."""
+        for result in done:
+            if self._take is not None and isinstance(result, Step):
+                self.words.see(StepAt(result, self._engine_now.frame, None))
+            yield result
 
     def _give(self, result: Step | Turn) -> None:
         """Hand a result out, unless it was handed out as it is before the trace was read again."""
@@ -288,7 +298,7 @@ class LiveInspector(Inspector):
         engine, survey = self._engine_now, self._survey_rows
 
         def results() -> Iterator[Step | Turn]:
-            for result in engine.end():
+            for result in self._seen(engine.end()):
                 self._give(result)
                 yield result
 

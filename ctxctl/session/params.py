@@ -288,6 +288,12 @@ def imported_format(trace: Trace) -> str | None:
     return found if found is not None and len(found) <= _NAME else None
 
 
+def working_directory(trace: Trace) -> str | None:
+    """The directory in which an imported session ran, as the trace's first event says; None where it says
+    none."""
+    return _first_says(trace, "cwd")
+
+
 def _first_says(trace: Trace, name: str) -> str | None:
     """A word of `metadata.ctxctl` of the trace's first event."""
     line = trace.source.read(0, _LINE).split(b"\n", 1)[0]

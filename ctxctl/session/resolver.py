@@ -1,22 +1,32 @@
 """Which item a person means: the one answer that `log`, `why`, `blame --item`, `--drop` and `--set` give.
 
 A name is tried in these ways, and the first one that fits anything decides: the exact id; `ID@VERSION`; the
-whole title; the whole source; the id in other letters; the beginning of the id; a part of the title; a part
-of the source; and last of all, a piece of the text.  An id that several threads use is one item.
+whole title; the whole source; the id in other letters; the beginning of the id; the path, or its end; a part
+of the title; a part of the source; a name as a list shows it, cut; words of the title; and last of all, a
+piece of the text, or words of it.  An id that several threads use is one item.  Of a call and its own result
+the result is meant.  Paths are compared as they are recorded and as they are from the session's directory.
+
+Behind a blank, `#` and up to three digits choose one of the several that a name fits, in the order in which
+they are told; `#` and more is the end of an id, as lists show it of items that would look the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from ctxctl.engine.replay.item_table import base_id, version_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
+from ctxctl.item_names import ends_with, fitted, local, path_ends_with, told
 from ctxctl.model.addresses import prefix
 from ctxctl.model.content import Content
 from ctxctl.model.records import Item
 from ctxctl.session.inventory import FirstMention, Inventory, ThreadItems
+from ctxctl.text import ELLIPSIS
+from ctxctl.wording import file_size
 
 _LONGEST: Final = 10_000
 """Characters of the longest name that is looked for."""
@@ -26,12 +36,20 @@ _LEAST_TEXT: Final = 3
 """Characters of the shortest piece of text that is looked for."""
 _SHOWN: Final = 8
 """Candidates, versions or threads that an error lists."""
+_FIRST: Final = 200
+"""Items of which those with a title are told first, where nothing is near."""
 _CUTOFF: Final = 75
 """Likeness, of 100, from which a name is told as a near one."""
 _COMPARED: Final = 20_000
 """Names among which near ones are looked for."""
 _NEAR: Final = 5
 """Near names that are told."""
+_MARKED: Final = re.compile(r"(?:(?P<name>.*\S)\s+)?#(?P<mark>\S+)", re.DOTALL)
+_NUMBER: Final = re.compile(r"\d{1,3}")
+_READ: Final = 1000
+"""Characters of a text in which its first words are looked for."""
+_TOLD: Final = 80
+"""Cells of a name in a list of candidates."""
 
 ASK_THERE: Final = "write TRACE@THREAD:TURN"
 """How to ask about a frame for an item of another thread."""
@@ -50,6 +68,10 @@ class ItemCandidate(NamedTuple):
     """As its newest version has it."""
     source: str | None
     kind: str
+    size: int | None
+    """Bytes of its newest text; None where the trace has none."""
+    content: Content | None
+    """That text."""
     threads: tuple[ThreadKey, ...]
     """Threads that speak of it, in the order of the trace."""
     came: FirstMention
@@ -74,17 +96,21 @@ class SeveralItems(NamedTuple):
     candidates: tuple[ItemCandidate, ...]
     """The latest one first."""
     how: str
+    directory: str | None
+    """Paths below it are told from there."""
+    words: tuple[str, ...]
+    """How the first of them begin that have no title, for as many as are told; empty of what was redacted."""
 
 
 class NoItem(NamedTuple):
     """No item fits."""
 
     near: tuple[str, ...]
-    """Ids of items whose id or title resembles the name, the nearest first."""
+    """Titles and ids that resemble the name, the nearest first."""
     elsewhere: tuple[ThreadKey, ...]
     """Threads outside the scope that have an item of that name."""
     some: tuple[str, ...]
-    """The first items that there are, for a message that has no near ones."""
+    """Names of the first items that there are, for a message that has no near ones."""
 
 
 Answer = ItemFound | SeveralItems | NoItem
@@ -101,24 +127,93 @@ def resolve_item(inventory: Inventory, name: str, text: TextOf, scope: Scope = N
     if not name.strip() or len(name) > _LONGEST:
         raise UsageError("no-such-item", "an item without a name" if not name.strip() else "a name too long")
     shelves = {key: shelf for key, shelf in inventory.shelves.items() if scope is None or key in scope}
+    directory = inventory.directory
+    answer = _answer(shelves, name, text, directory)
+    if answer is not None:
+        return _of_call(shelves, answer)
+    others = {key: shelf for key, shelf in inventory.shelves.items() if key not in shelves}
+    having = (
+        key
+        for key, shelf in others.items()
+        if _exact({key: shelf}, name) or _named({key: shelf}, name, directory)
+    )
+    known = [item for shelf in shelves.values() for item in shelf.came]
+    some = [_candidate(shelves, item) for item in islice(dict.fromkeys(known), _FIRST)]
+    some.sort(key=lambda one: not one.title)
+    called = dict.fromkeys(_called(one, directory) for one in some)
+    return NoItem(_near(shelves, name, directory), tuple(having), tuple(called)[: _SHOWN + 1])
+
+
+def _answer(shelves: _Shelves, name: str, text: TextOf, directory: str | None) -> Answer | None:
+    """What a name fits; None for nothing."""
     exact = _exact(shelves, name)
     if exact is not None:
         return exact
-    fitting = _named(shelves, name)
+    marked = _MARKED.fullmatch(name)
+    chosen = _chosen(shelves, marked["name"], marked["mark"], text, directory) if marked else None
+    if chosen is not None:
+        return chosen
+    fitting = _named(shelves, name, directory)
     if fitting is None and len(name.strip()) >= _LEAST_TEXT:
-        fitting = _saying(shelves, name, text), "by its text"
-    if fitting is not None and fitting[0]:
-        items, how = fitting
-        found = [_candidate(shelves, item) for item in items]
-        if len(found) == 1:
-            return ItemFound(found[0], None, (), how)
-        return SeveralItems(tuple(sorted(found, key=lambda one: -one.came.line)), how)
-    others = {key: shelf for key, shelf in inventory.shelves.items() if key not in shelves}
-    having = (
-        key for key, shelf in others.items() if _exact({key: shelf}, name) or _named({key: shelf}, name)
-    )
-    known = dict.fromkeys(item for shelf in shelves.values() for item in shelf.came)
-    return NoItem(_near(shelves, name), tuple(having), tuple(known)[: _SHOWN + 1])
+        fitting = _saying(shelves, name, text)
+    if fitting is None or not fitting[0]:
+        return None
+    items, how = fitting
+    found = [_candidate(shelves, item) for item in items]
+    if len(found) == 1:
+        return ItemFound(found[0], None, (), how)
+    found.sort(key=lambda one: -one.came.line)
+    return SeveralItems(tuple(found), how, directory, _beginnings(shelves, found, text))
+
+
+def _beginnings(shelves: _Shelves, found: Sequence[ItemCandidate], text: TextOf) -> tuple[str, ...]:
+    hidden = {ref for shelf in shelves.values() for ref in shelf.redacted}
+
+    def beginning(one: ItemCandidate) -> str:
+        shown = (
+            one.content is not None and not one.title and not any(ItemRefs(one.item).by(r) for r in hidden)
+        )
+        return text(one.content)[:_READ] if shown and one.content is not None else ""
+
+    return tuple(beginning(one) for one in found[:_SHOWN])
+
+
+def _of_call(shelves: _Shelves, answer: Answer) -> Answer:
+    """The result, where an answer is a call and its only result."""
+    if not isinstance(answer, SeveralItems) or len(answer.candidates) != 2:
+        return answer
+    calls = [{shelf.call_of.get(one.item) for shelf in shelves.values()} for one in answer.candidates]
+    result = next((one for one in answer.candidates if one.kind == "tool_result"), None)
+    if result is None or calls[0] != calls[1] or len(calls[0] - {None}) != 1:
+        return answer
+    other = 2 - answer.candidates.index(result)
+    return ItemFound(result, None, (), f"{answer.how}: the result; its call is #{other}")
+
+
+def _chosen(
+    shelves: _Shelves, name: str | None, mark: str, text: TextOf, directory: str | None
+) -> Answer | None:
+    """What a mark behind a name chooses of the items that the name fits, or of all where there is no name."""
+    if name is None:
+        items = dict.fromkeys(item for shelf in shelves.values() for item in shelf.came)
+        everything = tuple(_candidate(shelves, one) for one in items)
+        fitting: Answer | None = SeveralItems(everything, "", directory, ())
+    else:
+        fitting = _answer(shelves, name, text, directory)
+    if not isinstance(fitting, SeveralItems):
+        one = isinstance(fitting, ItemFound) and (mark == "1" or ends_with(fitting.candidate.item, mark))
+        return fitting if one else None
+    if _NUMBER.fullmatch(mark):
+        at = int(mark) - 1
+        several = len(fitting.candidates)
+        if name is None or not 0 <= at < several:
+            return None
+        return ItemFound(fitting.candidates[at], None, (), f"{fitting.how}, number {mark} of {several:,}")
+    ended = tuple(one for one in fitting.candidates if ends_with(one.item, mark))
+    how = f"{fitting.how} and by the end of its id".removeprefix(" and ")
+    if len(ended) > 1:
+        return SeveralItems(ended, how, directory, _beginnings(shelves, ended, text))
+    return ItemFound(ended[0], None, (), how) if ended else None
 
 
 def only_item(
@@ -155,12 +250,13 @@ def ambiguous_item(
     """The error that lists what a name may mean: `ambiguous-item`."""
     found = answer.candidates
     listed = "; ".join(
-        f"{number}. {_described(one, remark)}" for number, one in enumerate(found[:_SHOWN], start=1)
+        f"{number}. {_described(one, words, answer.directory, remark)}"
+        for number, (one, words) in enumerate(zip(found[:_SHOWN], answer.words, strict=True), start=1)
     )
     more = f"; and {len(found) - _SHOWN:,} more, older ones" if len(found) > _SHOWN else ""
     return UsageError(
         "ambiguous-item", f"{len(found):,} items fit {name[:200]!r} {answer.how}",
-        hint=f"name one by its id: {listed}{more}",
+        hint=f"choose one by its number, as in '{name[:60]} #2': {listed}{more}",
     )  # fmt: skip
 
 
@@ -206,9 +302,9 @@ def _exact(shelves: _Shelves, name: str) -> ItemFound | None:
     return ItemFound(_candidate(shelves, item), version, tuple(others), None)
 
 
-def _named(shelves: _Shelves, name: str) -> tuple[list[str], str] | None:
+def _named(shelves: _Shelves, name: str, directory: str | None) -> tuple[list[str], str] | None:
     """The items that are called by a name in some way, and in which; None if none is."""
-    for how, names_of, fits in _manners(name):
+    for how, names_of, fits in _manners(name, directory):
         found = dict.fromkeys(
             item
             for shelf in shelves.values()
@@ -232,51 +328,88 @@ def _sources(shelf: ThreadItems, item: str) -> Iterable[str | None]:
     return (version.record.source for version in shelf.book.history(item))
 
 
+def _both(shelf: ThreadItems, item: str) -> Iterable[str | None]:
+    return (*_titles(shelf, item), *_sources(shelf, item))
+
+
 _NamesOf = Callable[[ThreadItems, str], Iterable[str | None]]
+_Manner = tuple[str, _NamesOf, Callable[[str], bool]]
 
 
-def _manners(name: str) -> Iterator[tuple[str, _NamesOf, Callable[[str], bool]]]:
+def _manners(name: str, directory: str | None) -> Iterator[_Manner]:
     """Ways in which an item may be meant, the closest first: how, its names of that sort, and what fits."""
     low = name.casefold()
+    near = local(name, directory).casefold()
+
+    def shown(text: str) -> str:
+        return local(text, directory).casefold()
 
     def same(text: str) -> bool:
-        return text.casefold() == low
+        return text.casefold() == low or shown(text) == near
 
     def has(text: str) -> bool:
-        return low in text.casefold()
+        return low in text.casefold() or low in shown(text)
 
     yield "by its title", _titles, same
     yield "by its source", _sources, same
     yield "by its id, in other letters", _ids, same
     yield "by the beginning of its id", _ids, lambda text: text.startswith(name)
-    if len(name) >= _LEAST_PART:
-        yield "by a part of its title", _titles, has
-        yield "by a part of its source", _sources, has
+    if len(name) < _LEAST_PART:
+        return
+    end = near.removeprefix("./")
+    yield "by its path", _both, lambda text: path_ends_with(shown(text), end)
+    yield "by a part of its title", _titles, has
+    yield "by a part of its source", _sources, has
+    head, cut, tail = near.partition(ELLIPSIS)
+    if cut and head + tail:
+        yield (
+            "by its title, as it is shown", _titles,
+            lambda text: shown(text).startswith(head) and shown(text).endswith(tail),
+        )  # fmt: skip
+    words = low.split()
+    if len(words) > 1:
+        yield "by words of its title", _titles, lambda text: all(word in text.casefold() for word in words)
 
 
-def _saying(shelves: _Shelves, piece: str, text: TextOf) -> list[str]:
-    """The items whose text holds a piece, in other letters too; none of which something was redacted."""
-    wanted = piece.casefold()
-    known: dict[Content, bool] = {}
-    found: dict[str, None] = {}
+def _saying(shelves: _Shelves, piece: str, text: TextOf) -> tuple[list[str], str]:
+    """The items whose text holds a piece, in other letters too; none of which something was redacted.
+
+    What stands in the quotation marks of `item_names` are the first words of an item without a title.
+    """
+    quoted = piece.startswith("“")
+    wanted = piece.strip("“”").removesuffix(ELLIPSIS).casefold() if quoted else piece.casefold()
+    words = [] if quoted else wanted.split()
+    known: dict[Content, int] = {}
+    found: dict[str, int] = {}
     hidden = {ref for shelf in shelves.values() for ref in shelf.redacted}
 
-    def says(content: Content) -> bool:
+    def says(content: Content) -> int:
+        """2: it does; 1: the words of the piece, elsewhere; 0: it does not."""
         if content not in known:
-            known[content] = wanted in text(content).casefold()
+            said = text(content)
+            if quoted:
+                known[content] = 2 * told(None, said, "").strip("“”").casefold().startswith(wanted)
+            else:
+                low = said.casefold()
+                known[content] = 2 if wanted in low else int(all(word in low for word in words))
         return known[content]
 
     for shelf in shelves.values():
         for item in shelf.came:
+            if quoted and any(_titles(shelf, item)):
+                continue
             own = (version.content for version in shelf.book.history(item))
             contents = (*own, *shelf.in_blocks.get(item, ()))
-            if any(content is not None and says(content) for content in contents):
-                found[item] = None
-    return [item for item in found if not any(ItemRefs(item).by(ref) for ref in hidden)]
+            most = max((says(content) for content in contents if content is not None), default=0)
+            if most and not any(ItemRefs(item).by(ref) for ref in hidden):
+                found[item] = max(most, found.get(item, 0))
+    best = max(found.values(), default=0)
+    how = "by its first words" if quoted else "by its text" if best == 2 else "by words of its text"
+    return [item for item, most in found.items() if most == best], how
 
 
-def _near(shelves: _Shelves, name: str) -> tuple[str, ...]:
-    """Ids of the items whose id or title resembles a name."""
+def _near(shelves: _Shelves, name: str, directory: str | None) -> tuple[str, ...]:
+    """Titles and ids that resemble a name."""
     from rapidfuzz import fuzz, process
 
     known: dict[str, str] = {}
@@ -287,7 +420,7 @@ def _near(shelves: _Shelves, name: str) -> tuple[str, ...]:
             known.setdefault(item[:200], item)
             for title in _titles(shelf, item):
                 if title:
-                    known.setdefault(title[:200], item)
+                    known.setdefault((shown := local(title, directory))[:200], shown)
     found = process.extract(name[:200], list(known), scorer=fuzz.WRatio, score_cutoff=_CUTOFF, limit=_NEAR)
     # A name of one or two letters resembles everything that holds them.
     good = [near for near, _, _ in found if 2 * min(len(near), len(name)) >= max(len(near), len(name))]
@@ -299,27 +432,37 @@ def _near(shelves: _Shelves, name: str) -> tuple[str, ...]:
 
 def _candidate(shelves: _Shelves, item: str) -> ItemCandidate:
     having = {key: shelf for key, shelf in shelves.items() if item in shelf.came}
-    records = [version.record for shelf in having.values() for version in shelf.book.history(item)]
+    versions = [version for shelf in having.values() for version in shelf.book.history(item)]
+    records = [version.record for version in versions]
+    content = next((version.content for version in versions if version.content is not None), None)
     return ItemCandidate(
         item,
         next((record.title for record in records if record.title), None),
         next((record.source for record in records if record.source), None),
         records[0].context_kind if records else "custom",
+        content.size if content is not None else None,
+        content,
         tuple(having),
         min(shelf.came[item] for shelf in having.values()),
     )
 
 
-def _described(one: ItemCandidate, remark: Callable[[ItemCandidate], str] | None) -> str:
-    """A candidate with what tells it from others: its kind, title, first turn, and a remark."""
+def _described(
+    one: ItemCandidate, words: str, directory: str | None, remark: Callable[[ItemCandidate], str] | None
+) -> str:
+    """A candidate with what tells it from others: its name, kind, first turn, size, and a remark."""
     facts = [one.kind.replace("_", " ")]
-    if one.title:
-        facts.append(one.title if len(one.title) <= 60 else one.title[:59] + "…")
     if one.came.turn > 0:
         facts.append(f"turn {one.came.turn}.{one.came.step}")
+    if one.size is not None:
+        facts.append(file_size(one.size))
     if remark is not None and (said := remark(one)):
         facts.append(said)
-    return f"{one.item} ({', '.join(facts)})"
+    return f"{_called(one, directory, words)} ({', '.join(facts)})"
+
+
+def _called(one: ItemCandidate, directory: str | None, words: str = "") -> str:
+    return fitted(told(one.title, words, one.item, directory), _TOLD)
 
 
 class ItemRefs:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 
 from ctxctl.engine.query import Query
+from ctxctl.item_names import LONGEST, NameList, fitted, told
 from ctxctl.model.results import Change
 from ctxctl.model.vocab import STATUSES, Status
 
@@ -102,18 +103,20 @@ class ChangeTable:
     starts: tuple[int, ...] = ()
     places: dict[str, tuple[int, int]] | None = None
     """Group index and index in it of each item, for keeping the cursor on an item across frames."""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    """The first words of items that have no title."""
+    names: NameList = field(default_factory=NameList)
+    """What the items are called."""
     holdings: Mapping[str, Holding] = field(default_factory=dict)
     """By item, what else is known; of those of which something is."""
     arrangement: Arrangement = AS_IT_IS
+    has_causes: bool = True
+    """Whether something is to be said of any of the changes beside its amounts."""
 
     @classmethod
     def of(
         cls,
         groups: Sequence[Group],
         notes: Sequence[Note] = (),
-        labels: Mapping[str, str] | None = None,
+        names: NameList | None = None,
         holdings: Mapping[str, Holding] | None = None,
         arrangement: Arrangement = AS_IT_IS,
     ) -> ChangeTable:
@@ -124,7 +127,11 @@ class ChangeTable:
             for g, group in enumerate(kept)
             for n, change in enumerate(group.changes or group.noted)
         }
-        return cls(tuple(notes), kept, (), places, labels or {}, holdings or {}, arrangement)._placed()
+        named, held = names or NameList(), holdings or {}
+        causes = any(one.stale for one in held.values()) or any(
+            change.cause or change.reason or change.flags for group in kept for change in group.changes
+        )
+        return cls(tuple(notes), kept, (), places, named, held, arrangement, causes)._placed()
 
     def _placed(self) -> ChangeTable:
         line = len(self.notes)
@@ -159,6 +166,11 @@ class ChangeTable:
         """The change on a line, None on headings, notes and outside."""
         found = self.at(line) if 0 <= line < self.count else None
         return found if isinstance(found, Change) else None
+
+    def name(self, change: Change, width: int = LONGEST) -> str:
+        """What a change's item is called in at most `width` cells."""
+        found = self.names.at(change.item, width)
+        return fitted(told(change.title, "", change.item), width) if found is None else found
 
     def find(self, item: str) -> int | None:
         """The line of an item's change; of one that its folded group does not list, the group's heading."""

@@ -6,7 +6,7 @@ because its width matters; `literal` does it again for everything.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.text import cells, clip, pad, preview, visible
@@ -15,12 +15,16 @@ Parts = list[tuple[str, str]]
 
 
 class Column(NamedTuple):
-    """One cell of a line; `width` 0 takes what the others leave, at least nothing."""
+    """One cell of a line; `width` 0 takes what the others leave, at least nothing.
+
+    `fit` gives the text for the cells that there are, where it is not to be cut on its right.
+    """
 
     text: str
     style: str = ""
     width: int = 0
     right: bool = False
+    fit: Callable[[int], str] | None = None
 
 
 _LEAST: Final = 3
@@ -35,7 +39,9 @@ def laid_out(columns: Sequence[Column], width: int) -> Parts:
     for column in columns:
         size = min(column.width or rest, max(room, 0))
         if not column.width and size < _LEAST:
-            column = column._replace(text="")
+            column = column._replace(text="", fit=None)
+        if column.fit is not None:
+            column = column._replace(text=column.fit(size))
         parts.append((pad(_visible(column.text, size), size, right=column.right), column.style))
         room -= size
     return parts

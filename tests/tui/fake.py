@@ -34,7 +34,10 @@ from ctxctl.model.vocab import STAGES, STATUSES, UNRECORDED, Status, segment_of
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED
 from ctxctl.session import Inspector
 from ctxctl.session.calibration import NOTHING
+from ctxctl.session.redaction import RedactionFilter
 from ctxctl.session.results import life_of
+from ctxctl.trace.reader import Trace
+from ctxctl.trace.source import Source
 
 
 class Thing(NamedTuple):
@@ -98,6 +101,8 @@ class FakeInspector:
             first_model=None,
             target="model",
         )
+        self.trace = Trace(Source.from_bytes(name, b""))
+        self.redactor = RedactionFilter(self.trace)
         self.calls: list[str] = []
         self.problems = list(problems)
         self.problem_count = len(self.problems)

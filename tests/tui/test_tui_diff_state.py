@@ -203,7 +203,7 @@ def test_lines_fill_their_width(width: int) -> None:
         assert cells(text(parts)) == width or width < 3
     assert cells(text(lines.table_heading(width))) == width
     for item in ITEMS:
-        assert cells(text(lines.table_line(item, width))) == width
+        assert cells(text(lines.table_line(diff(*ITEMS), item, width))) == width
 
 
 def test_what_differs_between_the_sides_is_said() -> None:
@@ -269,7 +269,7 @@ def test_why_an_item_left_or_moved() -> None:
 
 def test_names_are_one_line_of_visible_text() -> None:
     hostile = replace(ITEMS[4], title="a\x1b[31m\nb\u202e[/]", cause="\x07bell", status="removed")
-    shown = text(lines.table_line(hostile, 80))
+    shown = text(lines.table_line(diff(hostile), hostile, 80))
     assert "\x1b" not in shown
     assert "\n" not in shown
     assert "\u202e" not in shown

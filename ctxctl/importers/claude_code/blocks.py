@@ -7,11 +7,8 @@ from typing import Any, Final
 from ctxctl.importers.claude_code import texts
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.parts import mapping, string
+from ctxctl.ingest.parts import call_title, mapping, string
 from ctxctl.model import vocab
-
-_ARGUMENTS: Final = ("file_path", "command", "pattern", "url", "query", "skill", "description", "path")
-_TITLE = 80
 
 
 class Entry:
@@ -123,18 +120,6 @@ def blocks_of(content: Any) -> list[Any]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return content if isinstance(content, list) else []
-
-
-def call_title(name: str, arguments: Any) -> str:
-    """One line that tells a tool call from others: the tool and its first telling argument."""
-    if isinstance(arguments, dict):
-        for key in _ARGUMENTS:
-            value = arguments.get(key)
-            if isinstance(value, str) and value.strip():
-                # The first characters of a long text hold all that is shown.
-                line = value.strip()[: _TITLE + 1].splitlines()[0]
-                return f"{name}: {line if len(line) <= _TITLE else line[: _TITLE - 1] + '…'}"
-    return name
 
 
 def _text(item: str, kind: str, text: str, title: str | None = None, metadata: Json | None = None) -> Json:

@@ -373,7 +373,7 @@ def _called(name: str, arguments: Any, *, free: bool) -> tuple[str, str]:
     if not free:
         arguments = parsed(arguments)
     if isinstance(arguments, str):
-        return f"{name} {arguments}", name
+        return f"{name} {arguments}", call_title(name, arguments)
     if arguments is None:
         arguments = {}
     return f"{name} {canonical(arguments)}", call_title(name, arguments)

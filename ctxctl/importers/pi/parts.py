@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ctxctl.ingest.build import VERSION_DIGITS, Json, canonical, digest_of
-from ctxctl.ingest.parts import Part, call_title, count, nth, string, unused
+from ctxctl.ingest.parts import Part, call_title, count, first_line, nth, string, unused
 from ctxctl.providers.usage import usage_record
 
 _BEGIN: Final = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
@@ -201,7 +201,7 @@ def command_part(message: Json, key: str | None) -> Part:
     path = string(message.get("fullOutputPath"))
     if message.get("truncated") is True and path is not None:
         text += f"\n\n[Output truncated. Full output: {path}]"
-    title = f"! {command.strip().splitlines()[0][:80]}" if command.strip() else "!"
+    title = f"! {first_line(command) or ''}".rstrip()
     return Part("runtime_state", text, "user", key=key, title=title, derived=True)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.ingest.build import Json, canonical, digest_of
-from ctxctl.ingest.parts import Part, call_title, mapping, parsed, string
+from ctxctl.ingest.parts import Part, call_title, first_line, mapping, parsed, string
 from ctxctl.model.vocab import ANSWERS
 
 _OPEN: Final = re.compile(r"<(system-reminders?|context_file)([^<>]*)>")
@@ -130,7 +130,6 @@ _KIND_OF_ROLE: Final = {
     "developer": "developer_instruction",
     "tool": "tool_result",
 }
-_TITLE: Final = 80
 _PREVIEW: Final = 50
 """Characters of a user message that its stub repeats."""
 
@@ -425,9 +424,7 @@ def plain_text(content: Any) -> str:
 
 def prompt_part(text: str, line: int) -> Part:
     """What a person submitted."""
-    stripped = text.strip()
-    title = stripped.splitlines()[0][:_TITLE] if stripped else None
-    return _noted(Part("user_message", text, "user", title=title, line=line))
+    return _noted(Part("user_message", text, "user", title=first_line(text), line=line))
 
 
 _Like = tuple[str, str, str]

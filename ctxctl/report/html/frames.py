@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from ctxctl.item_names import local
 from ctxctl.listdiff import Splice, splices
 from ctxctl.model.results import Change, Placement, Step
 from ctxctl.report import jsonout
@@ -82,9 +83,11 @@ class Frames:
 
     Args:
         emit: Takes each finished run.
+        directory: Where the session ran; titles tell paths below it from there.
     """
 
-    def __init__(self, texts: Texts, emit: Callable[[bytes], None]) -> None:
+    def __init__(self, texts: Texts, emit: Callable[[bytes], None], directory: str | None = None) -> None:
+        self._directory = directory
         self._texts = texts
         self._emit = emit
         self._pending = 0
@@ -173,11 +176,14 @@ class Frames:
         number = self._texts.number(p, mark.since)
         flags = p.stale | p.derived << 1 | p.simulated << 2 | p.truncated << 3 | p.carried << 4 | p.own << 5
         row = [
-            p.item, p.version, p.kind, p.title, p.source, p.segment, p.role, p.tokens, p.method, number,
-            flags, p.redaction, p.opens, p.closes, p.line, p.digest, *mark,
+            p.item, p.version, p.kind, self._title(p.title), p.source, p.segment, p.role, p.tokens, p.method,
+            number, flags, p.redaction, p.opens, p.closes, p.line, p.digest, *mark,
             None if p.title is not None else self._texts.head(number),
         ]  # fmt: skip
         return dumped(row)
+
+    def _title(self, title: str | None) -> str | None:
+        return None if title is None else local(title, self._directory)
 
     def _head(self, thread: Thread, change: Change) -> str | None:
         """What an item without a title was called that is no longer in the frame, or not yet: first words."""
@@ -189,7 +195,12 @@ class Frames:
     def _step_row(self, thread: Thread, step: Step) -> dict[str, Any]:
         row = jsonout.step(step)
         row["changes"] = [
-            {**msgspec.structs.asdict(change), "line": value.line, "head": self._head(thread, value)}
+            {
+                **msgspec.structs.asdict(change),
+                "line": value.line,
+                "head": self._head(thread, value),
+                "title": self._title(value.title),
+            }
             for change, value in zip(
                 row["changes"], (c for c in step.changes if c.status != "skipped"), strict=True
             )

@@ -26,6 +26,7 @@ from ctxctl.report.heading import Header
 from ctxctl.report.html.contents import Texts, dumped, escaped, limit_for, packed, without_empty
 from ctxctl.report.html.frames import Frames, Thread
 from ctxctl.session import Inspector
+from ctxctl.session.item_words import directory_of
 from ctxctl.session.survey import row_of
 from ctxctl.session.walked import Walked
 from ctxctl.text import visible
@@ -96,7 +97,7 @@ class _Report:
         self._limit = limit
         self._made: list[bytes] = []
         self._texts = Texts(inspector, self._made.append, limit)
-        self._frames = Frames(self._texts, self._made.append)
+        self._frames = Frames(self._texts, self._made.append, directory_of(inspector))
         self._rows = Rows(self._made.append)
         self._costs = Costs(prices, lambda placement: placement.kind)
         self._threads: list[list[Any]] = []

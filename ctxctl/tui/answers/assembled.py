@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ctxctl.model.results import Frame, Placement
 from ctxctl.model.vocab import MODEL
 from ctxctl.report.bill_notes import miss_text
-from ctxctl.text import preview
+from ctxctl.session.item_words import ItemWords
 from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.assembled import requests
 from ctxctl.tui.screens.assembled.values import Assembled, Block, BlockDocument
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 Check = Callable[[], None]
 
-_WORDS: Final = 80
-"""Characters of the first words that stand for a title."""
 _STATUS: Final = {**SIGNS, "moved": "↕"}
 
 
@@ -152,6 +150,7 @@ def _document(
     spans = Spans()
     at = 0
     last = len(frame.placements) - 1
+    named = _names(inspector, frame)
     for n, placement in enumerate(frame.placements):
         if not n & 63:
             check()
@@ -167,9 +166,19 @@ def _document(
         spans.add(stop, end, "wrapper")
         loose = bool(start) and not texts[-1].endswith("\n")
         texts.append(placement.opens + text + stands.closes[n] + tail)
-        blocks.append(_block(placement, text, (start, end), n in prefix.cached, loose, _breaks(n, prefix)))
+        blocks.append(
+            _block(placement, named[n], (start, end), n in prefix.cached, loose, _breaks(n, prefix))
+        )
         at = end
     return BlockDocument("".join(texts), blocks, spans)
+
+
+def _names(inspector: Inspector, frame: Frame) -> list[str]:
+    """What the blocks are called, in their order."""
+    words = ItemWords(inspector)
+    words.see_frame(frame.step, frame.placements)
+    called = words.names()
+    return called.listed([called.row(p.item, p.title, p.kind) for p in frame.placements])
 
 
 def _breaks(n: int, prefix: Prefix) -> str:
@@ -182,14 +191,13 @@ def _breaks(n: int, prefix: Prefix) -> str:
 
 
 def _block(
-    p: Placement, text: str, stretch: tuple[int, int], cached: bool, loose: bool, breaks: str
+    p: Placement, name: str, stretch: tuple[int, int], cached: bool, loose: bool, breaks: str
 ) -> Block:
-    title = p.title or ("" if p.content is None else preview(text, _WORDS))
     return Block(
         *stretch,
         item=p.item,
         kind=p.kind,
-        title=title or p.item,
+        title=name,
         segment=p.segment,
         tokens=p.tokens,
         counted=p.method != "uncounted",

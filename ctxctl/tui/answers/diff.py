@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from ctxctl.item_names import told
 from ctxctl.model.content import Content
 from ctxctl.model.results import Change, Frame, Placement
 from ctxctl.model.vocab import STATUSES
-from ctxctl.text import preview
+from ctxctl.session.item_words import directory_of
+from ctxctl.text import clip
 from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.diff import requests
 from ctxctl.tui.screens.diff.sheet import Section, Sheet, make
@@ -200,8 +202,8 @@ def all_texts(sides: FramesOfPair, diff: FrameDiff, key: TextKey, check: Check) 
 
 
 def _section(sides: FramesOfPair, entry: Entry, found: Texts, *, whole: bool) -> Section:
-    name = entry.title or (f"“{preview(entry.label, 60)}”" if entry.label else entry.item)
-    heading = f"{SIGNS[entry.status]} {entry.kind}  {preview(name, 200)}"
+    name = told(entry.title, entry.words, entry.item, directory_of(sides.two))
+    heading = f"{SIGNS[entry.status]} {entry.kind}  {clip(name, 200)}"
     if found.before is None and found.after is None:
         return Section(heading, None, [found.note or "The trace holds no text of it."])
     if found.note and entry.status == "updated":
@@ -294,7 +296,7 @@ Check = Callable[[], None]
 """To be called every few milliseconds of work; raises to give up."""
 
 _LABELS: Final = 300
-_WORDS: Final = 200
+_LONG: Final = 400
 """Items whose first words are read for the list, and characters of each."""
 
 _STALE: Final = "stale copies only"
@@ -343,6 +345,7 @@ def compare_frames(inspector: Inspector, pair: Pair, check: Check, *, causes: bo
         (found.new, found.freed),
         counts,
         complete=causes or not late,
+        directory=directory_of(sides.two),
     )
 
 
@@ -407,7 +410,7 @@ def _entries(sides: FramesOfPair, found: Found, check: Check) -> Iterator[Entry]
             anchor = item
         else:
             gone.setdefault(anchor, []).append(item)
-    labels = _Labels(sides)
+    words = _Words(sides)
     twins = _same_texts(found.changes, was, now)
     order: list[str] = list(gone.get(None, ()))
     for item in now:
@@ -419,7 +422,7 @@ def _entries(sides: FramesOfPair, found: Found, check: Check) -> Iterator[Entry]
     for n, item in enumerate(order):
         if not n & 255:
             check()
-        entry = _entry(item, changes.get(item), was.get(item), now.get(item), before, after, sides, labels)
+        entry = _entry(item, changes.get(item), was.get(item), now.get(item), before, after, sides, words)
         yield replace(entry, flags=(*entry.flags, twins[item])) if item in twins else entry
 
 
@@ -451,7 +454,7 @@ def _entry(
     before: dict[str, int],
     after: dict[str, int],
     sides: FramesOfPair,
-    labels: _Labels,
+    words: _Words,
 ) -> Entry:
     here = now or was
     held = (before.get(item, 0), after.get(item, 0))
@@ -464,7 +467,7 @@ def _entry(
             "skipped", item, p.kind, p.title, *held,
             new=max(held[1] - held[0], 0), freed=max(held[0] - held[1], 0), flags=flags,
             provenance="simulated" if p.simulated else "derived" if p.derived else "native",
-            label=labels.of(item, p, changed=held[0] != held[1]), places=_places(was, now),
+            words=words.of(item, p, changed=held[0] != held[1]), places=_places(was, now),
             scores=_scores(sides, item), versions=_versions(was, now), line=p.line,
         )  # fmt: skip
     flags = tuple(flag for flag in change.flags if flag not in ("derived-identity", change.cause))
@@ -474,7 +477,7 @@ def _entry(
         change.status, item, change.kind, change.title, *held,
         new=change.new, freed=change.freed, cause=change.cause, reason=change.reason, into=change.into,
         flags=flags, provenance=change.provenance,
-        label="" if here is None else labels.of(item, here.placement, changed=True),
+        words="" if here is None else words.of(item, here.placement, changed=True),
         places=_places(was, now), scores=_scores(sides, item), versions=_versions(was, now), line=change.line,
     )  # fmt: skip
 
@@ -491,7 +494,7 @@ def _scores(sides: FramesOfPair, item: str) -> tuple[float | None, float | None]
     return sides.a.step.scores.get(item), sides.b.step.scores.get(item)
 
 
-class _Labels:
+class _Words:
     """The first words of items without a title: of the first few hundred, those that changed first of all."""
 
     def __init__(self, sides: FramesOfPair) -> None:
@@ -505,7 +508,9 @@ class _Labels:
             return ""
         self._left[changed] -= 1
         inspector = self._sides.two if id(placement) in self._ours else self._sides.one
-        return preview(inspector.text(placement.content)[: _WORDS * 2], _WORDS)
+        if inspector.redactor.touches(placement.content):
+            return ""
+        return inspector.text(placement.content)[:_LONG]
 
 
 def withheld(sides: FramesOfPair) -> frozenset[str]:

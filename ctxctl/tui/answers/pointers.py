@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
 from ctxctl.model.blame import Blame, Block, Total
 from ctxctl.model.findings import Finding, Place, Tally
@@ -28,25 +29,29 @@ def _why(context: AnswerContext, request: requests.WhyRequest) -> Page:
     from ctxctl import config
     from ctxctl.analysis.why.answer import explain_item
     from ctxctl.analysis.why.supposing import supposed_outcomes
+    from ctxctl.session.item_words import names_at
 
     def check(_part: float) -> None:
         context.check()
 
     found = explain_item(context.inspector, request.ordinal, request.item, progress=check)
-    context.tell(page_of(request.title, why_lines(found, None), whole=False))
+    names = names_at(context.inspector, request.ordinal)
+    context.tell(page_of(request.title, why_lines(found, None, names), whole=False))
     supposed = supposed_outcomes(context.inspector, found, config.load().models, progress=check)
-    return page_of(request.title, why_lines(found, supposed))
+    return page_of(request.title, why_lines(found, supposed, names))
 
 
 def _blame(context: AnswerContext, request: requests.BlameRequest) -> Page:
     from ctxctl.analysis.blame import blame_frame
+    from ctxctl.session.item_words import names_at
 
     def check(_part: float) -> None:
         context.check()
 
     found = blame_frame(context.inspector, request.ordinal, context.check, check)
+    names = names_at(context.inspector, request.ordinal)
     remark = f"{request.only} only" if request.only else ""
-    return page_of(request.title, blame_lines(found, request.only), remark=remark)
+    return page_of(request.title, blame_lines(found, request.only, names), remark=remark)
 
 
 def _findings(context: AnswerContext, request: requests.FindingsRequest) -> Page:
@@ -81,14 +86,14 @@ _LONG: Final = 2000
 _NAME: Final = 60
 
 
-def why_lines(found: Why, supposed: WhatIf | None) -> Iterator[Line]:
+def why_lines(found: Why, supposed: WhatIf | None, names: ItemNames = NAMELESS) -> Iterator[Line]:
     """The answer, the chain that led there, and what it would take; None: that is still being found out."""
     here = Goal(found.ordinal, found.item)
-    name = found.title or found.item
+    name = names.of(found.item, found.title)
     size = "" if found.tokens is None else f", {plural(found.tokens, 'token')}"
     kind = "" if found.kind is None else f" ({found.kind}{size})"
-    yield Line(f"{name[:_LONG]}{kind}", "@", here)
-    if found.title is not None and found.title != found.item:
+    yield Line(f"{name}{kind}", "@", here)
+    if name != found.item:
         yield Line(f"id {found.item[:_LONG]}")
     yield Line(
         f"at {found.turn}.{found.step} it is {_SAYS[found.state]}", " " if found.present else "!", here
@@ -126,12 +131,14 @@ def _place(moment: Moment | None) -> str:
     return "" if moment is None else f"{moment.turn}.{moment.step}"
 
 
-def blame_lines(found: Blame, only: str = "") -> Iterator[Line]:
+def blame_lines(found: Blame, only: str = "", names: ItemNames = NAMELESS) -> Iterator[Line]:
     """The blocks of the window in order, then the sums; `only`: `stale` or `duplicate` ones."""
     listed = [block for block in found.blocks if not only or _is(block, only)]
     yield Line(f"{'since':>8} {'tokens':>8}  {'kind':18} item", "@")
-    for block in listed:
-        yield _block(block, found.ordinal)
+    placed = [block.placement for block in listed]
+    called = names.listed([names.row(p.item, p.title, p.kind) for p in placed], _NAME)
+    for block, name in zip(listed, called, strict=True):
+        yield _block(block, name, found.ordinal)
     if not listed:
         yield Line(f"no {only} block" if only else "the window is empty", "!")
     if only:
@@ -156,7 +163,7 @@ def _is(block: Block, only: str) -> bool:
     return block.placement.stale if only == "stale" else block.twin is not None
 
 
-def _block(block: Block, here: int) -> Line:
+def _block(block: Block, name: str, here: int) -> Line:
     placement = block.placement
     since = "before" if block.since is None else f"{block.since.turn}.{block.since.step}"
     marks = ["stale"] * placement.stale
@@ -165,7 +172,6 @@ def _block(block: Block, here: int) -> Line:
     if block.changed is not None and block.entered is not None:
         marks.append(f"in the window since {block.entered.turn}.{block.entered.step}")
     tokens = f"{placement.tokens:,}" if placement.method != "uncounted" else "?"
-    name = (placement.title or placement.item)[:_LONG]
     tail = f"  · {', '.join(marks)}" if marks else ""
     source = f"  [{placement.source[:_NAME]}]" if placement.source else ""
     goal = Goal(here if block.since is None else block.since.ordinal, placement.item)

@@ -11,16 +11,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+import msgspec
+
 from ctxctl.analysis.query_context import QueryContexts
 from ctxctl.engine.query import Query, Word, contained_text
 from ctxctl.engine.query import facts as facts_of_queries
 from ctxctl.errors import UsageError
+from ctxctl.item_names import Named, NameList, local
 from ctxctl.model.addresses import escaped
+from ctxctl.model.hits import Hit
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
 from ctxctl.model.vocab import WARNINGS
 from ctxctl.report.bill_notes import miss_text
 from ctxctl.report.step import annotation_facts, derived_basis
+from ctxctl.session.item_words import directory_of
 from ctxctl.tui import scheduling
 from ctxctl.tui.answers import trace_facts
 from ctxctl.tui.answers.context import AnswerContext
@@ -100,13 +105,22 @@ def _ordinal(inspector: Inspector, address: str) -> int:
 def _search(context: AnswerContext, request: SearchRequest) -> Hits | None:
     from ctxctl.analysis.search import search_trace
 
+    directory = directory_of(context.inspector)
     with scheduling.short_waits():
         for found in search_trace(context.inspector, request.query, context.check):
+            found = found._replace(hits=tuple(_local(hit, directory) for hit in found.hits))
             hits = Hits(request.serial, found)
             if found.done:
                 return hits
             context.tell(hits)
     return None
+
+
+def _local(hit: Hit, directory: str | None) -> Hit:
+    """A hit with its item called from the session's directory."""
+    if directory is None or not hit.title:
+        return hit
+    return msgspec.structs.replace(hit, title=local(hit.title, directory))
 
 
 _LABELS: Final = 300
@@ -144,7 +158,7 @@ class Gathered(NamedTuple):
     step: Step
     turn: Turn | None
     facts: Facts
-    labels: dict[str, str]
+    names: NameList
     written: bool = False
     """Whether the step is still being written."""
     before: Row | None = None
@@ -169,12 +183,12 @@ def gather_facts(inspector: Inspector, target: Target, with_skipped: bool) -> Ga
         _holdings(inspector, target, frame, skipped or ()),
         server_of,
     )
-    labels = _labels(inspector, target, [*changes, *(skipped or ())])
+    names = _names(inspector, target, [*changes, *(skipped or ())])
     settled = getattr(getattr(inspector, "rows", None), "settled", target.ordinal + 1)
     before = inspector.previous(target.first)
     known = inspector.known
     row = known[before] if before is not None and before < len(known) else None
-    return Gathered(target, step, turn, found, labels, target.ordinal >= settled, row)
+    return Gathered(target, step, turn, found, names, target.ordinal >= settled, row)
 
 
 def detail(
@@ -197,7 +211,7 @@ def arranged_detail(found: Gathered, arrangement: Arrangement) -> Detail:
         *unrecorded_notes(found.before, found.step),
         *frame_notes(found.step),
     ]
-    table = ChangeTable.of(groups, said, found.labels, found.facts.holdings, arrangement)
+    table = ChangeTable.of(groups, said, found.names, found.facts.holdings, arrangement)
     stale: dict[str, int] = {}
     for held in found.facts.holdings.values():
         if held.stale:
@@ -233,6 +247,15 @@ def server_of(change: Change) -> str:
     return facts_of_queries.tool_server_of(change) or ""
 
 
+def _names(inspector: Inspector, target: Target, changes: list[Change]) -> NameList:
+    labels = _labels(inspector, target, changes)
+    rows = (
+        Named(change.item, change.title, labels.get(change.item, ""), f"{change.status} {change.kind}")
+        for change in changes
+    )
+    return NameList(rows, directory_of(inspector))
+
+
 def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict[str, str]:
     """The first words of items without a title; of the first few hundred, whose texts are read for it."""
     nameless = {change.item for change in changes if not change.title}
@@ -247,7 +270,9 @@ def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict
         for placement in inspector.frame(ordinal).placements:
             if len(labels) >= _LABELS:
                 return labels
-            if placement.item in nameless and placement.content and placement.item not in labels:
+            if placement.item not in nameless or not placement.content or placement.item in labels:
+                continue
+            if not inspector.redactor.touches(placement.content):
                 labels[placement.item] = inspector.text(placement.content)[:_WORDS]
     return labels
 

@@ -9,6 +9,7 @@ import pytest
 from ctxctl.analysis.bisect import bisect, first_parting
 from ctxctl.analysis.sessions import compare_sessions
 from ctxctl.engine.query import parse_query
+from ctxctl.item_names import NAMELESS
 from ctxctl.report.bisect import parted_lines, turned_lines
 from ctxctl.report.paint import plain
 from ctxctl.report.sessions import head_lines, stat_lines, turn_lines
@@ -42,7 +43,7 @@ def test_a_predicate_that_turns_back_is_told_with_every_turn() -> None:
         (found,) = bisect(inspector, parse_query("has:=x"))
         assert [(flip.at.turn, flip.truth) for flip in found.flips] == [(2, True), (3, False), (4, True)]
         assert (found.held, found.steps, found.monotone) == (2, 4, False)
-        said = text_of(turned_lines(found, "run", several=False, width=80, paint=plain))
+        said = text_of(turned_lines(found, "run", several=False, width=80, paint=plain, names=NAMELESS))
         assert "run@2.1" in said
         assert "turns 2.1 yes, 3.1 no, 4.1 yes" in said
         assert "2 more times" in said
@@ -53,11 +54,13 @@ def test_one_that_holds_from_the_start_has_nothing_before() -> None:
         (found,) = bisect(inspector, parse_query("has:=x"))
         assert found.before is None
         assert found.monotone
-        said = text_of(turned_lines(found, "run", several=False, width=80, paint=plain))
+        said = text_of(turned_lines(found, "run", several=False, width=80, paint=plain, names=NAMELESS))
         assert "it holds from the thread's first step on" in said
         (never,) = bisect(inspector, parse_query("has:=y"))
         assert never.first is None
-        assert "none" in text_of(turned_lines(never, "run", several=False, width=80, paint=plain))
+        assert "none" in text_of(
+            turned_lines(never, "run", several=False, width=80, paint=plain, names=NAMELESS)
+        )
 
 
 def test_two_sessions_part_where_one_window_lacks_something() -> None:
@@ -128,6 +131,6 @@ def test_names_in_the_traces_do_nothing_to_the_terminal(width: int) -> None:
             *stat_lines(found, width, plain),
             *turn_lines(found, width, plain, everything=True),
             *parted_lines(parted, (EVIL, EVIL), (True, True), EVIL, width, plain),
-            *turned_lines(turned, EVIL, several=True, width=width, paint=plain),
+            *turned_lines(turned, EVIL, several=True, width=width, paint=plain, names=NAMELESS),
         ]
         assert not any(char in line for line in lines for char in "\x1b\x07\u202e\r\n")

@@ -405,7 +405,7 @@ def test_names(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as empty:
             explain_item(inspector, 0, "  ")
     assert many.value.slug == "ambiguous-item"
-    assert "bikes#2 (retrieval result, Bicycles: groups and trailers, turn 1.1, in the window)" in str(
+    assert "Bicycles: groups and trailers (retrieval result, turn 1.1, 242 B, in the window)" in str(
         many.value.hint
     )
     assert (near.value.slug, near.value.hint) == ("no-such-item", "did you mean parking#1?")
@@ -510,7 +510,7 @@ def test_the_command(tmp_path: Path, capsys: Out) -> None:
     assert run(["why", f"{trace}@99", "bikes#2"]) == 2
     assert run(["why", trace, "bicycles on board"]) == 0
     assert run(["why", trace, "fares"]) == 2
-    assert "name one by its id" in capsys.readouterr().err
+    assert "choose one by its number" in capsys.readouterr().err
 
 
 def test_problems_are_told_by_every_run(tmp_path: Path, capsys: Out) -> None:

@@ -47,15 +47,20 @@ Out = pytest.CaptureFixture[str]
         (["show", "@1"], 2, "names a frame but no trace", "TRACE@3"),
         (["diff", f"{WINDOW}@1"], 2, "first frame of its thread", "second frame"),
         (["diff", f"{WINDOW}@1", "@9"], 2, "no such turn", "from 1 to 2"),
-        (["blame", f"{WINDOW}@1", "--item", "dog"], 2, "no item is called 'dog', and none says so", "doc"),
+        (
+            ["blame", f"{WINDOW}@1", "--item", "dog"],
+            2,
+            "no item is called 'dog', and none says so",
+            "opening-hours.md",
+        ),
         (["find", WINDOW], 2, "a trace or a predicate is missing", "in quotes"),
         (["bisect", WINDOW], 2, "what to look for is missing", "window > 80%"),
         (["bisect", WINDOW, WINDOW, "a", "b"], 2, "4 arguments", "in quotes"),
         (["diff", f"{WINDOW}@1", WINDOW, "--sessions"], 2, "two whole traces", "without @"),
         (["diff", WINDOW, "--sessions"], 2, "two whole traces", "without @"),
         (["replay", WINDOW, "--where", "new>1", "--compare"], 2, "do not go together", "ctxctl find"),
-        (["log", WINDOW, "dog"], 2, "no item is called 'dog'", "doc"),
-        (["log", WINDOW, "u"], 2, "2 items fit 'u'", "2. u1 ("),
+        (["log", WINDOW, "dog"], 2, "no item is called 'dog'", "opening-hours.md"),
+        (["log", WINDOW, "u"], 2, "2 items fit 'u'", "2. “When are you open?” (user message"),
     ],
 )
 def test_wrong_usage(arguments: list[str], code: int, says: str, hint: str | None, capsys: Out) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 
 from ctxctl.cli.output import complain
-from ctxctl.importers.claude_code.blocks import call_title as of_claude_code
-from ctxctl.ingest.parts import call_title, first_line
+from ctxctl.ingest.parts import TITLE, call_title, first_line
 
 
 class Terminal(io.StringIO):
@@ -18,16 +18,37 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("title", [call_title, of_claude_code])
-def test_a_title_that_was_cut_ends_in_an_ellipsis(title) -> None:  # type: ignore[no-untyped-def]
-    whole, longer = "/" + "x" * 79, "/" + "x" * 80
-    assert title("read", {"path": whole}) == f"read: {whole}"
-    assert title("read", {"path": longer}) == f"read: {longer[:79]}…"
+def test_a_title_that_was_cut_ends_in_an_ellipsis() -> None:
+    whole, longer = "/" + "x" * (TITLE - 1), "/" + "x" * TITLE
+    assert call_title("read", {"path": whole}) == f"read: {whole}"
+    assert call_title("read", {"path": longer}) == f"read: {longer[: TITLE - 1]}…"
 
 
 def test_a_command_that_was_cut_ends_in_an_ellipsis() -> None:
-    assert first_line("y" * 80 + "\nmore") == "y" * 80
-    assert first_line("y" * 81) == "y" * 79 + "…"
+    assert first_line("y" * TITLE + "\nmore") == "y" * TITLE
+    assert first_line("y" * (TITLE + 1)) == "y" * (TITLE - 1) + "…"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"path": "src", "pattern": "def "}, "tool: def"),
+        ({"command": "view", "path": "a.py"}, "tool: a.py"),
+        ({"command": ["bash", "-lc", "git status"]}, "tool: git status"),
+        ({"command": ["/bin/zsh", "-c", "ls\nls"]}, "tool: ls"),
+        ({"command": ["git", "log"]}, "tool: git log"),
+        ({"command": ["git", 1]}, "tool"),
+        ({"input": "*** Begin Patch\n*** Update File: src/a.py\n@@"}, "tool: src/a.py"),
+        ("*** Begin Patch\n*** Add File: b.py\n+x", "tool: b.py"),
+        ({"city": "Paris", "days": 3}, "tool: Paris"),
+        ({"from": "Paris", "to": "Rome"}, "tool"),
+        ({"path": "  "}, "tool"),
+        ("free text", "tool"),
+        (None, "tool"),
+    ],
+)
+def test_a_title_holds_the_telling_argument(arguments: Any, told: str) -> None:
+    assert call_title("tool", arguments) == told
 
 
 def test_a_long_hint_has_several_lines_on_a_terminal_and_one_elsewhere(

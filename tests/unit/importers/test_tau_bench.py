@@ -24,8 +24,8 @@ def test_each_task_is_a_session_and_each_message_of_the_user_a_turn() -> None:
 
 def test_call_id_that_comes_again_is_another_call() -> None:
     items = read(Path("tau_bench/tasks.json")).items()
-    assert items["call_1"]["title"] == "get_user_details"
-    assert items["call_1~2"]["title"] == "update_seat"
+    assert items["call_1"]["title"] == "get_user_details: ann_1"
+    assert items["call_1~2"]["title"] == "update_seat: 12A"
     assert items["call_1~2/result"]["content"] == "ok"
 
 

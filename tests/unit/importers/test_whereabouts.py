@@ -6,7 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ctxctl.importers.whereabouts import Whereabouts, whereabouts
+import pytest
+
+from ctxctl.importers.registry import by_name, capture_events
+from ctxctl.importers.whereabouts import Whereabouts, directory_of, whereabouts
+from ctxctl.trace.source import Source, open_source
 
 
 def written(path: Path, *lines: Any) -> str:
@@ -52,3 +56,33 @@ def test_what_does_not_say_it_is_not_read(tmp_path: Path) -> None:
     assert whereabouts(str(tmp_path), "claude-code") == Whereabouts()
     assert whereabouts(str(tmp_path / "gone"), "claude-code") == Whereabouts()
     assert Whereabouts().branch("2026-01-01T10:00:00Z") is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "directory"),
+    [
+        ([{"type": "summary"}, claude("", "/home/p", None), claude("", "/home/q", None)], "/home/p"),
+        ([{"type": "session_meta", "payload": {"cwd": "/home/q"}}], "/home/q"),
+        ([{"type": "session.start", "data": {"context": {"cwd": "/home/r"}}}], "/home/r"),
+        ([{"working_dir": "/home/s", "message_count": 2}], "/home/s"),
+        ([{"cwd": "C:\\work"}], "C:\\work"),
+        ([{"cwd": "[trimmed]"}, {"cwd": 3}, {"arguments": {"cwd": "/no"}}], None),
+        (["no json", {"text": '"cwd": "/no"'}], None),
+    ],
+)
+def test_the_directory_is_told_by_the_first_line_that_has_it(
+    tmp_path: Path, lines: list[Any], directory: str | None
+) -> None:
+    with open_source(written(tmp_path / "s.jsonl", *lines)) as source:
+        assert directory_of(source) == directory
+
+
+def test_an_imported_trace_tells_where_the_session_ran() -> None:
+    made = claude("2026-01-01T10:00:00Z", "/home/p", None)
+    made |= {"uuid": "u1", "sessionId": "s", "message": {"role": "user", "content": "hello"}}
+    importer = by_name("claude-code")
+    first, *others = capture_events(
+        importer, Source.from_bytes("s.jsonl", json.dumps(made).encode()), [].append
+    )
+    assert first["metadata"]["ctxctl"]["cwd"] == "/home/p"
+    assert not any("cwd" in event.get("metadata", {}).get("ctxctl", {}) for event in others)

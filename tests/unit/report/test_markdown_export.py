@@ -85,7 +85,7 @@ def test_a_long_report_says_what_it_left_out(tmp_path: Path) -> None:
     lines = []
     for n in range(12):
         lines += events(
-            [item(f"{n}-{k}-{'x' * 70}", "words", title=f"{k} {'y' * 75}") for k in range(60)], f"t{n}"
+            [item(f"{n}-{k}-{'x' * 70}", "words", title=f"{k} {'y' * 115}") for k in range(60)], f"t{n}"
         )
     text = exported(written_trace(tmp_path, lines), "markdown").decode()
     assert 55_000 < len(text) <= 65_536

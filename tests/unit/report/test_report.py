@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxctl.item_names import NAMELESS
 from ctxctl.model.outline import Life
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import (
@@ -218,11 +219,11 @@ def test_a_table_of_changes_fits(width: int) -> None:
             change("removed", cause="compacted", into="summary-of-everything-so-far", new=0, freed=99999),
         ]
     )
-    lines = list(changes_table(found, width, plain, indent=2))
+    lines = list(changes_table(found, width, plain, NAMELESS, indent=2))
     assert len([line for line in lines if line.lstrip()[0] in "+~\u2212"]) == 3
     assert max(map(cells, lines)) <= width
     assert "1,234,567" in "\n".join(lines)
-    painted = list(changes_table(found, width, ansi, indent=2))
+    painted = list(changes_table(found, width, ansi, NAMELESS, indent=2))
     assert [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in painted] == lines
 
 
@@ -293,12 +294,12 @@ def test_a_step_fits_its_width(width: int) -> None:
         usage=UsageView(45627, 40725, 4, 22829, -22798),
         segments={"history": 20000, "user": 2829},
     )  # fmt: skip
-    lines = list(step_lines(value, width, plain))
+    lines = list(step_lines(value, width, plain, NAMELESS))
     assert max(map(cells, lines)) <= width
 
 
 def test_a_replay_adds_up() -> None:
-    report = ReplayReport(HEADER, 100, plain)
+    report = ReplayReport(HEADER, 100, plain, NAMELESS)
     lines = [
         line
         for result in (
@@ -341,13 +342,13 @@ def test_totals_narrow_a_summary() -> None:
 
 
 def test_a_turn_that_goes_on_after_another_thread_says_so() -> None:
-    report = ReplayReport(HEADER, 80, plain)
+    report = ReplayReport(HEADER, 80, plain, NAMELESS)
     lines = [line for s in (step(), step(thread="sub"), step(step=2)) for line in report.feed(s)]
     assert "turn 1, continued" in lines
 
 
 def test_an_empty_replay_has_a_header_and_a_summary() -> None:
-    lines = list(ReplayReport(HEADER, 80, plain).end(summary(sessions=0)))
+    lines = list(ReplayReport(HEADER, 80, plain, NAMELESS).end(summary(sessions=0)))
     assert lines[0] == "trace     t.jsonl"
     assert "  counted  nothing" in lines
 

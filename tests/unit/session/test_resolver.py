@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 from ctxctl.session import Inspector
 from ctxctl.session.history_cache import item_history_of
-from ctxctl.session.resolver import ItemFound, resolve_item
+from ctxctl.session.resolver import ItemFound, NoItem, SeveralItems, ambiguous_item, resolve_item
 from tests.unit.session.resolving import DOORS, NONE, answers, names
 
 TRACES = Path(__file__).parents[3] / "traces"
@@ -79,7 +81,7 @@ def test_the_error_numbers_what_fits(arguments: list[str], capsys: pytest.Captur
     assert run(arguments) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "items fit 'quire'" in said
-    assert "name one by its id: 1. " in said
+    assert "choose one by its number, as in 'quire #2': 1. " in said
     assert "; 2. " in said
 
 
@@ -103,3 +105,86 @@ def test_a_version_that_never_was_is_no_item_to_drop() -> None:
     assert error.value.slug == "no-such-item"
     assert "no version of 'quire:editor-state' is called 'nope'" in error.value.message
     assert "there are: " in (error.value.hint or "")
+
+
+HERE = "/home/ada/cli"
+_CALLS = (("a1x9", "Read", "cmd/main.go"), ("b2y8", "Read", "cmd/main.go"), ("c3z7", "Edit", "other/main.go"))
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspector]:
+    """A Claude Code session with three calls of files, each with its result, and a message."""
+    said = [{"type": "text", "text": "Two  things\nto do here: tidy up, and test"}]
+    lines = [_line("user", "u1", "please look"), _line("assistant", "m1", said)]
+    for name, tool, path in _CALLS:
+        call = {"type": "tool_use", "id": name, "name": tool, "input": {"file_path": f"{HERE}/{path}"}}
+        answer = {"type": "tool_result", "tool_use_id": name, "content": f"what {name} gave"}
+        lines += [_line("assistant", f"m-{name}", [call]), _line("user", f"r-{name}", [answer])]
+    path = tmp_path_factory.mktemp("session") / "s.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with Inspector.open(path) as inspector:
+        yield inspector
+
+
+def _line(role: str, uuid: str, content: object) -> dict[str, object]:
+    message = {"role": role, "content": content, "id": f"msg-{uuid}", "model": "claude-opus-4-6"}
+    return {
+        "type": role,
+        "uuid": uuid,
+        "sessionId": "s",
+        "cwd": HERE,
+        "version": "2.1.36",
+        "message": message,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "item"),
+    [
+        ("Edit: other/main.go", "c3z7/result"),
+        (f"Edit: {HERE}/other/main.go", "c3z7/result"),
+        ("other/main.go", "c3z7/result"),
+        (f"{HERE}/other/main.go", "c3z7/result"),
+        ("./other/main.go", "c3z7/result"),
+        ("Edit: …/main.go", "c3z7/result"),
+        ("main.go edit", "c3z7/result"),
+        ("Read: cmd/main.go #b2y8", "b2y8/result"),
+        ("Read: …/main.go #b2y8", "b2y8/result"),
+        ("#a1x9", "a1x9/result"),
+        ("main.go #1", "c3z7/result"),
+        ("main.go #2", "c3z7"),
+        ("main.go #6", "a1x9"),
+        ("Edit: other/main.go #2", "c3z7"),
+        ("“Two things to do here: ti…”", "m1"),
+        ("“Two things to do here: tidy up, and test”", "m1"),
+        ("test tidy", "m1"),
+        ("what b2y8 gave", "b2y8/result"),
+    ],
+)
+def test_what_a_list_shows_is_a_name(session: Inspector, name: str, item: str) -> None:
+    found = resolve_item(session.items(), name, session.text)
+    assert isinstance(found, ItemFound)
+    assert found.candidate.item == item
+
+
+@pytest.mark.parametrize("name", ["main.go #7", "main.go #0", "main.go #zz99", "“things to do”", "#99"])
+def test_what_no_list_shows_is_none(session: Inspector, name: str) -> None:
+    assert isinstance(resolve_item(session.items(), name, session.text), NoItem)
+
+
+def test_several_are_numbered_with_kind_turn_and_size(session: Inspector) -> None:
+    found = resolve_item(session.items(), "cmd/main.go", session.text)
+    assert isinstance(found, SeveralItems)
+    assert ambiguous_item(found, "cmd/main.go").hint == (
+        "choose one by its number, as in 'cmd/main.go #2': "
+        "1. Read: cmd/main.go (tool result, turn 1.4, 14 B); "
+        "2. Read: cmd/main.go (tool call, turn 1.3, 46 B); "
+        "3. Read: cmd/main.go (tool result, turn 1.3, 14 B); "
+        "4. Read: cmd/main.go (tool call, turn 1.2, 46 B)"
+    )
+
+
+def test_near_names_are_told_as_they_are_shown(session: Inspector) -> None:
+    found = resolve_item(session.items(), "cmd/mian.go", session.text)
+    assert isinstance(found, NoItem)
+    assert "Read: cmd/main.go" in found.near

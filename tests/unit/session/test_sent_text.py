@@ -76,7 +76,7 @@ def test_diff(pairs: Path) -> None:
 
 def test_the_prefix_is_told_with_what_broke_it(pairs: Path) -> None:
     shown = " ".join(said("show", f"{pairs}@1.2").split())
-    assert "by c1 (updated, key order)" in shown
+    assert "by read: a.txt (updated, key order)" in shown
     assert "compared by content" not in shown
     (line,) = [json.loads(one) for one in said("show", f"{pairs}@1.2", "--json").splitlines()][1:2]
     cache = line["step"]["cache"]

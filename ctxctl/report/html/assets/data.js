@@ -71,8 +71,9 @@ function lastBelow(list, n, first) {
 const P = Object.fromEntries(['item', 'version', 'kind', 'title', 'source', 'segment', 'role', 'tokens', 'method',
   'text', 'flags', 'redaction', 'opens', 'closes', 'line', 'digest', 'since', 'beforeVersion', 'beforeText', 'head',
 ].map((name, n) => [name, n]));
-// What an item is called: its title, else its first words, else its id.
-const named = (p) => p[P.title] ?? (p[P.head] || p[P.item]);
+// What an item is called: its title, else its first words, else its id (as in ctxctl/item_names.py).
+const toldAs = (title, head, item) => title ?? (head ? `“${head}”` : item);
+const named = (p) => toldAs(p[P.title], p[P.head], p[P.item]);
 const PLACEMENT_FLAGS = ['stale', 'derived identity', 'simulated', 'truncated', 'carried in', 'own text'];
 
 function spliced(frame, edits) {

@@ -87,7 +87,7 @@ function whyOf(change) {
 
 function calledIn(change, step) {
   const placed = change.title || change.head ? undefined : step.frame.findLast((p) => p[P.item] === change.item);
-  return change.title ?? (change.head || placed?.[P.head] || change.item);
+  return toldAs(change.title, change.head || placed?.[P.head], change.item);
 }
 
 // Where the item of a change stands: in this frame, or in the one before if it left.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED
 from ctxctl.report.sent import NOT_RECORDED
 from ctxctl.text import pad
-from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
+from ctxctl.tui.layout import Column, Parts, Piece, laid_out, spread
 from ctxctl.tui.screens.diff.state import DiffState
 from ctxctl.tui.screens.diff.values import Entry, FrameDiff, ItemDiff, SideHead
 from ctxctl.tui.screens.turns.header import UNKNOWN, ordered
@@ -167,11 +168,17 @@ def _widths(width: int) -> _Widths:
 def table_heading(width: int) -> Parts:
     """The names of the columns."""
     return _row(
-        [Column("", "", 3)], "kind", "item", ("before", "after", "new", "freed"), "why", width, muted=True
+        [Column("", "", 3)],
+        "kind",
+        lambda _room: "item",
+        ("before", "after", "new", "freed"),
+        "why",
+        width,
+        muted=True,
     )
 
 
-def table_line(entry: Entry, width: int) -> Parts:
+def table_line(diff: FrameDiff, entry: Entry, width: int) -> Parts:
     """The line of an item in the table."""
     widths = _widths(width)
     mark = {"native": " ", "derived": "d", "simulated": "s"}[entry.provenance]
@@ -185,14 +192,15 @@ def table_line(entry: Entry, width: int) -> Parts:
         show(-entry.freed) if entry.freed else "·",
     )
     return _row(
-        first, kind, name(entry), amounts, why(entry, brief=widths.brief), width, quiet=not entry.changed
-    )
+        first, kind, lambda room: diff.name(entry, room), amounts, why(entry, brief=widths.brief), width,
+        quiet=not entry.changed,
+    )  # fmt: skip
 
 
 def _row(
     first: list[Column],
     kind: str,
-    item: str,
+    item: Callable[[int], str],
     amounts: tuple[str, str, str, str],
     reason: str,
     width: int,
@@ -204,7 +212,7 @@ def _row(
     columns = list(first)
     if widths.kind:
         columns.append(Column(kind, "muted", widths.kind))
-    columns.append(Column(item, "muted" if muted else "skipped" if quiet else ""))
+    columns.append(Column("", "muted" if muted else "skipped" if quiet else "", fit=item))
     styles = ("", "", "new", "freed")
     for text, style in list(zip(amounts, styles, strict=True))[0 if widths.both else 2 :]:
         shown = "muted" if muted or text == "·" else style
@@ -212,13 +220,6 @@ def _row(
     if widths.why:
         columns += [Column("", "", 1), Column(reason, "muted", widths.why - 1)]
     return laid_out(columns, width)
-
-
-def name(entry: Entry) -> str:
-    """The item's title, else its first words, else its id."""
-    if entry.title:
-        return one_line(entry.title)
-    return f"“{entry.label}”" if entry.label.strip() else one_line(entry.item)
 
 
 def why(entry: Entry, *, brief: bool = False) -> str:
@@ -246,8 +247,10 @@ def text_title(state: DiffState) -> str:
     """The title of the text."""
     if state.together:
         return "all changed items"
-    entry = state.entry
-    return "text" if entry is None else f"{SIGNS[entry.status]} {entry.kind}  {name(entry)}"
+    entry, diff = state.entry, state.listing.diff
+    if entry is None or diff is None:
+        return "text"
+    return f"{SIGNS[entry.status]} {entry.kind}  {diff.name(entry)}"
 
 
 def text_head(state: DiffState, shown: ItemDiff | None, where: str, width: int) -> Parts:

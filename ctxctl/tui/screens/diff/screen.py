@@ -126,8 +126,8 @@ class DiffScreen(Board[None]):
         return [[(" ", ""), *lines.table_heading(width - 1)]]
 
     def _line(self, row: int, width: int) -> Parts:
-        entry = self.state.listing.at(row)
-        return [] if entry is None else lines.table_line(entry, width)
+        entry, diff = self.state.listing.at(row), self.state.listing.diff
+        return [] if entry is None or diff is None else lines.table_line(diff, entry, width)
 
     def _text_head(self, width: int) -> Sequence[Parts]:
         shown = self.state.shown

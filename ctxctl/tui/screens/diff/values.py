@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.errors import UsageError
+from ctxctl.item_names import LONGEST, Named, NameList, fitted, told
 from ctxctl.model.vocab import Provenance, Status, UsedMethod
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Entry:
     into: str | None = None
     flags: tuple[str, ...] = ()
     provenance: Provenance = "native"
-    label: str = ""
+    words: str = ""
     """First words of an item without a title."""
     places: tuple[int | None, int | None] = (None, None)
     """1-based position of its current copy in each frame."""
@@ -148,6 +149,8 @@ class FrameDiff:
     """False while the causes of removals are still being looked up."""
     remarks: tuple[str, ...] = ()
     """What makes the two sides hard to compare."""
+    names: NameList = field(default_factory=NameList)
+    """What the items are called."""
 
     @property
     def sized(self) -> bool:
@@ -164,10 +167,17 @@ class FrameDiff:
         counts: Mapping[Status, int],
         *,
         complete: bool = True,
+        directory: str | None = None,
     ) -> FrameDiff:
-        """A diff of these entries; proportional to them."""
+        """A diff of these entries; proportional to them.  Paths below the directory are shown from there."""
         changed = tuple(n for n, entry in enumerate(entries) if entry.changed)
-        return cls(a, b, tuple(entries), changed, *flow, counts, complete, tuple(remarks(a, b)))
+        rows = (Named(one.item, one.title, one.words, f"{one.status} {one.kind}") for one in entries)
+        names = NameList(rows, directory)
+        return cls(a, b, tuple(entries), changed, *flow, counts, complete, tuple(remarks(a, b)), names)
+
+    def name(self, entry: Entry, width: int = LONGEST) -> str:
+        """What an item is called in at most `width` cells."""
+        return self.names.at(entry.item, width) or fitted(told(entry.title, entry.words, entry.item), width)
 
 
 def remarks(a: SideHead, b: SideHead) -> list[str]:

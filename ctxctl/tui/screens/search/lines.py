@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.item_names import fitted, told
 from ctxctl.model.addresses import prefix
 from ctxctl.model.hits import Excerpt, Hit
 from ctxctl.model.results import Counts
@@ -139,7 +140,9 @@ def hit_parts(
     )
     if w.kind:
         parts += laid_out([Column(kind, "muted", w.kind)], w.kind)
-    parts += _emphasised(_whose(hit, sessions, threads, brief=w.name < _ROOMY) + _name(hit), finds, w.name)
+    whose = _whose(hit, sessions, threads, brief=w.name < _ROOMY)
+    name = fitted(_name(hit), max(w.name - cells(one_line(whose)), 3))
+    parts += _emphasised(whose + name, finds, w.name)
     if w.tokens:
         amount = number(hit.tokens) if w.tokens > 6 else short(hit.tokens)
         parts += laid_out([Column(amount, "muted", w.tokens, right=True)], w.tokens)
@@ -161,9 +164,7 @@ def _name(hit: Hit) -> str:
     if hit.item is None:
         flags = ", ".join(flag.replace("_", " ") for flag in hit.flags)
         return "  ".join(part for part in (_counts(hit.counts), flags) if part) or "nothing changed"
-    if hit.title or not hit.words.strip():
-        return hit.title or hit.item
-    return f"“{hit.words}”"
+    return told(hit.title, hit.words, hit.item)
 
 
 def _counts(counts: Counts | None) -> str:

@@ -228,7 +228,13 @@ class _Widths(NamedTuple):
         return self.kind > 8
 
 
-def _widths(width: int) -> _Widths:
+def _widths(table: ChangeTable, width: int) -> _Widths:
+    """The columns at a width; one for causes only where there are any, for the words of items need room."""
+    widths = _widest(width)
+    return widths if table.has_causes else widths._replace(cause=0)
+
+
+def _widest(width: int) -> _Widths:
     if width >= 110:
         return _Widths(kind=18, amount=10, cause=26, brief=False)
     if width >= 84:
@@ -250,6 +256,8 @@ class _Amounts(NamedTuple):
     stale: str
 
 
+_ROOMY = 64
+"""Cells from which on there is a column for what was freed, whether anything was or not."""
 _NAMES = _Amounts("window", "new", "freed", "saved", "stale")
 
 
@@ -261,7 +269,8 @@ def _columns(table: ChangeTable, width: int) -> tuple[str, ...]:
     if width >= 74:
         extra += ["saved"] if any(group.saved is not None for group in table.groups) else []
         extra += ["stale"] if any(group.stale for group in table.groups) else []
-    return ("window", "new", "freed", *extra)
+    freed = ["freed"] if width >= _ROOMY or any(group.freed for group in table.groups) else []
+    return ("window", "new", *freed, *extra)
 
 
 def _table_line(
@@ -275,7 +284,7 @@ def _table_line(
     out: bool = False,
 ) -> Parts:
     """`out`: nothing entered or left, so that the cause may stand there where it has no column of its own."""
-    widths = _widths(width)
+    widths = _widths(table, width)
     styles = {"new": "new", "freed": "freed"}
     columns = [*first]
     shown = _columns(table, width)
@@ -294,7 +303,7 @@ def _table_line(
 
 def change_heading(table: ChangeTable, width: int) -> Parts:
     """The names of the columns above the changes."""
-    widths = _widths(width)
+    widths = _widths(table, width)
     kind = [Column("kind", "muted", widths.kind)] if widths.kind else []
     if widths.whole_kind:
         first = [Column("   item", "muted"), *kind]
@@ -315,7 +324,7 @@ def change_line(table: ChangeTable, line: int, width: int) -> Parts:
 
 
 def _group_line(table: ChangeTable, group: Group, width: int) -> Parts:
-    widths = _widths(width)
+    widths = _widths(table, width)
     fold = "▸" if group.folded else "▾"
     sign = f"{SIGNS[group.status]} " if group.status else ""
     some = len(group.noted) if group.folded else 0
@@ -327,27 +336,20 @@ def _group_line(table: ChangeTable, group: Group, width: int) -> Parts:
     return _table_line(table, [Column(name, style), *blank], amounts, "", width, "strong")
 
 
-def _name(change: Change, words: str) -> str:
-    """The item's title, else its first words, else its id."""
-    if change.title or not words.strip():
-        return one_line(change.title or change.item)
-    return f"“{one_line(words)}”"
-
-
 def _kind(change: Change, widths: _Widths) -> str:
     return change.kind if widths.whole_kind else brief_kind(change.kind)
 
 
 def _change_line(table: ChangeTable, change: Change, width: int) -> Parts:
-    widths = _widths(width)
+    widths = _widths(table, width)
     mark = {"native": " ", "derived": "d", "simulated": "s"}[change.provenance]
     first = [
         Column(f"{SIGNS[change.status]}", f"sign-{change.status}", 1),
         Column(mark, "muted", 2),
     ]
-    words = table.labels.get(change.item, "")
     kind = [Column(_kind(change, widths), "muted", widths.kind)] if widths.kind else []
-    name = [Column(_name(change, words), "skipped" if change.status == "skipped" else "")]
+    style = "skipped" if change.status == "skipped" else ""
+    name = [Column("", style, fit=lambda room: table.name(change, room))]
     first += name + kind if widths.whole_kind else kind + name
     held = table.holdings.get(change.item, Holding())
     amounts = _change_amounts(
@@ -399,7 +401,7 @@ def pane_titles(state: State) -> dict[str, str]:
     return {
         "turns": f"turns {number(turns)}" if turns else "turns",
         "changes": _changes_title(state) + arrangement(state),
-        "item": "item" if change is None else (change.title or change.item),
+        "item": "item" if change is None else state.table.name(change),
     }
 
 

@@ -1,0 +1,236 @@
+"""What an item is called in a list: the one place that decides it, for text reports, findings and the UI.
+
+A recorded title goes before the first words of the content, which stand in quotation marks so that nobody
+takes them for a title, and these before the id.  A path below the session's directory is shown from there.
+What is too long for the room is cut where it says least: a path on its left, at separators; all else on its
+right.  Items of one list that would look the same get the end of their id.  The script of the HTML report
+mirrors `told` (``report/html/assets/data.js``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from ctxctl.text import ELLIPSIS, cells, clip, preview
+
+LONGEST: Final = 400
+"""Cells of a name in a room without bounds."""
+WORDS: Final = 120
+"""Cells of the first words that stand for a title."""
+BLANK: Final = "(blank)"
+"""Stands for the words of a text of blanks and line ends."""
+_WIDTHS: Final = 4
+"""Widths for which a list knows its names at a time."""
+_HEAD: Final = 1000
+"""Characters of a text in which its first words are looked for."""
+_TAIL: Final = 4
+"""Characters of the end of an id that tells two items apart, at least."""
+_LEAST: Final = 6
+"""Cells that a name keeps in front of the end of an id."""
+_TOOL: Final = re.compile(r"[\w.:/-]{1,60}?: ")
+_CHANGED_TO: Final = re.compile(r"cd (?:\"([^\"]+)\"|'([^']+)'|([^\s;&|\"']+))\s*(?:&&|;)\s*")
+_SEPARATORS: Final = re.compile(r"[/\\]")
+_ROOTED: Final = re.compile(r"/|~/|\.{1,2}/|[A-Za-z]:[\\/]")
+_NO_PATH: Final = re.compile(r"://|[|&;<>$\"'`*?\n]| -")
+_RESULT: Final = "/result"
+"""How importers name the result of a call, behind the call's id."""
+
+
+class Named(NamedTuple):
+    """What there is to call an item by."""
+
+    item: str
+    title: str | None
+    words: str = ""
+    """The beginning of its content, as recorded; empty where it is not to be shown or not known."""
+    beside: str = ""
+    """What stands beside the name in the list (its kind), which tells it from others too."""
+
+
+def told(title: str | None, words: str, item: str, directory: str | None = None) -> str:
+    """The whole name of an item, visible and on one line."""
+    if title is not None and title.strip():
+        return preview(local(title, directory), LONGEST)
+    if not words:
+        return preview(item, LONGEST)
+    first = preview(words[:_HEAD], WORDS)
+    return f"“{first}”" if first else BLANK
+
+
+def local(title: str, directory: str | None) -> str:
+    """A title with a path below the directory, from there; a command that goes there first, without that."""
+    if not directory:
+        return title
+    root = directory.rstrip("/\\")
+    if root not in title or not root:
+        return title
+    tool, said = _parted(title)
+    changed = _CHANGED_TO.match(said)
+    if changed is not None:
+        to = next(filter(None, changed.groups()))
+        inner, rest = _below(to, root), said[changed.end() :]
+        if inner is None or not rest:
+            return title
+        return f"{tool}{rest}" if inner == "." else f"{tool}cd {inner} && {rest}"
+    inner = _below(said, root)
+    return title if inner is None else f"{tool}{inner}"
+
+
+def fitted(name: str, width: int) -> str:
+    """A shown name in at most `width` cells."""
+    if cells(name) <= width:
+        return name
+    if name.startswith("“"):
+        return f"{clip(name.removesuffix('”'), width - 1)}”" if width > 2 else clip(name, width)
+    tool, said = _parted(name)
+    if not is_path(said):
+        return clip(name, width)
+    room = width - cells(tool)
+    return clip(tool + (shortened_path(said, room) if room >= _LEAST else _last_part(said)), width)
+
+
+def shortened_path(path: str, width: int) -> str:
+    """The end of a path in at most `width` cells, cut at a separator: its last parts tell it from others."""
+    if cells(path) <= width:
+        return path
+    end = ""
+    for start in reversed([found.start() for found in _SEPARATORS.finditer(path, 0, len(path) - 1)]):
+        tail = path[start:]
+        if cells(tail) + 1 > width:
+            break
+        end = tail
+    if end:
+        return ELLIPSIS + end
+    return clip(_last_part(path), width)
+
+
+def _last_part(path: str) -> str:
+    return _SEPARATORS.split(path.rstrip("/\\"))[-1]
+
+
+def is_path(text: str) -> bool:
+    """Whether a text is to be read as the path of a file, and as nothing else."""
+    if not _SEPARATORS.search(text) or _NO_PATH.search(text):
+        return False
+    return _ROOTED.match(text) is not None or " " not in text
+
+
+def names(rows: Sequence[Named], width: int | Sequence[int], directory: str | None = None) -> list[str]:
+    """What the items of one list are called in `width` cells (or in as many for each row); no two of them the
+    same.
+
+    Rows of the same item have the same name, and so may items whose rows differ in `beside`.
+    """
+    rooms = [width] * len(rows) if isinstance(width, int) else width
+    return _apart(rows, [told(row.title, row.words, row.item, directory) for row in rows], rooms)
+
+
+def _apart(rows: Sequence[Named], whole: Sequence[str], rooms: Sequence[int]) -> list[str]:
+    """Whole names, each in as many cells as there are for it, and no two of them the same."""
+    found = [fitted(name, room) for name, room in zip(whole, rooms, strict=True)]
+    alike: dict[tuple[str, str], dict[str, None]] = {}
+    for row, name in zip(rows, found, strict=True):
+        alike.setdefault((row.beside, name), {})[row.item] = None
+    ends = {key: id_ends(list(items)) for key, items in alike.items() if len(items) > 1}
+    if not ends:
+        return found
+    for n, row in enumerate(rows):
+        end = ends.get((row.beside, found[n]), {}).get(row.item)
+        if end is not None:
+            mark = f" #{end}"
+            found[n] = f"{fitted(whole[n], max(rooms[n] - cells(mark), _LEAST))}{mark}"
+    return found
+
+
+class NameList:
+    """What the items of one list are called, at any width; made once, asked as lines are drawn.
+
+    Args:
+        rows: One for each item; of several for one item the last counts.
+    """
+
+    def __init__(self, rows: Iterable[Named] = (), directory: str | None = None) -> None:
+        self._rows = list({row.item: row for row in rows}.values())
+        self._whole = [told(row.title, row.words, row.item, directory) for row in self._rows]
+        self._fitted: dict[int, dict[str, str]] = {}
+
+    def at(self, item: str, width: int = LONGEST) -> str | None:
+        """An item's name in at most `width` cells; None of one that is not in the list."""
+        found = self._fitted.get(width)
+        if found is None:
+            if len(self._fitted) >= _WIDTHS:
+                self._fitted.clear()
+            shown = _apart(self._rows, self._whole, [width] * len(self._rows))
+            found = {row.item: name for row, name in zip(self._rows, shown, strict=True)}
+            self._fitted[width] = found
+        return found.get(item)
+
+
+def id_ends(items: Sequence[str]) -> dict[str, str]:
+    """For each of several ids the shortest end that no other of them has, of four characters at least."""
+    cores = {item: item.replace(_RESULT, "", 1) for item in items}
+    if len(set(cores.values())) < len(cores):
+        cores = {item: item for item in items}
+    for size in range(_TAIL, max(map(len, cores.values())) + 1):
+        ends = {item: core[-size:] for item, core in cores.items()}
+        if max(Counter(ends.values()).values()) == 1:
+            return {item: preview(end, LONGEST) for item, end in ends.items()}
+    return {item: preview(core, LONGEST) for item, core in cores.items()}
+
+
+def ends_with(item: str, end: str) -> bool:
+    """Whether an id ends so, as `id_ends` tells ends."""
+    return item.endswith(end) or item.replace(_RESULT, "", 1).endswith(end)
+
+
+def path_ends_with(title: str, end: str) -> bool:
+    """Whether what a title or source says is a path that ends so, whole parts of it."""
+    said = _parted(title)[1]
+    return (said == end and " " not in end) or (is_path(said) and said.endswith((f"/{end}", f"\\{end}")))
+
+
+class ItemNames(NamedTuple):
+    """How one report or screen calls the items of a trace."""
+
+    directory: str | None = None
+    """Where the session ran; paths below it are shown from there."""
+    words: Callable[[str], str] | None = None
+    """The beginning of an item's content, by its id; empty where it is not to be shown."""
+    ids: bool = False
+    """Ids are asked for, in a column of their own."""
+
+    def row(self, item: str, title: str | None, beside: str = "") -> Named:
+        """An item of a list."""
+        words = "" if title or self.words is None else self.words(item)
+        return Named(item, title, words, beside)
+
+    def of(self, item: str, title: str | None, width: int = LONGEST) -> str:
+        """An item that stands alone."""
+        row = self.row(item, title)
+        return fitted(told(title, row.words, item, self.directory), width)
+
+    def listed(self, rows: Sequence[Named], width: int | Sequence[int] = LONGEST) -> list[str]:
+        """The items of one list."""
+        return names(rows, width, self.directory)
+
+
+NAMELESS: Final = ItemNames()
+"""How items are called of which nothing but titles and ids is at hand."""
+
+
+def _parted(title: str) -> tuple[str, str]:
+    """The tool with its colon, and what the call is about; titles of other items have no tool."""
+    found = _TOOL.match(title)
+    return (title[: found.end()], title[found.end() :]) if found is not None else ("", title)
+
+
+def _below(path: str, root: str) -> str | None:
+    """A path from a directory: `.` for the directory itself; None where it is not below it."""
+    if path.rstrip("/\\") == root:
+        return "."
+    if path.startswith(root) and path[len(root)] in "/\\":
+        return path[len(root) + 1 :].lstrip("/\\") or "."
+    return None
