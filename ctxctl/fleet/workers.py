@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ctxctl.entry_points import loaded
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 WORTH: Final = 6 << 20
 """Bytes to be read from which on a second process pays: starting one and loading the code there costs about
 as much as reading three megabytes."""
+_LOOK: Final = 0.2
+"""Seconds between two looks whether to stop."""
 _PATIENCE: Final = 1.0
 """Seconds that a worker has to end."""
 
@@ -43,7 +45,9 @@ class _Worker(NamedTuple):
     link: Connection
 
 
-def work_through(work: str, pieces: Sequence[bytes], processes: int) -> Iterator[tuple[int, bytes | None]]:
+def work_through(
+    work: str, pieces: Sequence[bytes], processes: int, stop: Callable[[], bool] | None = None
+) -> Iterator[tuple[int, bytes | None]]:
     """Each piece's number and result, in the order in which they are done.
 
     Whoever stops asking ends the workers at once.
@@ -53,16 +57,19 @@ def work_through(work: str, pieces: Sequence[bytes], processes: int) -> Iterator
         pieces: What it is given.
         processes: With one, the work is done here; else in so many processes, as far as the system lets them
             start.  The result is None where a process ended before it was done.
+        stop: Asked several times a second; work ends when it says so.  With it nothing is done here.
     """
     waiting = deque(range(len(pieces)))
     busy: dict[Connection, tuple[_Worker, int]] = {}
     try:
-        for _ in range(min(processes, len(pieces)) if processes > 1 else 0):
+        for _ in range(min(processes, len(pieces)) if processes > 1 or stop else 0):
             _give(_started(work), waiting, pieces, busy)
         while busy:
             from multiprocessing.connection import wait
 
-            for link in cast("list[Connection]", wait(list(busy))):
+            if stop is not None and stop():
+                return
+            for link in cast("list[Connection]", wait(list(busy), None if stop is None else _LOOK)):
                 worker, number = busy.pop(link)
                 try:
                     result = link.recv_bytes()
@@ -75,6 +82,8 @@ def work_through(work: str, pieces: Sequence[bytes], processes: int) -> Iterator
                     yield number, result
     finally:
         _end([worker for worker, _ in busy.values()])
+    if stop is not None:
+        return
     function = loaded(work)
     for number in waiting:
         yield number, function(pieces[number])

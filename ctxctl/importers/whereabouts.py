@@ -63,6 +63,28 @@ _TOLD_BY: Final[dict[str, tuple[bytes, ...]]] = {
 """By format, what stands at the beginning of lines that tell; lines without are passed over."""
 
 
+_FAR: Final = 1 << 20
+"""Bytes at the beginning of a log in which the directory is looked for."""
+
+
+def recorded_directory(path: str, format_name: str) -> str | None:
+    """The directory in which a session began, by the beginning of its log; None where that does not say."""
+    words = _TOLD_BY.get(format_name)
+    if words is None or Path(path).is_dir():
+        return None
+    try:
+        with open_source(path) as source:
+            for line in lines(source, ignore_problem):
+                if line.offset > _FAR:
+                    break
+                told = _told(line.data, words)
+                if told is not None and (found := told.cwd or (told.payload or _Payload()).cwd):
+                    return found
+    except (CtxctlError, OSError):
+        pass
+    return None
+
+
 def whereabouts(path: str, format_name: str) -> Whereabouts:
     """Where a session ran; nothing where the format does not say, or the file cannot be read."""
     words = _TOLD_BY.get(format_name)
@@ -73,12 +95,8 @@ def whereabouts(path: str, format_name: str) -> Whereabouts:
     try:
         with open_source(path) as source:
             for line in lines(source, ignore_problem):
-                head = line.data[:_HEAD]
-                if words != (b"",) and not any(word in head for word in words):
-                    continue
-                try:
-                    told = _DECODER.decode(line.data)
-                except (msgspec.MsgspecError, UnicodeDecodeError):
+                told = _told(line.data, words)
+                if told is None:
                     continue
                 payload = told.payload or _Payload()
                 directory = directory or told.cwd or payload.cwd
@@ -88,3 +106,14 @@ def whereabouts(path: str, format_name: str) -> Whereabouts:
     except (CtxctlError, OSError):
         pass
     return Whereabouts(directory, tuple(sorted(branches)))
+
+
+def _told(data: bytes, words: tuple[bytes, ...]) -> _Line | None:
+    """What a line tells; None for one that does not, and for a damaged one."""
+    head = data[:_HEAD]
+    if words != (b"",) and not any(word in head for word in words):
+        return None
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
