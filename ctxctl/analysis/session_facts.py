@@ -52,7 +52,9 @@ def _facts(path: str, format_name: str, words: bytes) -> tuple[SessionFacts, lis
                 continue
             add_cost(sums, cost_of(result, book))
             if result.time is not None:
-                times = [min(times[0], result.time), max(times[1], result.time)] if times else 2 * [result.time]
+                times = (
+                    [min(times[0], result.time), max(times[1], result.time)] if times else 2 * [result.time]
+                )
         summary = inspector.summary
         assert summary is not None
         facts = SessionFacts(

@@ -30,7 +30,9 @@ Place = Annotated[
 ]
 Since = Annotated[
     str | None,
-    Option("--since", metavar="TIME", help="Only what was written since: 2d, 12h, 30m, or a date: 2026-11-01."),
+    Option(
+        "--since", metavar="TIME", help="Only what was written since: 2d, 12h, 30m, or a date: 2026-11-01."
+    ),
 ]
 Here = Annotated[
     bool,
@@ -38,7 +40,9 @@ Here = Annotated[
 ]
 Quick = Annotated[
     bool,
-    Option("--quick", help="Read no session: turns, tokens, cost and prompt only of those that were read before."),
+    Option(
+        "--quick", help="Read no session: turns, tokens, cost and prompt only of those that were read before."
+    ),
 ]
 
 
@@ -82,7 +86,13 @@ def list_sessions(
 
 
 def _print(
-    sessions: Sessions, found: Sequence[ListedSession], run: Run, place: str | None, now: float, *, quick: bool
+    sessions: Sessions,
+    found: Sequence[ListedSession],
+    run: Run,
+    place: str | None,
+    now: float,
+    *,
+    quick: bool,
 ) -> None:
     import os
     import sys

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,9 +44,7 @@ def picked(run: Run, directory: str | None = None) -> int:
         from ctxctl.tui import app
 
         back = app.Return()
-        code = app.run(
-            lambda: inspector_of(chosen, run), chosen, settings=run.settings, came_from=back
-        )
+        code = app.run(partial(inspector_of, chosen, run), chosen, settings=run.settings, came_from=back)
         if not back.back:
             return code
         pick.lines = back.lines

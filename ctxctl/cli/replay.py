@@ -98,7 +98,10 @@ def replay(
     from ctxctl.cli.whatif_options import limits, replacements
 
     run = begin(
-        options, limits=limits(window, reserve, max_input), drop=drop or (), texts=replacements(set, trace or "")
+        options,
+        limits=limits(window, reserve, max_input),
+        drop=drop or (),
+        texts=replacements(set, trace or ""),
     )
     query = where_query(where, alone=not compare)
     trace = given_or_newest(trace, run)

@@ -48,7 +48,7 @@ def machine_sessions(run: Run) -> Iterator[Sessions]:
 
 @contextmanager
 def directory_sessions(path: str, run: Run) -> Iterator[Sessions]:
-    """The captures of a directory, as `ctxctl cost` has them; of a file or a directory in one capture: that one.
+    """The captures of a directory, as `ctxctl cost` has them; of a file, or a directory in one capture: it.
 
     Raises UnreadableError where nothing is known.
     """
@@ -57,10 +57,17 @@ def directory_sessions(path: str, run: Run) -> Iterator[Sessions]:
 
     with fleet(path, run, "looking for sessions", alone=True) as found:
         assert found is not None  # as asked for alone
-        top = os.path.dirname(os.path.abspath(path)) if _is_single(path, found.captures) else os.path.abspath(path)
+        top = (
+            os.path.dirname(os.path.abspath(path))
+            if _is_single(path, found.captures)
+            else os.path.abspath(path)
+        )
         named = {os.path.join(top, *one.name.split("/")): one.format for one in found.captures}
         rests_on = found.rests_on
-    with answers(run.settings.cache) as store, _sessions([ListPlace(top, (), named)], store, rests_on, run) as made:
+    with (
+        answers(run.settings.cache) as store,
+        _sessions([ListPlace(top, (), named)], store, rests_on, run) as made,
+    ):
         yield made
 
 
@@ -69,7 +76,9 @@ def _is_single(path: str, captures: Sequence[object]) -> bool:
 
 
 @contextmanager
-def _sessions(places: Sequence[ListPlace], store: AnswerStore | None, rests_on: str, run: Run) -> Iterator[Sessions]:
+def _sessions(
+    places: Sequence[ListPlace], store: AnswerStore | None, rests_on: str, run: Run
+) -> Iterator[Sessions]:
     import msgspec
 
     from ctxctl.analysis.cost_groups import CostWords
@@ -117,12 +126,14 @@ def newest_here(run: Run) -> str:
     here = current_directory()
     now = time.time()
     with machine_sessions(run) as sessions:
-        found = [one for one in sessions.listed.scan(now, live=False) if here is not None and is_here(one, here)]
+        found = [
+            one for one in sessions.listed.scan(now, live=False) if here is not None and is_here(one, here)
+        ]
     if not found or here is None:
         raise UnreadableError(
             "no-session-here",
             f"no session was recorded in {short_path(here or '.')} or below it, and none lies in it",
-            hint="name a file; `ctxctl ls` lists the sessions of this machine, `ctxctl` alone lets you choose",
+            hint="name a file; `ctxctl ls` lists the sessions of this machine, `ctxctl` alone lets you pick",
         )
     one = found[0]
     several = f", of {plural(len(found), 'session')} here" if len(found) > 1 else ""

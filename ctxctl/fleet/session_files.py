@@ -87,7 +87,9 @@ class PlaceFiles:
         """When a session, or what belongs to it, was written last: seconds since the epoch."""
         times = [found.mtime_ns for found in (self.state(path), self.states.get(f"{path}-wal")) if found]
         stem = path.rpartition(".")[0]
-        if stem and path in self.states:  # a client keeps a session's further files in a directory of its name
+        if (
+            stem and path in self.states
+        ):  # a client keeps a session's further files in a directory of its name
             times += [found.mtime_ns for found in self._below.get(stem, ())]
         return max(times, default=0) / 1e9
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
@@ -109,9 +110,12 @@ def _give(
 
 def _started(work: str) -> _Worker | None:
     """A new process; None where the system refuses one."""
-    from multiprocessing import get_context
+    from multiprocessing import get_context, resource_tracker
 
     context = get_context("spawn")
+    # A process that tidies up gets standard error, and a UI puts what is no file in its place.
+    with contextlib.redirect_stderr(sys.__stderr__):
+        resource_tracker.ensure_running()
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(work, theirs), name="ctxctl worker", daemon=True)
     try:

@@ -10,12 +10,15 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.model.session_list import ListedSession
 from ctxctl.report.jsonout import VERSION, exact
-from ctxctl.text import cells, clip, pad, preview, visible
+from ctxctl.text import ELLIPSIS, cells, clip, pad, preview, visible
 from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, dollars, duration, number, short
 
 LIVE: Final = "●"
 """A session that goes on."""
-LIVE_WORDS: Final = {"open": "a program has it open for writing", "written": "written in the last two minutes"}
+LIVE_WORDS: Final = {
+    "open": "a program has it open for writing",
+    "written": "written in the last two minutes",
+}
 NOT_READ: Final = "not read yet"
 _PROMPT: Final = 200
 
@@ -34,7 +37,7 @@ class SessionWords(NamedTuple):
 
 
 def session_words(session: ListedSession, now: float) -> SessionWords:
-    """The words of all columns; `now`: seconds since the epoch.  Unknown is `-`, or says that it is not read."""
+    """The words of all columns; `now`: seconds since the epoch.  What is not known is `-`."""
     facts = session.facts
     project = NOT_KNOWN if session.directory is None else visible(short_path(session.directory))
     line = (LIVE if session.live else " ", age(session, now), visible(session.format), project)
@@ -44,7 +47,9 @@ def session_words(session: ListedSession, now: float) -> SessionWords:
     more = AT_LEAST if session.outdated else ""
     about = APPROXIMATE if facts.unbilled else more
     price = AT_LEAST if facts.at_least or session.outdated else APPROXIMATE if facts.unbilled else ""
-    prompt = preview(facts.prompt, _PROMPT) if facts.prompt else "(no prompt)" if facts.steps else "(no request)"
+    prompt = (
+        preview(facts.prompt, _PROMPT) if facts.prompt else "(no prompt)" if facts.steps else "(no request)"
+    )
     if facts.sessions > 1:
         prompt = f"({number(facts.sessions)} sessions) {prompt}"
     return SessionWords(
@@ -71,7 +76,10 @@ def tail(text: str, width: int) -> str:
         return text
     while text and cells(text) >= width:
         text = text[1:]
-    return f"…{text}" if width > 0 else ""
+    at = text.find("/")
+    if 0 < at <= len(text) // 2:  # whole names, where they fit
+        text = text[at:]
+    return f"{ELLIPSIS}{text}" if width > 0 else ""
 
 
 class Widths(NamedTuple):
@@ -93,7 +101,9 @@ def widths(room: int) -> Widths:
 
 def heading(width: int) -> str:
     """The names of the columns."""
-    return _line(SessionWords(" ", "age", "client", "project", "turns", "sent", "cost", "first prompt"), width)
+    return _line(
+        SessionWords(" ", "age", "client", "project", "turns", "sent", "cost", "first prompt"), width
+    )
 
 
 def terminal_line(session: ListedSession, now: float, width: int) -> str:
@@ -114,7 +124,7 @@ def _line(words: SessionWords, width: int) -> str:
 
 
 _PLAIN: Final = (17, 7, 13, 6, 8, 12, 30, 40)
-"""Cells of the columns where the output is no terminal; what is longer is not cut, but for the first prompt."""
+"""Cells of the columns where the output is no terminal; only the first prompt is cut."""
 
 
 def plain_heading() -> str:
@@ -148,8 +158,12 @@ def moment(seconds: float) -> str:
 def list_object(places: Sequence[str], sessions: int, version: str) -> dict[str, Any]:
     """The first line of JSON."""
     return {
-        "type": "session_list", "version": VERSION, "ctxctl": version, "places": list(places), "sessions": sessions,
-    }  # fmt: skip
+        "type": "session_list",
+        "version": VERSION,
+        "ctxctl": version,
+        "places": list(places),
+        "sessions": sessions,
+    }
 
 
 def session_object(session: ListedSession, path: str) -> dict[str, Any]:

@@ -59,7 +59,8 @@ class CtxApp(Program):
         """`live`: watch what this gives, and never call `open_inspector`.
 
         `kept` is what is remembered, `left` how this trace was left; `first` lies over the main screen at
-        first; `came_from`: one level out of the main screen lies a list.  Raises UsageError where the settings name keys or actions that are none.
+        first; `came_from`: one level out of the main screen lies a list.  Raises UsageError where the
+        settings name keys or actions that are none.
         """
         super().__init__(name, settings or Settings(), kept)
         self.loader = Loader(open_inspector, self.post_message, live)
@@ -208,8 +209,8 @@ def run(
     """Run the UI until the user leaves; the exit code.
 
     `live`: watch what this gives while it is written, and never call `open_inspector`.  `pair`: begin with
-    these two frames held against each other; it is called after `open_inspector`.  `came_from`: a list to which
-    the user may go back, and does where the trace cannot be opened.
+    these two frames held against each other; it is called after `open_inspector`.  `came_from`: a list that
+    the user may go back to, and does where the trace cannot be opened.
 
     `open_inspector` is called in a thread after the first paint.  Its CtxctlError ends the UI: the message
     goes to stderr once the terminal is restored, and the error's exit code is returned.  128 + n after a
@@ -225,7 +226,9 @@ def run(
     kept = memory.load(where)
     left = kept.left(key) if pair is None else None
     first = None if pair is None else DiffScreen(pair, first=True)
-    app = CtxApp(open_inspector, name, live, settings=settings, kept=kept, left=left, first=first, came_from=came_from)
+    app = CtxApp(
+        open_inspector, name, live, settings=settings, kept=kept, left=left, first=first, came_from=came_from
+    )
     lines = run_program(app, settings)
     app.loader.stop()
     for n, line in enumerate(lines):

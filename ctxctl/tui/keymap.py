@@ -303,7 +303,7 @@ _SESSIONS: Final[tuple[Action, ...]] = (
     Action("sessions.find", ("slash",), "find", "find by project, prompt or client", "sessions", "find"),
     Action("sessions.sort", ("S",), "sort", "sort by the next column", "sessions", "sort"),
     Action("sessions.reverse", ("R",), "reverse", "sort the other way round", "sessions", "reverse"),
-    Action("sessions.back", ("escape",), "back", "all sessions again; then quit", "sessions", "back"),
+    Action("sessions.back", ("escape",), "back", "all sessions again", "sessions"),
 )
 
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
+from textual import on
 
 from ctxctl.config import Settings
 from ctxctl.model.session_list import ListedSession
 from ctxctl.text import visible
 from ctxctl.tui import memory, messages
 from ctxctl.tui.program import Program, run_program
-from ctxctl.tui.requests import Handlers, PlaceRequest, Unanswered
-from ctxctl.tui.requests import Asked
+from ctxctl.tui.requests import Asked, Handlers, PlaceRequest
 from ctxctl.tui.screens.sessions.screen import SessionsScreen
 from ctxctl.tui.screens.sessions.state import Arranged, Wish
 from ctxctl.tui.session_feed import Opener, SessionFeed
-from textual import on
 
 
 @dataclass
@@ -47,13 +45,14 @@ class PickerApp(Program):
         super().__init__("sessions", settings or Settings(), kept)
         self.pick = pick
         self.feed = make_feed(open_sessions, self.post_message)
-        self.sessions = SessionsScreen(pick.wish, self.feed.wish, self._chosen)
+        self.sessions = SessionsScreen(pick.wish, self.feed.wish, self.feed.front, self._chosen)
 
     def on_mount(self) -> None:
         """Paint first, look for sessions after."""
         super().on_mount()
         self.push_screen(self.sessions)
-        self.feed.wish(self.pick.wish, self.pick.path)
+        self.feed.front(self.pick.path)
+        self.feed.wish(self.pick.wish)
         self.call_after_refresh(self.feed.start)
         if self.pick.lines:
             self.tell("; ".join(self.pick.lines), bad=True)
@@ -79,11 +78,7 @@ class PickerApp(Program):
     def _asked(self, message: Asked) -> None:
         """No frame is open that an address could lead to."""
         if isinstance(message.request, PlaceRequest) and message.asker is not None:
-            self.on_answered_to(Unanswered(message.request, "no session is open yet: Enter opens one"))
-
-    def on_answered_to(self, found: Unanswered) -> None:
-        """Say why something could not be answered."""
-        self.tell(found.why, bad=True)
+            self.tell("no session is open yet: Enter opens one", bad=True)
 
     def go_to(self, ordinal: int, *, step: bool) -> bool:
         """There is no step here."""

@@ -1,6 +1,6 @@
 """The threads behind the list of sessions: one looks for sessions and has them read, one arranges them.
 
-Sessions are read by a process of their own, newest first; leaving the list ends it, and what was read is kept.
+Sessions are read by a process of their own, newest first.  Leaving the list ends it; what was read is kept.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class SessionFeed:
         self._changed = Condition()
         self._stopping = False
         self._told: Told | None = None
-        self._wish: tuple[Wish, str | None] = (Wish(), None)
+        self._wish = Wish()
+        self._front: str | None = None
         self._due = False
         """Whether something is to be arranged."""
         self._busy = 0
@@ -84,8 +85,11 @@ class SessionFeed:
     def idle(self) -> bool:
         """Whether everything that is known has been told; what tests wait for."""
         with self._changed:
-            return self._told is not None and self._told.looked and not self._told.reading and not (
-                self._due or self._busy
+            return (
+                self._told is not None
+                and self._told.looked
+                and not self._told.reading
+                and not (self._due or self._busy)
             )
 
     def start(self) -> None:
@@ -102,11 +106,15 @@ class SessionFeed:
             if thread.is_alive():
                 thread.join(timeout)
 
-    def wish(self, wish: Wish, front: str | None) -> None:
-        """Arrange the sessions so; `front`: the path of the session under the cursor."""
+    def wish(self, wish: Wish) -> None:
+        """Arrange the sessions so."""
         with self._changed:
-            self._wish, self._due = (wish, front), True
+            self._wish, self._due = wish, True
             self._changed.notify_all()
+
+    def front(self, path: str | None) -> None:
+        """The session under the cursor is this one; it stays there."""
+        self._front = path
 
     # Looking and reading
 
@@ -151,10 +159,10 @@ class SessionFeed:
                 self._changed.wait_for(lambda: self._stopping or (self._due and self._told is not None))
                 if self._stopping:
                     return
-                told, (wish, front), self._due = self._told, self._wish, False
+                told, wish, self._due = self._told, self._wish, False
                 self._busy += 1
             assert told is not None
-            made = arranged(told, wish, front, self._clock(), lambda: self._due or self._stopping)
+            made = arranged(told, wish, self._front, self._clock(), lambda: self._due or self._stopping)
             if made is not None:
                 self._send(made)
             with self._changed:
@@ -239,9 +247,10 @@ def arranged(
             return None
         rows = fitting
     cursor = next((n for n, one in enumerate(rows) if one.path == front), 0)
+    live = sum(bool(one.live) for one in told.sessions)
     return Arranged(
-        rows, wish, now, cursor, len(told.sessions), told.unread, sum(bool(one.live) for one in told.sessions),
-        told.places, looked=told.looked, reading=told.reading,
+        rows, wish, now, cursor, len(told.sessions), told.unread, live, told.places,
+        looked=told.looked, reading=told.reading,
     )  # fmt: skip
 
 

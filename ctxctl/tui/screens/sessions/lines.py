@@ -11,7 +11,14 @@ from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.sessions.state import Arranged
 from ctxctl.wording import number, plural
 
-_HEADS: Final = {"age": "age", "client": "client", "project": "project", "turns": "turns", "sent": "sent", "cost": "cost"}
+_HEADS: Final = {
+    "age": "age",
+    "client": "client",
+    "project": "project",
+    "turns": "turns",
+    "sent": "sent",
+    "cost": "cost",
+}
 
 
 def head(view: Arranged, width: int) -> Parts:

@@ -52,12 +52,17 @@ class SessionsScreen(Board[None]):
     BINDINGS = keys.bindings("sessions")
 
     def __init__(
-        self, wish: Wish, tell_wish: Callable[[Wish, str | None], None], choose: Callable[[ListedSession], None]
+        self,
+        wish: Wish,
+        tell_wish: Callable[[Wish], None],
+        tell_front: Callable[[str], None],
+        choose: Callable[[ListedSession], None],
     ) -> None:
         super().__init__(id="sessions")
         self.view = Arranged((), wish, 0.0)
         self.wish = wish
         self._tell_wish = tell_wish
+        self._tell_front = tell_front
         self._choose = choose
 
     def compose(self) -> ComposeResult:
@@ -97,13 +102,11 @@ class SessionsScreen(Board[None]):
         """Show other sessions, or the same with more known; the cursor stays on its session."""
         if new.wish != self.wish:
             return  # of a wish before
-        front = self.front
+        front, before = self.front, self.rows.cursor
         old, self.view = self.view, new
-        moved = front is None or new.cursor >= len(new.rows) or new.rows[new.cursor].path != front.path
-        at = next((n for n, one in enumerate(new.rows) if one.path == front.path), 0) if moved and front else new.cursor
-        if old.wish.typed != new.wish.typed or old.wish.order != new.wish.order:
-            at = 0
-        self.rows.show(len(new.rows), at)
+        stays = front is not None and before < len(new.rows) and new.rows[before].path == front.path
+        at = before if stays else new.cursor
+        self.rows.show(len(new.rows), at if old.wish == new.wish or not old.looked else 0)
         self._show()
 
     def _show(self) -> None:
@@ -129,6 +132,8 @@ class SessionsScreen(Board[None]):
     @on(Rows.Moved)
     def pointed(self) -> None:
         """Another session is in front."""
+        if self.front is not None:
+            self._tell_front(self.front.path)
         self.query_one("#sessions-foot", Banner).update()
 
     @on(Rows.Chosen)
@@ -146,8 +151,7 @@ class SessionsScreen(Board[None]):
 
     def _wish(self, wish: Wish) -> None:
         self.wish = wish
-        front = self.front
-        self._tell_wish(wish, None if front is None else front.path)
+        self._tell_wish(wish)
 
     @on(Prompt.Changed)
     def typed(self, message: Prompt.Changed) -> None:
@@ -176,14 +180,11 @@ class SessionsScreen(Board[None]):
         """Sort the other way round."""
         self._wish(replace(self.wish, reverse=not self.wish.reverse))
 
-    async def action_back(self) -> None:
-        """All sessions, where only some were looked for; else quit."""
-        typing = isinstance(self.focused, Prompt)
+    def action_back(self) -> None:
+        """All sessions, where only some were looked for."""
         if self.wish.typed:
             self.query_one("#query", _Line).value = ""
             self._wish(replace(self.wish, typed=""))
-        elif not typing:
-            await self.app.run_action("leave")
         self.set_focus(self.rows, scroll_visible=False)
 
     def action_open(self) -> None:

@@ -50,7 +50,7 @@ def in_order(sessions: Iterable[ListedSession], wish: Wish) -> list[ListedSessio
     known = [(found, one) for one in newest if (found := value(one)) is not None]
     rest = [one for one in newest if value(one) is None]
     falling = (wish.order in _FALLING) != wish.reverse
-    known.sort(key=lambda pair: pair[0], reverse=falling)  # type: ignore[arg-type, return-value]
+    known.sort(key=lambda pair: pair[0], reverse=falling)
     return [*(one for _, one in known), *rest]
 
 
