@@ -1,10 +1,13 @@
-"""Which files of a directory are sessions: by whose directory it is, and by the first bytes of each."""
+"""Which files of a directory are sessions: by whose directory it is, and by the first bytes of each.
+
+And which of them a program is writing to.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from hashlib import blake2b, sha256
@@ -29,6 +32,8 @@ _HEAD: Final = 1 << 14
 _SURE: Final = 50
 _NAMES: Final = re.compile(r"\.(?:jsonl?|db|vscdb|md|ya?ml)(?:\.(?:gz|zst))?$", re.IGNORECASE)
 """How names of sessions end; where anything may lie, nothing else is looked into."""
+_PROCESSES: Final = "/proc"
+_WRITING: Final = os.O_WRONLY | os.O_RDWR
 _IN_ONE: Final = re.compile(r"/(?: \([\d.x]+\))?$")
 """How a place ends whose directories are one session each."""
 
@@ -199,3 +204,37 @@ def machine_places(store: AnswerStore | None, rests_on: str) -> list[ListPlace]:
             store.put(key, msgspec.msgpack.encode(found))
             store.flush()
     return [ListPlace(path, tuple(owners)) for path, owners in found]
+
+
+def open_for_writing(files: Container[str]) -> set[str]:
+    """Those of some absolute paths that another process has open for writing, as far as one may look."""
+    found: set[str] = set()
+    own = str(os.getpid())
+    try:
+        with os.scandir(_PROCESSES) as entries:
+            numbers = [entry.name for entry in entries if entry.name.isdigit() and entry.name != own]
+    except OSError:
+        return found
+    for number in numbers:
+        folder = f"{_PROCESSES}/{number}/fd"
+        try:
+            descriptors = os.listdir(folder)
+        except OSError:  # somebody else's, or it has ended
+            continue
+        for descriptor in descriptors:
+            try:
+                path = os.readlink(f"{folder}/{descriptor}")
+            except OSError:
+                continue
+            if path in files and path not in found and _is_writing(number, descriptor):
+                found.add(path)
+    return found
+
+
+def _is_writing(number: str, descriptor: str) -> bool:
+    try:
+        with open(f"{_PROCESSES}/{number}/fdinfo/{descriptor}", encoding="ascii") as file:
+            flags = next((line.split()[1] for line in file if line.startswith("flags:")), "0")
+        return bool(int(flags, 8) & _WRITING)
+    except (OSError, ValueError, IndexError):
+        return False

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import replace
 
-from ctxctl.fleet.live_files import open_for_writing
-from ctxctl.fleet.session_files import ListPlace, PlaceFiles
+from ctxctl.fleet.session_files import ListPlace, PlaceFiles, open_for_writing
 from ctxctl.model.session_list import LIVE_SECONDS, ListedSession, Live, SessionFacts
 from ctxctl.trace.inputs import FileState, Inputs, file_state
 

@@ -13,11 +13,11 @@ from textual import on
 from ctxctl.config import Settings
 from ctxctl.model.session_list import ListedSession
 from ctxctl.text import visible
-from ctxctl.tui import memory, messages
+from ctxctl.tui import memory
 from ctxctl.tui.program import Program, run_program
 from ctxctl.tui.requests import Asked, Handlers, PlaceRequest
 from ctxctl.tui.screens.sessions.screen import SessionsScreen
-from ctxctl.tui.screens.sessions.state import Arranged, Wish
+from ctxctl.tui.screens.sessions.state import Arranged, ListFailed, Wish
 from ctxctl.tui.session_feed import Opener, SessionFeed
 
 
@@ -59,9 +59,9 @@ class PickerApp(Program):
 
     def handlers(self) -> Handlers:
         """What the feed tells."""
-        return {**super().handlers(), Arranged: self.sessions.apply, messages.Failed: self._failed}
+        return {**super().handlers(), Arranged: self.sessions.apply, ListFailed: self._failed}
 
-    def _failed(self, news: messages.Failed) -> None:
+    def _failed(self, news: ListFailed) -> None:
         self.farewell += [news.message, *([news.hint] if news.hint else [])]
         self.exit(return_code=news.exit_code)
 

@@ -12,20 +12,16 @@ from contextlib import AbstractContextManager
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rapidfuzz.fuzz import partial_ratio
-
 from ctxctl.errors import CtxctlError
 from ctxctl.model.session_list import ListedSession
 from ctxctl.tui.lifecycle import FAULT_EXIT, place_of
-from ctxctl.tui.loader import receiver_is_gone
-from ctxctl.tui.messages import Failed
-from ctxctl.tui.requests import Answered
-from ctxctl.tui.screens.sessions.state import Arranged, Wish, in_order
+from ctxctl.tui.requests import Answered, receiver_is_gone
+from ctxctl.tui.screens.sessions.state import Arranged, ListFailed, Wish, in_order
 
 if TYPE_CHECKING:
     from ctxctl.fleet.asking import Asker
     from ctxctl.fleet.session_list import SessionList
-    from ctxctl.tui.loader import Post
+    from ctxctl.tui.requests import Post
 
 LOOK: Final = 5.0
 """Seconds between two looks at the directories."""
@@ -123,9 +119,9 @@ class SessionFeed:
             with self._open() as (sessions, asker):
                 _Reader(self, sessions, asker).run()
         except CtxctlError as error:
-            self._send(Failed(str(error), error.hint, int(error.exit_code)))
+            self._send(ListFailed(str(error), error.hint, int(error.exit_code)))
         except Exception as error:
-            self._send(Failed(f"internal error: {place_of(error)}", None, FAULT_EXIT))
+            self._send(ListFailed(f"internal error: {place_of(error)}", None, FAULT_EXIT))
 
     def stopping(self) -> bool:
         """Whether the list is left."""
@@ -261,6 +257,8 @@ def fitting_sessions(
 
     None once that is of no use any more.
     """
+    from rapidfuzz.fuzz import partial_ratio  # slow to import, and only needed once something is typed
+
     words = typed.lower().split()
     exact: list[ListedSession] = []
     alike: list[tuple[float, ListedSession]] = []

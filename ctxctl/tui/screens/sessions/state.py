@@ -43,6 +43,15 @@ class Arranged:
     reading: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ListFailed:
+    """Why no list can be shown at all."""
+
+    message: str
+    hint: str | None
+    exit_code: int
+
+
 def in_order(sessions: Iterable[ListedSession], wish: Wish) -> list[ListedSession]:
     """By the wish's order, what is not known last; of equals the one written last first."""
     value = _VALUES[wish.order]
