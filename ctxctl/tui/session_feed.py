@@ -29,7 +29,7 @@ _TELL: Final = 0.25
 """Seconds between two tellings of what was read."""
 _BATCH: Final = 200
 """Sessions that are asked for at once."""
-_ALIKE: Final = 75.0
+_ALIKE: Final = 80.0
 """How like a part of a session's words a typed word is at least, of 100, where it does not stand there."""
 _LONG: Final = 4
 """Letters of a word from which on it may be mistyped."""
@@ -253,7 +253,8 @@ def arranged(
 def fitting_sessions(
     rows: Iterable[ListedSession], typed: str, superseded: Callable[[], bool] = lambda: False
 ) -> list[ListedSession] | None:
-    """The sessions in whose project, prompt or client every typed word stands, then those with words like it.
+    """The sessions in whose project, prompt or client every typed word stands, then those in whose project or
+    prompt are words like it.
 
     None once that is of no use any more.
     """
@@ -266,12 +267,12 @@ def fitting_sessions(
         if n % 256 == 255 and superseded():
             return None
         prompt = one.facts.prompt if one.facts is not None else None
-        said = f"{one.directory or ''}\n{one.format}\n{prompt or ''}".lower()
-        missing = [word for word in words if word not in said]
+        told = f"{one.directory or ''}\n{prompt or ''}".lower()
+        missing = [word for word in words if word not in told and word not in one.format]
         if not missing:
             exact.append(one)
         elif all(len(word) >= _LONG for word in missing):
-            score = min(partial_ratio(word, said, score_cutoff=_ALIKE) for word in missing)
+            score = min(partial_ratio(word, told, score_cutoff=_ALIKE) for word in missing)
             if score:
                 alike.append((score, one))
     alike.sort(key=lambda pair: -pair[0])
