@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import LARGE, SMALL, check_golden, strips
+from terminal import Terminal, harm, terminal
 from test_tui_hostile import ATTACKS
 from textual.pilot import Pilot
 
@@ -251,7 +253,7 @@ async def test_an_answer_to_an_older_wish_is_not_shown() -> None:
 
 
 async def test_what_a_stranger_wrote_is_only_text() -> None:
-    hostile = [session(f"h{n}", n, f"/work/{text}", facts(text, 1, 1, "1")) for n, text in enumerate(ATTACKS)]
+    hostile = [session(f"h{n}", n, f"/srv/{text}", facts(text, 1, 1, "1")) for n, text in enumerate(ATTACKS)]
     async with shown(hostile, LARGE) as going:
         assert "\x1b" not in going.text
         assert "\u202e" not in going.text
@@ -303,3 +305,44 @@ def test_leaving_ends_the_process_that_reads(tmp_path: Path) -> None:
     assert multiprocessing.active_children()
     feed.stop(30.0)
     assert not [child for child in multiprocessing.active_children() if child.name == "ctxctl worker"]
+
+
+@contextmanager
+def alone(home: Path) -> Iterator[Terminal]:
+    """``ctxctl`` without a word on a terminal, of a user with one session."""
+    place = home / ".claude/projects/-work"
+    place.mkdir(parents=True)
+    shutil.copy(FIXTURES / "claude_code/session.jsonl", place / "session.jsonl")
+    environment = {"HOME": str(home), "CTXCTL_CACHE_DIR": str(home / "cache"), "TERM": "xterm-256color"}
+    with terminal([sys.executable, "-m", "ctxctl"], environment=environment, size=(120, 40)) as tty:
+        tty.wait_for("1 session")
+        yield tty
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pty")
+def test_alone_on_a_terminal_it_lists_opens_and_comes_back(tmp_path: Path) -> None:
+    with alone(tmp_path) as tty:
+        tty.wait_for("$")  # it was read
+        tty.type("\r")
+        tty.wait_for("what changed in turn")
+        opened = len(tty.bytes)
+        tty.type("\x1b")
+        tty.wait_for("first prompt", opened)
+        tty.type("q")
+        assert tty.wait() == 0
+        tty.assert_restored()
+        assert not harm(tty.seen)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pty")
+def test_a_session_that_went_away_is_told_in_the_list(tmp_path: Path) -> None:
+    with alone(tmp_path) as tty:
+        (tmp_path / ".claude/projects/-work/session.jsonl").unlink()
+        shown = len(tty.bytes)
+        tty.type("\r")
+        tty.wait_for("no such file", shown)
+        tty.type("\x03")
+        assert tty.wait() == 130
+        tty.assert_restored()
