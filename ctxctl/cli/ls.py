@@ -106,6 +106,8 @@ def _print(
 
     def path_of(one: ListedSession) -> str:
         """As it was typed where a directory was."""
+        if place is not None and one.path == top:
+            return place
         inside = place is not None and one.path.startswith(f"{top.rstrip('/')}/")
         return os.path.join(place or "", one.path[len(top) :].lstrip("/")) if inside else one.path
 

@@ -50,29 +50,36 @@ def machine_sessions(run: Run) -> Iterator[Sessions]:
 def directory_sessions(path: str, run: Run) -> Iterator[Sessions]:
     """The captures of a directory, as `ctxctl cost` has them; of a file, or a directory in one capture: it.
 
-    Raises UnreadableError where nothing is known.
+    Raises what `open_capture` raises of a file.
     """
-    from ctxctl.cli.fleet import answers, fleet
+    from ctxctl.cli.fleet import answers, fleet, kept_things
     from ctxctl.fleet.session_files import ListPlace
+    from ctxctl.fleet.surroundings import surroundings
 
-    with fleet(path, run, "looking for sessions", alone=True) as found:
-        assert found is not None  # as asked for alone
-        top = (
-            os.path.dirname(os.path.abspath(path))
-            if _is_single(path, found.captures)
-            else os.path.abspath(path)
-        )
-        named = {os.path.join(top, *one.name.split("/")): one.format for one in found.captures}
-        rests_on = found.rests_on
-    with (
-        answers(run.settings.cache) as store,
-        _sessions([ListPlace(top, (), named)], store, rests_on, run) as made,
-    ):
+    top, is_folder = os.path.abspath(path), os.path.isdir(path)
+    with fleet(path, run, "looking for sessions", alone=not is_folder) as found:
+        if found is not None:
+            top = top if is_folder else os.path.dirname(top)
+            named = {os.path.join(top, *one.name.split("/")): one.format for one in found.captures}
+            place = ListPlace(top, (), named)
+        else:
+            whole = _format_of_all(path)
+            place = ListPlace(top, (), None if whole is None else {top: whole})
+    rests_on = surroundings(kept_things(run.settings.calibration))
+    with answers(run.settings.cache) as store, _sessions([place], store, rests_on, run) as made:
         yield made
 
 
-def _is_single(path: str, captures: Sequence[object]) -> bool:
-    return len(captures) == 1
+def _format_of_all(path: str) -> str | None:
+    """The format of a directory that is one capture in several files; None for any other."""
+    from pathlib import Path
+
+    from ctxctl.importers.registry import format_of_folder
+    from ctxctl.importers.session_places import APART
+    from ctxctl.ingest.folder import Folder
+
+    found = format_of_folder(Folder(path, Path(path)))
+    return None if found is None or found.name in APART else found.name
 
 
 @contextmanager

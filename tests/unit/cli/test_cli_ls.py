@@ -133,6 +133,20 @@ def test_a_directory_is_listed_as_cost_reads_it_and_paths_can_be_pasted_back(
     assert capsys.readouterr().out.splitlines()[1:] == lines
 
 
+def test_a_directory_with_one_capture_lists_it_whatever_it_is(machine: Machine, capsys: Out) -> None:
+    for name, file in (("native", "traces/coding-agent.jsonl"), ("codex", "fixtures/codex/rollout.jsonl")):
+        (machine.project / name).mkdir()
+        shutil.copy(ROOT / file, machine.project / name / "run.jsonl")
+        (found,) = listed(capsys, name)
+        assert (found["path"], found["format"], found["read"]) == (f"{name}/run.jsonl", name, "yes")
+    (found,) = listed(capsys, "codex/run.jsonl")
+    assert (found["path"], found["read"]) == ("codex/run.jsonl", "yes")
+    shutil.copytree(FIXTURES / "roo", machine.project / "roo")
+    task = next(path.parent for path in (machine.project / "roo").rglob("api_conversation_history.json"))
+    (found,) = listed(capsys, str(task))
+    assert (found["path"], found["format"], found["read"]) == (str(task), "roo", "yes")
+
+
 def test_a_directory_that_is_asked_as_one_trace_is_read_as_one(machine: Machine, capsys: Out) -> None:
     for name in ("one", "two"):
         shutil.copy(FIXTURES / "codex/rollout.jsonl", machine.project / f"{name}.jsonl")
