@@ -65,6 +65,11 @@ _COLONS: Final = re.compile(r"(?m)^([^\S\n]*)::")
 _HASHES: Final = re.compile(r"##(?=\[|vso\[)", re.IGNORECASE)
 _PRINTABLE: Final = bytes(range(0x20, 0x7F))
 _FEW: Final = 16
+_PLAIN: Final = re.compile(
+    "[ -~\u00a1-\u00ac\u00ae-\u02ff\u038e-\u03a1\u03a3-\u0482\u2010-\u2027\u2030-\u205e"
+    "\u2100-\u218b\u2190-\u2319\u2460-\u25fc\u27c0-\u2b1a]*"
+)
+"""Letters of Latin, Greek and Cyrillic, and the marks, arrows and lines that our own words are made with."""
 """Different characters that are replaced one after the other."""
 _BLANKS: Final = re.compile(r"(?: |\t|\r?\n)+")
 
@@ -171,9 +176,14 @@ def _widths(s: str) -> Iterator[int]:
             yield width
 
 
+def is_plain(s: str) -> bool:
+    """Whether each character takes one cell, whatever stands beside it; of some that do, nobody knows it."""
+    return s.isprintable() if s.isascii() else _PLAIN.fullmatch(s) is not None
+
+
 def cells(s: str) -> int:
     """Terminal cells that one line of shown text takes (what `visible` returned; other controls count 0)."""
-    return len(s) if s.isascii() and s.isprintable() else sum(_widths(s))
+    return len(s) if is_plain(s) else sum(_widths(s))
 
 
 def clip(s: str, width: int) -> str:
@@ -185,6 +195,8 @@ def clip(s: str, width: int) -> str:
         return ""
     if len(s) <= width and s.isascii():
         return s
+    if is_plain(s[: width + 1]):
+        return s if len(s) <= width else s[: width - 1] + ELLIPSIS
     total = 0
     keep = 0
     for n, w in enumerate(_widths(s)):

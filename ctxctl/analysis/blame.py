@@ -16,6 +16,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model.blame import AGES, BEFORE, OLDER, Blame, Block, Moment, Total, Totals, Twin, age_class
 from ctxctl.model.results import Placement
 from ctxctl.session.assembly import joints_of, text_of
+from ctxctl.session.walked import keep_replay, walked
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
@@ -37,8 +38,8 @@ def blame_frame(
     The texts are those that were sent; with `canonical`, JSON is in its canonical form.
 
     After an `outline` (or while one runs, for the steps it knows), since when each copy stands is read from
-    the log that it keeps, and nothing is replayed but what `at` replays.  Before one, the trace is replayed
-    from its start up to the step, once for both; `progress` is told of that.
+    the log that it keeps, and nothing is replayed but what `at` replays.  Before one, a walk goes from the
+    trace's start up to the step, once for both; `progress` is told of that.
     """
     known = _surveyed(inspector, ordinal) or _walked(inspector, ordinal, progress)
     at = known.at
@@ -97,14 +98,14 @@ def _behind(
 
 
 def _walked(inspector: Inspector, ordinal: int, progress: Callable[[float], None] | None) -> _Known:
-    """Since when each placement is there, by a replay from the start up to the step."""
+    """Since when each placement is there, by a walk from the start up to the step."""
     logs: dict[ThreadKey, EntryLog] = {}
-    for number, (at, engine) in enumerate(inspector.walk(progress)):
-        log = logs.setdefault(ThreadKey(at.step.session, at.step.thread), EntryLog())
-        assert engine.sealed is not None
-        log.note(number, engine.sealed.delta)
+    keep_replay(inspector, progress)
+    for number, one in enumerate(walked(inspector, progress, whole=False)):
+        log = logs.setdefault(one.key, EntryLog())
+        log.note(number, one.delta)
         if number == ordinal:
-            return _Known(at, log.since(ordinal, at.placements))
+            return _Known(one.at, log.since(ordinal, one.at.placements))
     raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
 
 

@@ -11,27 +11,24 @@ Beside these stands what a runtime, a router or a tracing service says that requ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from itertools import chain
-from typing import Final, NamedTuple
+from functools import lru_cache
+from operator import add
+from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.engine.sizes.prefix import provider_order
+from ctxctl.analysis.spending import PARTS, NamedFrame
 from ctxctl.model.cost_sums import CostSums, DoubtedSums, PartSum, Run, StatedSums, count_all
 from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
-from ctxctl.model.vocab import rank_of
 from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.session.facade import Inspector, Progress
 from ctxctl.session.priced_bills import answer_of, bill_of, miss_price, write_rate
+from ctxctl.session.walked import walked
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
-NOT_RECORDED: Final = "(not recorded)"
-"""What is spent on what was sent and is not in the trace, by whatever items are named."""
-
-
-_ORDER: Final = ("cached", "audio_cached", "written_1h", "written", "input", "audio_input", "image_input")
-"""Parts of a bill in the order in which providers place what is sent."""
+if TYPE_CHECKING:
+    from ctxctl.engine.replay.frames import FrameDelta
 
 
 class StepCost(NamedTuple):
@@ -92,14 +89,23 @@ class Costs(CostSums):
         super().__init__()
         self._book = book
         self._by = by
-        self._spent: dict[str, list[object]] = {}
+        self._frames: dict[tuple[str | None, str], NamedFrame] = {}
+        self._spent: dict[str, list[int]] = {}
+        """By name: requests, tokens, and tokens of requests whose price is not known."""
+        self._parts: dict[Rates, dict[str, list[int]]] = {}
+        """By rates and name, tokens by `PARTS`, priced together when they are asked for."""
 
-    def add(self, step: Step, placements: Sequence[Placement]) -> StepCost:
-        """Take in one step with its frame."""
+    def add(self, step: Step, placements: list[Placement], delta: FrameDelta | None = None) -> StepCost:
+        """Take in one step with its frame; `delta`, how that differs from the thread's step before."""
         cost = cost_of(step, self._book)
         add_cost(self, cost)
         if self._by is not None:
-            self._spend(cost, placements)
+            key = (step.session, step.thread)
+            frame = self._frames.get(key)
+            if frame is None:
+                frame = self._frames[key] = NamedFrame(self._by)
+            frame.move_to(placements, delta)
+            self._spend(cost, frame)
         return cost
 
     @property
@@ -109,24 +115,37 @@ class Costs(CostSums):
 
     def spent(self) -> list[SpentOn]:
         """By name, the dearest first; among equals by tokens, then by name."""
-        found = [SpentOn(name, *row) for name, row in self._spent.items()]  # type: ignore[arg-type]
+        money = dict.fromkeys(self._spent, ZERO)
+        for rates, names in self._parts.items():
+            for name, parts in names.items():
+                spent = priced(Tokens(**dict(zip(PARTS, parts, strict=True))), rates)
+                assert spent is not None
+                money[name] += spent.total
+        found = [
+            SpentOn(name, steps, tokens, money[name], unpriced)
+            for name, (steps, tokens, unpriced) in self._spent.items()
+        ]
         return sorted(found, key=lambda s: (-s.money, -s.tokens, s.name))
 
-    def _spend(self, cost: StepCost, placements: Sequence[Placement]) -> None:
-        assert self._by is not None
-        rates, rest = cost.priced.rates, rank_of("history")
-        ordered = provider_order(list(placements), sum(p.rank < rest for p in placements))
+    def _spend(self, cost: StepCost, frame: NamedFrame) -> None:
+        rates = cost.priced.rates
+        same, unknown = self._parts.setdefault(rates, {}), _unpriced_parts(rates)
         beside = max(0, cost.step.window.unrecorded or 0)
-        for name, parts in _parts(self._by, ordered, cost.sent_tokens, beside).items():
-            count = parts[-1]
-            row = self._spent.setdefault(name, [0, 0, ZERO, 0])
-            row[0] += 1  # type: ignore[operator]
-            row[1] += count  # type: ignore[operator]
+        for name, (*parts, tokens) in frame.parts(cost.sent_tokens, beside).items():
+            row = self._spent.setdefault(name, [0, 0, 0])
+            row[0] += 1
+            row[1] += tokens
             if cost.sent is None:
-                row[3] += count  # type: ignore[operator]
-                continue
-            spent = priced(Tokens(**dict(zip(_ORDER, parts[:-1], strict=True))), rates)
-            row[2] += spent.total if spent is not None else ZERO  # type: ignore[operator]
+                row[2] += tokens
+            elif not any(parts[part] for part in unknown):
+                known = same.get(name)
+                same[name] = parts if known is None else list(map(add, known, parts))
+
+
+@lru_cache(maxsize=256)
+def _unpriced_parts(rates: Rates) -> tuple[int, ...]:
+    """Which of `PARTS` have no rate."""
+    return tuple(n for n, part in enumerate(PARTS) if priced(Tokens(**{part: 1}), rates) is None)
 
 
 def add_cost(sums: CostSums, cost: StepCost) -> None:
@@ -267,39 +286,10 @@ def _saved(step: Step, rates: Rates) -> Decimal | None:
     return rates.input * step.ledger.saved / MILLION
 
 
-def _parts(
-    by: Callable[[Placement], str], ordered: list[Placement], tokens: Tokens, beside: int
-) -> dict[str, list[int]]:
-    """By name, tokens by `_ORDER`, and all of them.  Whole numbers, for a long session has as many placements
-    as it has steps times items.
-
-    What comes first in the provider's order was read from the cache, the next ones were written to it (those
-    for an hour have to come first), the rest is plain input.  `beside`: tokens that were sent and are not
-    recorded; they stand first.
-    """
-    left = [getattr(tokens, name) for name in _ORDER]
-    at = 0
-    found: dict[str, list[int]] = {}
-    named = ((by(placement), placement.tokens) for placement in ordered)
-    for name, weight in chain([(NOT_RECORDED, beside)] if beside else [], named):
-        row = found.get(name)
-        if row is None:
-            row = found[name] = [0] * (len(_ORDER) + 1)
-        row[-1] += weight
-        while weight and at < len(_ORDER):
-            taken = weight if weight < left[at] else left[at]
-            row[at] += taken
-            left[at] -= taken
-            weight -= taken
-            if not left[at]:
-                at += 1
-    return found
-
-
 def step_costs(inspector: Inspector, costs: Costs, progress: Progress | None = None) -> Iterable[StepCost]:
     """Every step of a trace with its cost, in their order; `costs` has the sums when it is over."""
-    for at in inspector.steps(progress):
-        yield costs.add(at.step, at.placements)
+    for one in walked(inspector, progress):
+        yield costs.add(one.at.step, one.at.placements, one.delta)
 
 
 def stated_of(step: Step) -> Decimal | None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from ctxctl.engine.query import Query, Value
 from ctxctl.engine.query.facts import CENTS
-from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement, Step
+from ctxctl.session.walked import Walked
 
 if TYPE_CHECKING:
     from ctxctl.tokens.catalogue.rates import RateBook
@@ -33,22 +33,20 @@ class QueryContexts:
         """By text that was read, bits: bit n says whether it has the query's nth value."""
         self._windows: dict[ThreadKey, _Window] = {}
 
-    def of(self, step: Step, engine: Engine) -> _Window | None:
-        """The window of the step that the engine has just finished; None if the query asks nothing of it."""
+    def of(self, one: Walked) -> _Window | None:
+        """The window of the next step; None if the query asks nothing of it."""
         if not self._query.asks_around:
             return None
         if self._query.asks_cost and self._book is None:
             self._book = _prices()
-        key = ThreadKey(step.session, step.thread)
-        window = self._windows.get(key)
+        window = self._windows.get(one.key)
         if window is None:
-            window = self._windows[key] = _Window(self._query.window, self._book)
-        window.step = step
+            window = self._windows[one.key] = _Window(self._query.window, self._book)
+        window.step = one.at.step
         if self._query.window:
-            assert engine.sealed is not None
-            for placement in engine.sealed.delta.inserted:
+            for placement in one.delta.inserted:
                 window.count(placement, self._has(placement), 1)
-            for placement in engine.sealed.delta.removed:
+            for placement in one.delta.removed:
                 window.count(placement, self._has(placement), -1)
         return window
 

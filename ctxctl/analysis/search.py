@@ -1,4 +1,4 @@
-"""Searching a whole trace: hits in the order of the steps, as one replay comes by them."""
+"""Searching a whole trace: hits in the order of the steps, as one walk comes by them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ctxctl.analysis.query_context import QueryContexts
 from ctxctl.engine.query import Query, QueryContext, Word
 from ctxctl.engine.query.terms import casefolded
-from ctxctl.engine.replay.cursor import StepAt
-from ctxctl.engine.replay.run import Engine
-from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.content import Content
 from ctxctl.model.hits import Excerpt, Found, Hit
 from ctxctl.model.results import Change, Placement, Step
+from ctxctl.session.walked import Walked, walked
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
@@ -70,24 +68,21 @@ class _Search:
         self._withheld: set[int] = set()
 
     def run(self) -> Iterator[Found]:
-        query, last_shown, before = self._query, 0.0, dict[ThreadKey, list[Placement]]()
+        query, last_shown = self._query, 0.0
         arounds = QueryContexts(query, self._inspector.text)
         ordinal = -1
-        for ordinal, (at, engine) in enumerate(
-            self._inspector.walk(self._progress, skipped=query.asks_skipped)
-        ):
+        walk = walked(self._inspector, self._progress, skipped=query.asks_skipped)
+        for ordinal, one in enumerate(walk):
             self._pause()
-            step = at.step
-            key = ThreadKey(step.session, step.thread)
-            around = arounds.of(step, engine)
+            step = one.at.step
+            around = arounds.of(one)
             truth = query.matches_step(step, around)
             if truth is not False:
                 if query.about_steps:
                     if truth:
                         self._hit(_of_step(ordinal, step))
                 else:
-                    self._changes(ordinal, SearchedStep(at, before.get(key, []), engine, key, around))
-            before[key] = at.placements
+                    self._changes(ordinal, SearchedStep(one, around))
             now = monotonic()
             if now - last_shown >= _TELL or (self._fresh and self._total == len(self._fresh)):
                 last_shown = now
@@ -109,7 +104,7 @@ class _Search:
             self._fresh.append(hit)
 
     def _changes(self, ordinal: int, look: SearchedStep) -> None:
-        query, step = self._query, look.at.step
+        query, step = self._query, look.step
         for change in step.changes:
             if change.status == "skipped" and not query.asks_skipped:
                 continue
@@ -132,9 +127,9 @@ class _Search:
                     self._total += 1
 
     def _unknown(self, look: SearchedStep, change: Change) -> None:
-        found = self._withheld if change.item in look.at.step.annotations.withheld else self._textless
+        found = self._withheld if change.item in look.step.annotations.withheld else self._textless
         if len(found) < _UNKNOWN:
-            found.add(hash((look.key, change.item, change.version or change.previous_version)))
+            found.add(hash((look.one.key, change.item, change.version or change.previous_version)))
 
     def _read(self, content: Content) -> _Known | int:
         """Look for all words in a text; what a hit shows of it is kept only where one may follow."""
@@ -153,7 +148,7 @@ class _Search:
         return known
 
     def _of_change(self, ordinal: int, look: SearchedStep, change: Change) -> Hit:
-        step = look.at.step
+        step = look.step
         content = look.content(change) if self._shown or not change.title else None
         known = self._known.get(content) if content is not None else None
         if content is not None and known is None and self._shown:
@@ -172,19 +167,10 @@ class _Search:
 class SearchedStep:
     """One step, and where the texts of its changes are; a frame is gone through only if somebody asks."""
 
-    def __init__(
-        self,
-        at: StepAt,
-        before: list[Placement],
-        engine: Engine,
-        key: ThreadKey,
-        around: QueryContext | None = None,
-    ) -> None:
-        self.at = at
-        self.key = key
+    def __init__(self, one: Walked, around: QueryContext | None = None) -> None:
+        self.one = one
+        self.step = one.at.step
         self.around = around
-        self._before = before
-        self._engine = engine
         self._frames: dict[bool, dict[str, Placement]] = {}
 
     def _placement(self, change: Change) -> Placement | None:
@@ -192,7 +178,7 @@ class SearchedStep:
         gone = change.status == "removed"
         frame = self._frames.get(gone)
         if frame is None:
-            placements = self._before if gone else self.at.placements
+            placements = self.one.delta.before if gone else self.one.at.placements
             frame = self._frames[gone] = {p.item: p for p in placements if not p.stale}
         return frame.get(change.item)
 
@@ -203,13 +189,11 @@ class SearchedStep:
 
     def content(self, change: Change) -> Content | None:
         """The text of the version that a change speaks of; None where there is none to be shown."""
-        withheld = change.item in self.at.step.annotations.withheld
+        withheld = change.item in self.step.annotations.withheld
         if change.status in ("removed", "omitted") and withheld:
             return None
         if change.status == "omitted":
-            book = self._engine.threads[self.key].book
-            version = book.versions.get((change.item, change.version))
-            return version.content if version is not None else None
+            return self.one.omitted.get((change.item, change.version))
         placement = self._placement(change)
         return placement.content if placement is not None else None
 

@@ -14,16 +14,17 @@ from ctxctl.analysis.costs import cost_of
 from ctxctl.analysis.where import WhereQuery
 from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.frames import delta_of
-from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.money import ZERO
 from ctxctl.model.results import Placement, Step, Turn
 from ctxctl.model.sessions import TurnSide
 from ctxctl.session.believed_bill import replaced_parts
+from ctxctl.session.walked import walked
 
 if TYPE_CHECKING:
     from ctxctl.engine.query import Query
     from ctxctl.session.facade import Inspector, Progress
+    from ctxctl.session.walked import Walked
     from ctxctl.tokens.catalogue.rates import RateBook
 
 _WRAP = (1 << 63) - 1
@@ -73,10 +74,9 @@ class ThreadSeries:
         self._print = 0
         self._open: _Open | None = None
 
-    def add(self, ordinal: int, at: StepAt, engine: Engine, truth: bool | None, book: RateBook) -> None:
+    def add(self, ordinal: int, one: Walked, truth: bool | None, book: RateBook) -> None:
         """Take in the next step."""
-        assert engine.sealed is not None
-        delta = engine.sealed.delta
+        at, delta = one.at, one.delta
         for placement in delta.inserted:
             self._print += hash_of(placement)
         for placement in delta.removed:
@@ -152,15 +152,14 @@ def thread_series(
     query: Query | None = None,
     progress: Progress | None = None,
 ) -> dict[ThreadKey, ThreadSeries]:
-    """Replay a trace; by thread its course, in the order in which the threads' first steps end."""
+    """Go through a trace; by thread its course, in the order in which the threads' first steps end."""
     found: dict[ThreadKey, ThreadSeries] = {}
     asked = WhereQuery(inspector, query, book) if query is not None else None
     skipped = query is not None and query.asks_skipped
-    for ordinal, (at, engine) in enumerate(inspector.walk(progress, skipped=skipped, settle=True)):
-        key = ThreadKey(at.step.session, at.step.thread)
-        course = found.get(key)
+    for ordinal, one in enumerate(walked(inspector, progress, skipped=skipped, settle=True)):
+        course = found.get(one.key)
         if course is None:
-            course = found[key] = ThreadSeries(key)
-        truth = asked.held(at, engine).truth if asked is not None else None
-        course.add(ordinal, at, engine, truth, book)
+            course = found[one.key] = ThreadSeries(one.key)
+        truth = asked.held(one).truth if asked is not None else None
+        course.add(ordinal, one, truth, book)
     return found

@@ -1,4 +1,4 @@
-"""At which steps a query holds: what `find`, `bisect` and `replay --where` ask of a replay."""
+"""At which steps a query holds: what `find`, `bisect` and `replay --where` ask of a trace."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ctxctl.analysis.query_context import QueryContexts
 from ctxctl.analysis.search import SearchedStep
 from ctxctl.engine.query import Query, Word
 from ctxctl.engine.replay.cursor import StepAt
-from ctxctl.engine.replay.run import Engine
-from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.addresses import prefix
 from ctxctl.model.content import Content
-from ctxctl.model.results import Change, Placement, Step
+from ctxctl.model.results import Change, Step
+from ctxctl.session.walked import walked
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector, Progress
+    from ctxctl.session.walked import Walked
     from ctxctl.tokens.catalogue.rates import RateBook
 
 
@@ -30,7 +30,7 @@ class PredicateHolds(NamedTuple):
 
 
 class WhereStep(NamedTuple):
-    """One step of a replay with the answer."""
+    """One step of a walk with the answer."""
 
     ordinal: int
     at: StepAt
@@ -38,27 +38,23 @@ class WhereStep(NamedTuple):
 
 
 class WhereQuery:
-    """Asks one query of the steps of one replay, each of them once and in order."""
+    """Asks one query of the steps of one walk, each of them once and in order."""
 
     def __init__(self, inspector: Inspector, query: Query, book: RateBook | None = None) -> None:
         self._query = query
         self._text = inspector.text
         self._arounds = QueryContexts(query, inspector.text, book)
-        self._before: dict[ThreadKey, list[Placement]] = {}
         self._bit = {word: 1 << n for n, word in enumerate(query.words)}
         self._words: dict[Content, int] = {}
 
-    def held(self, at: StepAt, engine: Engine) -> PredicateHolds:
-        """Whether the query holds of the step that the engine has just finished."""
-        query, step = self._query, at.step
-        key = ThreadKey(step.session, step.thread)
-        around = self._arounds.of(step, engine)
+    def held(self, one: Walked) -> PredicateHolds:
+        """Whether the query holds of the next step."""
+        query, step = self._query, one.at.step
+        around = self._arounds.of(one)
         truth = query.matches_step(step, around)
-        before = self._before.get(key, [])
-        self._before[key] = at.placements
         if query.about_steps or truth is False:
             return PredicateHolds(truth)
-        look = SearchedStep(at, before, engine, key)
+        look = SearchedStep(one)
         fitting: list[Change] = []
         unknown = False
         for change in step.changes:
@@ -94,12 +90,17 @@ def steps_where(
     book: RateBook | None = None,
     skipped: bool = False,
     settle: bool = True,
+    whole: bool = True,
 ) -> Iterator[WhereStep]:
-    """Replay the trace, asking the query at each step.  With `settle`, `summary` and `problems` are of it."""
+    """Go through the trace, asking the query at each step.
+
+    With `settle`, `summary` and `problems` are of it.  `whole`: all steps will be taken.
+    """
     asked = WhereQuery(inspector, query, book)
     listed = skipped or query.asks_skipped
-    for ordinal, (at, engine) in enumerate(inspector.walk(progress, skipped=listed, settle=settle)):
-        yield WhereStep(ordinal, at, asked.held(at, engine))
+    walk = walked(inspector, progress, skipped=listed, settle=settle, whole=whole)
+    for ordinal, one in enumerate(walk):
+        yield WhereStep(ordinal, one.at, asked.held(one))
 
 
 def address(step: Step, *, several: bool) -> str:

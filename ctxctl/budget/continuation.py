@@ -11,6 +11,7 @@ from ctxctl.budget.derive import earlier_lines, free_name, model_lines, part_lin
 from ctxctl.budget.observe import Observed, PartGroup, SessionGrowth
 from ctxctl.budget.plan import DRIFT, MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
 from ctxctl.model.results import Placement, Step
+from ctxctl.session.walked import walked
 from ctxctl.text import visible
 from ctxctl.wording import plural
 
@@ -49,9 +50,9 @@ def session_so_far(inspector: Inspector, address: str, progress: Progress | None
     turns = {span.turn for span in spans[: last + 1] if (span.session, span.thread) == key}
     unit = "turn" if len(turns) >= LEAST_TURNS else "request"
     observed, course, number = Observed(), SessionGrowth(), 0
-    walk = inspector.steps(progress, settle=True)
-    for ordinal, at in enumerate(walk):
-        step = at.step
+    walk = walked(inspector, progress, settle=True, whole=last == len(spans) - 1)
+    for ordinal, one in enumerate(walk):
+        at, step = one.at, one.at.step
         if (step.session, step.thread) == key:
             number = step.turn if unit == "turn" else number + 1
             course.add(step, number)

@@ -60,7 +60,7 @@ def blame(
     with reported(place.trace, run, "replaying") as inspector:
         ordinal = locate(inspector, place.address, options.turn, options.thread)
         if run.settings.strict:
-            inspector.outline(run.out.progressed)  # what is wrong behind the frame counts, too
+            inspector.read_whole(run.out.progressed)  # what is wrong behind the frame counts, too
         found = blamed(inspector, ordinal, progress=run.out.progressed, canonical=options.canonical)
         name, version = copies_by_name(inspector, found, item) if item is not None else (None, None)
         blocks = shown_blocks(found, stale=stale, duplicate=duplicate, item=name, version=version)

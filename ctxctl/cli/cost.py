@@ -8,13 +8,14 @@ from ctxctl.cli import options as opt
 from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator
 
     from ctxctl.analysis.cost_groups import CostWords
+    from ctxctl.analysis.cost_overview import CostOverview, CostQuestion
     from ctxctl.analysis.costs import StepCost
     from ctxctl.cli.run import Run
     from ctxctl.config import Settings
-    from ctxctl.model.results import Placement
+    from ctxctl.session import Inspector
 
 _SPENT_ON = ("kind", "item", "source", "segment")
 
@@ -110,31 +111,57 @@ class _Asked(NamedTuple):
 
 def _one_trace(trace: str, asked: _Asked, run: Run) -> None:
     """What went on what in one trace, and what each of its requests cost."""
-    from ctxctl.analysis.costs import Costs, step_costs
+    from ctxctl.analysis.cost_overview import CostQuestion, cost_overview
     from ctxctl.cli.run import header, reported
     from ctxctl.report import costs as report
-    from ctxctl.report import jsonout
     from ctxctl.report.catalogue import catalogue_line
     from ctxctl.report.heading import header_lines
-    from ctxctl.tokens.catalogue.rates import RateBook
 
     by, out = asked.by or "kind", run.out
+    question = CostQuestion(by, run.settings.models, asked.provider, asked.as_of)
     with reported(trace, run, "pricing") as inspector:
-        costs = Costs(RateBook(run.settings.models, asked.provider, asked.as_of), _grouping_of(by))
         if run.json:
-            out.json(jsonout.trace(header(inspector)))
-            for one in step_costs(inspector, costs):
-                out.json(report.step_object(one))
-            for spent in costs.spent():
-                out.json(report.spent_object(by, spent))
-            out.json(report.sum_object(costs))
-        else:
-            rows, breaks = _rows_and_breaks(step_costs(inspector, costs), rows=asked.steps)
-            out.lines([*header_lines(header(inspector), out.width), *catalogue_line(out.width), ""])
-            if asked.steps:
-                out.lines([*report.steps_table(rows, out.width), ""])
-            out.lines(report.spent_table(by, costs.spent(), costs.sent.context, out.width, asked.top))
-            out.lines(["", *report.summary(costs, breaks, out.width)])
+            _json(inspector, question, run)
+            return
+        rows: list[tuple[str, ...]] = []
+        found = _with_rows(inspector, question, rows) if asked.steps else cost_overview(inspector, question)
+        out.lines([*header_lines(header(inspector), out.width), *catalogue_line(out.width), ""])
+        if asked.steps:
+            out.lines([*report.steps_table(rows, out.width), ""])
+        out.lines(report.spent_table(by, found.spent, found.sums.sent.context, out.width, asked.top))
+        out.lines(["", *report.summary(found.sums, found.breaks, out.width)])
+
+
+def _json(inspector: Inspector, question: CostQuestion, run: Run) -> None:
+    from ctxctl.analysis.costs import step_costs
+    from ctxctl.cli.run import header
+    from ctxctl.report import costs as report
+    from ctxctl.report import jsonout
+
+    out, costs = run.out, question.costs()
+    out.json(jsonout.trace(header(inspector)))
+    for one in step_costs(inspector, costs):
+        out.json(report.step_object(one))
+    for spent in costs.spent():
+        out.json(report.spent_object(question.by, spent))
+    out.json(report.sum_object(costs))
+
+
+def _with_rows(inspector: Inspector, question: CostQuestion, rows: list[tuple[str, ...]]) -> CostOverview:
+    """As `cost_overview`, with a row for each step added to `rows`."""
+    from ctxctl.analysis.cost_overview import CostOverview, dearest_breaks
+    from ctxctl.analysis.costs import step_costs
+    from ctxctl.report.costs import step_row
+
+    costs = question.costs()
+
+    def steps() -> Iterator[StepCost]:
+        for cost in step_costs(inspector, costs):
+            rows.append(step_row(cost))
+            yield cost
+
+    breaks = dearest_breaks(steps())
+    return CostOverview(costs, costs.spent(), breaks)
 
 
 def _price_date(said: str | None) -> str | None:
@@ -146,35 +173,3 @@ def _price_date(said: str | None) -> str | None:
         return None if said is None else date.fromisoformat(said).isoformat()
     except ValueError:
         raise UsageError("bad-date", f"--as-of {said} is no date", hint="write it as 2026-07-02") from None
-
-
-def _rows_and_breaks(
-    steps: Iterable[StepCost], *, rows: bool
-) -> tuple[list[tuple[str, ...]], list[StepCost]]:
-    """A row for each step if they are asked for, and the dearest cache breaks: a session may be long."""
-    from heapq import nsmallest
-
-    from ctxctl.report.costs import TOP_BREAKS, step_row
-
-    made: list[tuple[str, ...]] = []
-
-    def broken() -> Iterator[StepCost]:
-        for cost in steps:
-            if rows:
-                made.append(step_row(cost))
-            if cost.broken:
-                yield cost
-
-    dearest = nsmallest(TOP_BREAKS, broken(), key=lambda cost: -(cost.broken or 0))
-    return made, dearest
-
-
-def _grouping_of(by: str) -> Callable[[Placement], str]:
-    """What a placement's expense is put down to."""
-    if by == "item":
-        return lambda p: p.item
-    if by == "source":
-        return lambda p: p.source or "(no source)"
-    if by == "segment":
-        return lambda p: p.segment
-    return lambda p: p.kind

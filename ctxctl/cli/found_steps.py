@@ -47,7 +47,12 @@ def print_steps(
     several = several_sessions(inspector)
     counts, ended, limits = Counts(), False, Ceilings()
     for stop in steps_where(
-        inspector, query, out.progressed, book=price_book(query, run), skipped=run.everything
+        inspector,
+        query,
+        out.progressed,
+        book=price_book(query, run),
+        skipped=run.everything,
+        whole=not wish.first,
     ):
         step, held = stop.at.step, stop.held
         if wish.thread is not None and step.thread != wish.thread:

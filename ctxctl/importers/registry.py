@@ -20,6 +20,7 @@ from ctxctl.importers.plugin import PluginFormat, guarded
 from ctxctl.importers.table import TABLE, Entry, HeadWords
 from ctxctl.ingest.about import About
 from ctxctl.ingest.build import Maker, Place
+from ctxctl.ingest.checkpoint import checkpoint_of
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.fidelity import Meter, ProblemLimit, UnchangedWindows, measure
 from ctxctl.ingest.folder import Folder, Importer, read_several
@@ -234,10 +235,16 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
     What a plug-in yielded before it failed is kept, and the failure is a problem (`plugin-failed`); one that
     yielded nothing raises it, as any does under CTXCTL_TRACEBACK.
     """
-    account = Understood(importer.about.held_against)
-    meter, unchanged = Meter(importer.about, account), UnchangedWindows()
-    first = True
-    limited_report = ProblemLimit(report, account)
+    checkpoint = checkpoint_of(source)
+    if checkpoint is not None and checkpoint.state:
+        account, meter, unchanged, limited_report, first = checkpoint.state["measured"]
+    else:
+        account = Understood(importer.about.held_against)
+        meter, unchanged = Meter(importer.about, account), UnchangedWindows()
+        first = True
+        limited_report = ProblemLimit(report, account)
+    if checkpoint is not None:
+        checkpoint.hand_in("measured", lambda: (account, meter.entered(), unchanged, limited_report, first))
     try:
         for event in importer.read(source, limited_report):
             if first:

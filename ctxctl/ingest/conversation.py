@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import takewhile
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ctxctl.ingest import build
 from ctxctl.ingest.about import wrong_keyword
@@ -28,6 +28,15 @@ _COMPACTION: Final = (
 _KNOWN_COMPACTION: Final = frozenset(_COMPACTION)
 _Row = tuple[Block, str]
 """A placement and the item's kind."""
+
+
+class _LaterEvent(NamedTuple):
+    """An event that waits for the next request."""
+
+    kind: str
+    data: Json
+    line: int
+    time: str | None
 
 
 class Conversation:
@@ -76,7 +85,7 @@ class Conversation:
         self._pending: list[Part] = []
         self._pending_appended = 0
         """How many of the pending parts, from the first on, were appended since the last request."""
-        self._later: list[Callable[[Place], Json]] = []
+        self._later: list[_LaterEvent] = []
         self._versions: dict[str, str] = {}
         """By item, the version that was announced last."""
         self._announced: dict[str, tuple[str, str | None]] = {}
@@ -279,10 +288,7 @@ class Conversation:
         record = self._make.record(**fields)
         time = self._make.time
 
-        def event(place: Place) -> Json:
-            return self._make.event(event_type, record, place, line, time=time)
-
-        self._later.append(event)
+        self._later.append(_LaterEvent(event_type, record, line, time))
 
     # -- requests -------------------------------------------------------------------------------------------
 
@@ -465,7 +471,8 @@ class Conversation:
         self._pending.clear()
         self._pending_appended = 0
         if self._later:
-            self._out.extend(event(place) for event in self._later)
+            made = self._make.event
+            self._out.extend(made(one.kind, one.data, place, one.line, time=one.time) for one in self._later)
             self._later.clear()
 
     def _announce(self, parts: Iterable[Part], place: Place) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ctxctl.entry_points import loaded
 from ctxctl.errors import UsageError
 from ctxctl.ingest.about import FACT_NAMES, About, explained
+from ctxctl.ingest.checkpoint import checkpoint_of
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class Format:
     """Where several captures of a directory may tell the same: a function `(folder, names, report)` that
     returns for each file a reader which knows of the others."""
 
+    going_on: str | None = None
+    """How the import of a file that has grown is gone on with (`checkpoint.GoingOn`); None: it is made anew.
+    What was handed in as `reader` is asked for `events(source)` then."""
+
     def __post_init__(self) -> None:
         unknown = sorted(set(self.about.claims) - set(FACT_NAMES))
         if unknown:
@@ -70,6 +75,10 @@ class Format:
 
         Problems name the line and byte of the foreign file.  Nothing in the file raises.
         """
+        checkpoint = checkpoint_of(source)
+        if checkpoint is not None and checkpoint.state:
+            going_on: Events = checkpoint.state["reader"].events(source)
+            return going_on
         made = loaded(self.reader)
         found: Events = (
             made(self.name, report).events(source) if isinstance(made, type) else made(source, report)

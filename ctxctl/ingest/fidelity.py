@@ -74,7 +74,10 @@ class Meter:
         self._standing: dict[tuple[str | None, str | None], dict[str, Level]] = {}
         self._unsent: dict[str, dict[tuple[bool, bool], int]] = {}
         """By event type, how many assemblies or surfaces name their turn, and have a time."""
-        self._handlers: dict[str, Callable[[Json, Json], None]] = {
+        self._handlers = self._routes()
+
+    def _routes(self) -> dict[str, Callable[[Json, Json], None]]:
+        return {
             vocab.ITEM_ADDED: self._item,
             vocab.ITEM_UPDATED: self._item,
             vocab.SURFACE_CREATED: self._surface,
@@ -86,6 +89,15 @@ class Meter:
             vocab.COMPACTION_COMPLETED: self._compaction,
             vocab.USAGE_REPORTED: self._usage,
         }
+
+    def entered(self) -> Meter:
+        """This, with all that was told so far entered into the counts: as data it can be kept so."""
+        self._enter()
+        return self
+
+    def brought(self) -> None:
+        """Go on, in another run than the one that began."""
+        self._handlers = self._routes()
 
     def see(self, event: Json) -> None:
         """Take one event into account; it is not changed."""

@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from ctxctl.ingest.checkpoint import Checkpoint, checkpoint_of
 from ctxctl.ingest.understood import account_of
 from ctxctl.model.problem import Problem
-from ctxctl.trace.lines import line_blocks
+from ctxctl.trace.lines import Block, line_blocks
 from ctxctl.trace.salvage import FAULTS_PER_LINE, PIECES_PER_LINE, nesting_balance, repair_line
 from ctxctl.trace.source import Source
 
@@ -51,12 +52,18 @@ def ignore_problem(_problem: Problem) -> None:
     """A `Report` for a second pass over a file: the first one has told, or will tell, what is wrong in it."""
 
 
-def lines(source: Source, report: Report) -> Iterator[Line]:
-    """The non-blank lines of a source, split on newlines only, in bounded memory."""
-    number = 0
+def lines(source: Source, report: Report, checkpoint: Checkpoint | None = None) -> Iterator[Line]:
+    """The non-blank lines of a source, split on newlines only, in bounded memory.
+
+    With a checkpoint those from where it begins, and behind the last whole one a line without data.
+    """
+    number = 0 if checkpoint is None else checkpoint.number
     # A named tuple's own constructor costs as much as the rest of the loop.
     made, line = tuple.__new__, Line
-    for block in line_blocks(source):
+    for block in line_blocks(source) if checkpoint is None else _blocks(source, checkpoint):
+        if block is None:
+            yield Line(number, 0, b"")
+            continue
         if block.hole is not None:
             report(Problem(number + 1, block.base, block.hole.slug, block.hole.message))
             number += block.hole.whole_line
@@ -75,6 +82,12 @@ def lines(source: Source, report: Report) -> Iterator[Line]:
             offset += size
 
 
+def _blocks(source: Source, checkpoint: Checkpoint) -> Iterator[Block | None]:
+    yield from line_blocks(source, checkpoint.offset, checkpoint.stop)
+    yield None
+    yield from line_blocks(source, checkpoint.stop)
+
+
 def values(
     source: Source, report: Report, skip: Callable[[bytes], Any] | None = None
 ) -> Iterator[tuple[Line, Any]]:
@@ -83,23 +96,30 @@ def values(
     Damaged lines are salvaged as far as possible and reported; one line may give several values.  Lines that
     `skip` says yes to are not even parsed (the first one always is).
     """
-    stream = lines(source, report)
+    checkpoint = checkpoint_of(source)
+    stream = lines(source, report, checkpoint)
     first = next(stream, None)
     if first is None:
         return
-    if first.data.strip() in (b"{", b"["):
+    begins = checkpoint is None or not checkpoint.offset
+    if begins and first.data.strip() in (b"{", b"["):
+        if checkpoint is not None:
+            checkpoint.pass_over()
         document = _document(source)
         if document is not None:
             for value in document if isinstance(document, list) else [document]:
                 yield first, value
             return
     loads = orjson.loads
-    ahead = _LookAhead(stream)
+    ahead = _LookAhead(stream, checkpoint)
     waiting: deque[Line] = ahead.waiting
     waiting.append(first)
     while (line := waiting.popleft() if waiting else next(stream, None)) is not None:
         data = line.data
-        if skip is not None and line is not first and skip(data):
+        if not data and checkpoint is not None:
+            checkpoint.reach(line.number)
+            continue
+        if skip is not None and (line is not first or not begins) and skip(data):
             continue
         try:
             value = loads(data)
@@ -123,7 +143,8 @@ def values(
 class _LookAhead:
     """Lines that were read ahead of the one at hand."""
 
-    def __init__(self, lines: Iterator[Line]) -> None:
+    def __init__(self, lines: Iterator[Line], checkpoint: Checkpoint | None) -> None:
+        self._checkpoint = checkpoint
         self.waiting: deque[Line] = deque()
         """Those that are still to be handed on, before the rest of the lines."""
         self._lines = lines
@@ -140,6 +161,9 @@ class _LookAhead:
         while depth is not None and depth > 0 and size <= MAX_JOINED:
             if at == len(self.waiting):
                 more = next(self._lines, None)
+                if more is not None and not more.data and self._checkpoint is not None:
+                    self._checkpoint.pass_over()
+                    more = next(self._lines, None)
                 if more is None:
                     return None
                 self.waiting.append(more)

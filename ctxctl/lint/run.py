@@ -1,26 +1,27 @@
 """One pass of the rules over a trace.
 
 Hits become findings: one for each rule, thread and subject, bounded in number.  A report that walks through a
-trace anyway lets the rules look on (`FindingsBesideWalk`), so that no second replay is made.
+trace anyway lets the rules look on (`LintedWalk`), so that no second replay is made.  Rules look at records
+and at what the engine knows, so the trace is replayed for them; what they found is kept with its replay.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.replay.cursor import StepAt
-from ctxctl.engine.replay.run import Engine
+from ctxctl.fleet.surroundings import surroundings
 from ctxctl.lint.context import SeenRecord, StepContext, ThreadSums, TraceContext
-from ctxctl.lint.registry import configured_rules
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.event import Event
 from ctxctl.model.findings import Finding, Place, Tally, findings_order
 from ctxctl.model.records import Item
-from ctxctl.session.facade import Inspector
+from ctxctl.session.kept_answers import keep_answer, kept_answer
+from ctxctl.session.walked import Walked, walked, walked_by
 from ctxctl.tokens.catalogue.rates import RateBook
 
 if TYPE_CHECKING:
@@ -66,10 +67,13 @@ def lint_with_tally(
     progress: Progress | None = None,
 ) -> LintResult:
     """As `lint`, with the tally of what was looked at."""
-    run = LintPass(inspector, choice, own)
-    for at, engine in inspector.walk(progress, seen=run.seen):
-        run.step(at, engine)
-    return run.over()
+    walk = LintedWalk(inspector, choice, own)
+    kept = inspector.kept_replay()
+    if walk.kept is None or kept is None:
+        deque(walk.steps(progress, settle=False), 0)
+    else:
+        inspector.take_over(kept, settle=False)
+    return walk.result()
 
 
 class LintPass:
@@ -281,27 +285,73 @@ def _finding(group: _Group, trace: str, *, several: bool) -> Finding:
     )
 
 
-class FindingsBesideWalk:
-    """The rules that the settings ask for, looking on while a report walks through a trace.
+class LintedWalk:
+    """Rules that look on while somebody walks through a trace.
 
     Args:
-        own: The settings of `lint`.
-        models: Models of the user's own, as the settings have them.
+        inspector: On the trace.
+        choice: The rules.
+        own: Models of the user's own, as the settings have them.
     """
 
     def __init__(
-        self, inspector: Inspector, own: Mapping[str, Any], models: Mapping[str, dict[str, Any]]
+        self, inspector: Inspector, choice: RuleChoice, own: Mapping[str, dict[str, Any]] | None
     ) -> None:
-        self._pass = LintPass(inspector, configured_rules(own), dict(models))
+        self._inspector = inspector
+        self._choice = choice
+        self._own = dict(own or {})
+        self._question = _question(choice, self._own)
+        self._pass: LintPass | None = None
+        self.kept = self._kept()
+        """What they found at an earlier time."""
 
-    def seen(self, event: Event, engine: Engine) -> None:
-        """Take in an event; to be passed to `Inspector.walk` as `seen`."""
-        self._pass.seen(event, engine)
+    def steps(self, progress: Progress | None = None, *, settle: bool = True) -> Iterator[Walked]:
+        """Each step in order, as `walked` gives them."""
+        if self.kept is not None:
+            yield from walked(self._inspector, progress, settle=settle)
+            return
+        self._pass = LintPass(self._inspector, self._choice, self._own)
+        for at, engine in self._inspector.walk(progress, seen=self._pass.seen, settle=settle):
+            self._pass.step(at, engine)
+            yield walked_by(engine, at)
 
-    def step(self, at: StepAt, engine: Engine) -> None:
-        """Take in the next step."""
-        self._pass.step(at, engine)
+    def result(self) -> LintResult:
+        """What was found; to be asked once, when the walk is over."""
+        if self._pass is None:
+            assert self.kept is not None
+            return self.kept
+        found = self._pass.over()
+        if self._question is not None:
+            kept = _Kept(found.findings, found.tally)
+            keep_answer(self._inspector, self._question, msgspec.msgpack.encode(kept))
+        return found
 
-    def findings(self) -> list[Finding]:
-        """The findings, the worst first; to be asked once the walk is over."""
-        return self._pass.over().findings
+    def _kept(self) -> LintResult | None:
+        if self._question is None:
+            return None
+        data = kept_answer(self._inspector, self._question)
+        if data is None:
+            return None
+        try:
+            kept = msgspec.msgpack.decode(data, type=_Kept)
+        except msgspec.MsgspecError:
+            return None
+        name = self._inspector.name
+        return LintResult([msgspec.structs.replace(one, trace=name) for one in kept.findings], kept.tally)
+
+
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    findings: list[Finding]
+    tally: Tally
+
+
+def _question(choice: RuleChoice, own: Mapping[str, dict[str, Any]]) -> str | None:
+    """All that findings depend on besides the trace and what it is replayed under; None where there is a rule
+    of a plug-in: nobody knows when that changes.
+    """
+    named = []
+    for rule in choice.rules:
+        if not rule.rule.__module__.startswith("ctxctl."):
+            return None
+        named.append((rule.rule.code, sorted(rule.values.items())))
+    return f"lint {named} {sorted(own.items())} {surroundings(())}"

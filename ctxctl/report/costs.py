@@ -10,6 +10,7 @@ import msgspec
 
 from ctxctl.analysis.costs import Costs, SpentOn, StepCost, stated_of
 from ctxctl.model.addresses import prefix
+from ctxctl.model.cost_sums import CostSums
 from ctxctl.model.money import Money
 from ctxctl.report.bill_notes import (
     miss_cell,
@@ -23,8 +24,6 @@ from ctxctl.report.tables import Column, labelled, table
 from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.text import visible
 from ctxctl.wording import AT_LEAST, dollars, number, plural, share
-
-TOP_BREAKS = 5
 
 
 def address(cost: StepCost) -> str:
@@ -98,7 +97,7 @@ def _spent_row(name: str, steps: str, spent: SpentOn, context: Decimal) -> tuple
     return (name, steps, number(spent.tokens), dollars(spent.money), share(spent.money, context, fine=True))
 
 
-def summary(costs: Costs, breaks: Sequence[StepCost], width: int) -> Iterator[str]:
+def summary(costs: CostSums, breaks: Sequence[StepCost], width: int) -> Iterator[str]:
     """The sums, each with what it rests on."""
     for label, text in cost_facts(costs):
         yield from labelled(label, text, width, tab=12)
@@ -111,7 +110,7 @@ def summary(costs: Costs, breaks: Sequence[StepCost], width: int) -> Iterator[st
             Column("cost", right=True),
         )
         rows = []
-        for cost in breaks[:TOP_BREAKS]:
+        for cost in breaks:
             by = cost.step.cache.broken_by
             assert by is not None
             rows.append((address(cost), visible(by.name), by.status, dollars(cost.broken)))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctxctl.errors import UsageError
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step, Turn
 from ctxctl.report.heading import Header
 from ctxctl.session import Inspector
+
+if TYPE_CHECKING:
+    from ctxctl.lint.run import LintedWalk
 
 Progress = Callable[[float], None]
 Report = Callable[[Problem], None]
@@ -60,25 +63,36 @@ def _events(inspector: Inspector, how: ExportOptions, report: Report, progress: 
 
 
 def _html(inspector: Inspector, how: ExportOptions, report: Report, progress: Progress) -> Iterator[bytes]:
-    from ctxctl.lint.run import FindingsBesideWalk
     from ctxctl.report.html.writer import write
     from ctxctl.tokens.catalogue.rates import RateBook
 
-    rules = FindingsBesideWalk(inspector, how.lint, how.models)
     prices = RateBook(dict(how.models))
-    return write(inspector, how.header, progress, prices=prices, rules=rules, max_content=how.max_content)
+    return write(
+        inspector,
+        how.header,
+        progress,
+        prices=prices,
+        rules=_rules(inspector, how),
+        max_content=how.max_content,
+    )
 
 
 def _markdown(
     inspector: Inspector, how: ExportOptions, report: Report, progress: Progress
 ) -> Iterator[bytes]:
-    from ctxctl.lint.run import FindingsBesideWalk
     from ctxctl.report.markdown import write
     from ctxctl.tokens.catalogue.rates import RateBook
 
-    rules = FindingsBesideWalk(inspector, how.lint, how.models)
     prices = RateBook(dict(how.models))
-    return write(inspector, how.header, progress, prices=prices, rules=rules, only=how.only)
+    return write(inspector, how.header, progress, prices=prices, rules=_rules(inspector, how), only=how.only)
+
+
+def _rules(inspector: Inspector, how: ExportOptions) -> LintedWalk:
+    """The lint rules that the settings ask for."""
+    from ctxctl.lint.registry import configured_rules
+    from ctxctl.lint.run import LintedWalk
+
+    return LintedWalk(inspector, configured_rules(how.lint), how.models)
 
 
 def _csv(inspector: Inspector, how: ExportOptions, _report: Report, progress: Progress) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.costs import Costs, StepCost
-from ctxctl.lint.run import FindingsBesideWalk
+from ctxctl.lint.run import LintedWalk
 from ctxctl.model.addresses import prefix
 from ctxctl.model.annotations import Compacted
 from ctxctl.model.findings import Finding
@@ -43,7 +43,7 @@ def write(
     progress: Callable[[float], None],
     *,
     prices: RateBook,
-    rules: FindingsBesideWalk,
+    rules: LintedWalk,
     only: Only | None,
 ) -> Iterator[bytes]:
     """The report; nothing where no step is asked for.
@@ -54,18 +54,21 @@ def write(
     """
     found = Gathered(Costs(prices, lambda placement: placement.kind))
     shown: set[int] = set()
-    walk = inspector.walk(progress, seen=rules.seen, settle=True)
-    for ordinal, (at, engine) in enumerate(walk):
-        rules.step(at, engine)
+    for ordinal, one in enumerate(rules.steps(progress)):
+        at = one.at
         if only is None or only(at.step):
             if only is not None:
                 shown.add(ordinal)
-            found.step(at.step, found.costs.add(at.step, at.placements), row_of(ordinal, at.step).broken)
+            found.step(
+                at.step, found.costs.add(at.step, at.placements, one.delta), row_of(ordinal, at.step).broken
+            )
         if at.turn is not None and (only is None or only(at.turn)):
             found.turn(at.turn)
     if not found.totals.steps:
         return
-    findings = [finding for finding in rules.findings() if only is None or finding.place.ordinal in shown]
+    findings = [
+        finding for finding in rules.result().findings if only is None or finding.place.ordinal in shown
+    ]
     report = _Report()
     yield report.text(inspector, header, found, findings).encode()
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED
-from ctxctl.text import cells, clip, pad, visible
+from ctxctl.text import cells, clip, is_plain, pad, visible
 from ctxctl.wording import plural
 
 GAP = "  "
@@ -96,10 +96,11 @@ def _used(
 
 def wrap(text: str, width: int) -> Iterator[str]:
     """Lines of at most `width` cells, broken at blanks; a longer word is clipped on a line of its own."""
+    size = len if is_plain(text) else cells
     line = ""
     for word in text.split(" "):
         joined = f"{line} {word}" if line else word
-        if line.strip(" ") and cells(joined) > width:
+        if line.strip(" ") and size(joined) > width:
             yield clip(line.rstrip(" "), width)
             line = word
         else:

@@ -93,7 +93,7 @@ def _captures(top: Path) -> Iterator[CacheEntry]:
     for folder in _scan(top):
         if not _OURS["imports"].fullmatch(folder.name) or not folder.is_dir(follow_symlinks=False):
             continue
-        files = [entry.stat(follow_symlinks=False) for entry in _scan(Path(folder.path))]
+        files = [state for entry in _scan(Path(folder.path)) if (state := _state(entry)) is not None]
         used = max((now.st_mtime for now in files), default=0.0)
         yield CacheEntry(Path(folder.path), "imports", sum(now.st_size for now in files), used)
 
@@ -101,8 +101,17 @@ def _captures(top: Path) -> Iterator[CacheEntry]:
 def _files(top: Path, kind: str) -> Iterator[CacheEntry]:
     for entry in _scan(top):
         if entry.is_file(follow_symlinks=False) and _OURS[kind].match(entry.name):
-            now = entry.stat(follow_symlinks=False)
-            yield CacheEntry(Path(entry.path), kind, now.st_size, max(now.st_mtime, now.st_atime))
+            now = _state(entry)
+            if now is not None:
+                yield CacheEntry(Path(entry.path), kind, now.st_size, max(now.st_mtime, now.st_atime))
+
+
+def _state(entry: os.DirEntry[str]) -> os.stat_result | None:
+    """None of a file that another process has just removed or replaced."""
+    try:
+        return entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
 
 
 def _scan(top: Path) -> list[os.DirEntry[str]]:

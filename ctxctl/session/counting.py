@@ -208,3 +208,41 @@ class Recount:
     def close(self) -> None:
         """Write new counts to disk and let the file go."""
         self._room.close()
+
+
+class Recounts:
+    """Counts for steps of models that have another encoding than the replay."""
+
+    def __init__(self, room: CountingRoom, contents: ContentStore) -> None:
+        self._room = room
+        self._contents = contents
+        self._by_encoding: dict[str, Recount] = {}
+        self._written: dict[tuple[str, str], int | None] = {}
+        """By digest and encoding, the size of a tool's definition as a provider writes it out."""
+
+    def of(self, encoding: str) -> Recount:
+        """What counts with an encoding."""
+        found = self._by_encoding.get(encoding)
+        if found is None:
+            found = self._by_encoding.setdefault(encoding, Recount(self._contents, encoding))
+        return found
+
+    def written(self, content: Content, encoding: str, *, own: bool) -> int | None:
+        """As `Inspector.written`; `own`: the encoding counts as the replay's does."""
+        key = (content.digest, encoding)
+        if key not in self._written:
+            if own:
+                self._written[key] = written_size(self._contents.text(content), self._room, encoding)
+            else:
+                self._written[key] = self.of(encoding).written(content)
+        return self._written[key]
+
+    def flush(self) -> None:
+        """Write new counts to disk."""
+        for recount in self._by_encoding.values():
+            recount.flush()
+
+    def close(self) -> None:
+        """Write new counts to disk and let the files go."""
+        for recount in self._by_encoding.values():
+            recount.close()

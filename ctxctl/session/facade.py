@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ctxctl.engine.replay.changes import ChangeContext, compare_frames, no_cause, rescored_items
 from ctxctl.engine.replay.cursor import ReplayCursor, Snapshots, StepAt, ignore_problem, steps_with_turns
 from ctxctl.engine.replay.ordering import Ends
 from ctxctl.engine.replay.placements import Count
@@ -28,7 +27,7 @@ from ctxctl.policies.registry import Strategy
 from ctxctl.session.addresses import address_id, step_ordinal
 from ctxctl.session.assembly import assembled_text
 from ctxctl.session.calibration import NONE, SESSION, fitted_to
-from ctxctl.session.counting import Recount
+from ctxctl.session.counting import Recounts
 from ctxctl.session.history import ItemHistory
 from ctxctl.session.kept_replays import KeptReplays
 from ctxctl.session.learned.choice import OFF
@@ -46,17 +45,18 @@ from ctxctl.session.params import (
 )
 from ctxctl.session.places import StepPlaces, step_index, step_places
 from ctxctl.session.redaction import RedactionFilter
-from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, frame_diff, life_of, with_common_keys
+from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, compared_frames, life_of
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
-from ctxctl.tokens.overhead import written_size
+from ctxctl.session.walked import walked, walked_by
 from ctxctl.trace.cache_files import DamagedError
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.edits import Edits
     from ctxctl.session.edits import Resolved
     from ctxctl.session.inventory import Inventory
-    from ctxctl.session.replay_cache import KeptReplay, ReplayWriter
+    from ctxctl.session.replay_cache import KeptReplay
+    from ctxctl.session.replay_writer import ReplayWriter
 
 __all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "ReportedProblems"]
 
@@ -68,7 +68,7 @@ class Inspector:
     """One opened trace.  Methods may be called from several threads; `replay` passes are independent."""
 
     def __init__(self, opened: Opened, params: Params, policy: Strategy | None) -> None:
-        self._opened = opened
+        self.opened = opened
         self.trace = opened.trace
         self.redactor = RedactionFilter(opened.trace)
         """What was redacted in the trace: no surface shows it."""
@@ -84,10 +84,7 @@ class Inspector:
         self._indexing = RLock()
         self._survey_rows = Survey()
         self._counter = params.counter()
-        self._recounts: dict[str, Recount] = {}
-        """By encoding, counts for steps of models that have another one than the replay."""
-        self._written: dict[tuple[str, str], int | None] = {}
-        """By digest and encoding, the size of a tool's definition as a provider writes it out."""
+        self._recounts = Recounts(self._counter, opened.trace.contents)
         self._limiter = LimitFinder(params.runtime, params.own_models)
         self._found = ReportedProblems()
         """What the engine reported in the first pass, or in the last one that came to its end."""
@@ -97,7 +94,7 @@ class Inspector:
         self._cursor: ReplayCursor | None = None
         self._places: StepPlaces | None = None
         self._ahead: ModeLookahead | None = None
-        self._kept = KeptReplays(self.trace)
+        self.kept_replays = KeptReplays(self.trace)
         self.item_history: ItemHistory | None = None
         """What became of every item, once somebody has replayed the trace for it (`analysis.why`)."""
         self.inventory: Inventory | None = None
@@ -180,18 +177,18 @@ class Inspector:
     @property
     def problems(self) -> list[Problem]:
         """What was wrong so far, by line and byte; an importer's speak of the foreign file."""
-        found = sorted([*self._opened.problems, *self.trace.problems, *self._found.kept])
+        found = sorted([*self.opened.problems, *self.trace.problems, *self._found.kept])
         return [self.redactor.problem(problem) for problem in found]
 
     @property
     def problem_count(self) -> int:
         """Number of problems found so far, those not kept included."""
-        return len(self._opened.problems) + self.trace.problem_count + self._found.count
+        return len(self.opened.problems) + self.trace.problem_count + self._found.count
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """What the import as a whole did not understand of a capture, a sentence each, by line."""
-        found = sorted(problem for problem in self._opened.problems if problem.slug in DOUBTS)
+        found = sorted(problem for problem in self.opened.problems if problem.slug in DOUBTS)
         return tuple(
             f"line {p.line:,}: {p.message}" if p.line else p.message
             for p in map(self.redactor.problem, found)
@@ -200,7 +197,7 @@ class Inspector:
     @property
     def finding_count(self) -> int:
         """As `problem_count`, less the notes: the number that ``--strict`` goes by."""
-        return self.problem_count - sum(problem.is_note for problem in self._opened.problems)
+        return self.problem_count - sum(problem.is_note for problem in self.opened.problems)
 
     @property
     def summary(self) -> Summary | None:
@@ -212,77 +209,91 @@ class Inspector:
 
         With `skipped`, changes list the skipped items too: as many as the frame holds, at each step.
         """
-        kept = None if skipped else self._kept_replay()
+        kept = None if skipped else self.kept_replay()
         told = 0
         try:
             for step, turn in kept.results() if kept is not None else ():
                 told += 1
                 yield from (step,) if turn is None else (step, turn)
         except DamagedError:
-            self._forget()
+            self.forget_replay()
             kept = None
         if kept is not None:
-            self._settle(kept)
+            self.take_over(kept)
             return
         for at, _ in islice(self.walk(progress, skipped=skipped, settle=True), told, None):
             yield from at.done
 
     def steps(self, progress: Progress | None = None, *, settle: bool = False) -> Iterator[StepAt]:
-        """As `walk`, for those who need no engine: from the cache where the replay is kept there."""
-        kept, told = self._kept_replay(), 0
-        try:
-            for at in kept.walk() if kept is not None else ():
-                told += 1
-                yield at
-        except DamagedError:
-            self._forget()
-            kept = None
-        if kept is None:
-            yield from (at for at, _ in islice(self.walk(progress, settle=settle), told, None))
-        elif settle:
-            self._settle(kept)
+        """Each step with its frame: from the cache where the replay is kept there."""
+        yield from (one.at for one in walked(self, progress, settle=settle))
 
     def read_whole(self, progress: Progress | None = None) -> None:
         """Have `problems` and `summary` of the whole trace, by a replay where they are not known."""
         if self._summary is not None:
             return
-        kept = self._kept_replay()
+        kept = self.kept_replay()
         if kept is None:
             self.outline(progress)
         else:
-            self._settle(kept)
+            self.take_over(kept)
 
-    def _kept_replay(self) -> KeptReplay | None:
+    def kept_replay(self) -> KeptReplay | None:
         """The replay of the trace in the user's cache; None where none is kept, or it cannot be."""
+        asked = self.params, self.strategy, self.edits
         with self._lock:
-            return self._kept.find(self.params, self.strategy, self.edits)
+            kept = self.kept_replays.find(*asked)
+            if (
+                kept is None
+                and (grown := self.kept_replays.marked(*asked)) is not None
+                and grown.bring_up(self)
+            ):
+                kept = self.kept_replays.find(*asked)
+            return kept
 
-    def _settle(self, kept: KeptReplay) -> None:
-        """Know what a replay to the end would have told."""
-        self._found, self._summary = kept.found(), kept.summary
+    def keeps_replay(self) -> bool:
+        """Whether a pass to the end would be kept: it can be, and none is yet."""
+        return self.kept_replay() is None and self.kept_replays.keeps(self.params, self.strategy, self.edits)
+
+    def take_over(self, kept: KeptReplay, *, settle: bool = True) -> None:
+        """Know what a replay to the end would have told; without `settle`, what reading the trace would."""
+        if settle:
+            self._found, self._summary = kept.found(), kept.summary
         kept.restore_problems(self.trace)
 
-    def _forget(self) -> None:
+    def forget_replay(self) -> None:
         """The kept replay is damaged: do without it."""
         with self._lock:
-            self._kept.forget()
+            self.kept_replays.forget()
 
     def _keeping(self, *, skipped: bool) -> ReplayWriter | None:
         """What writes a pass down for next time; None where it is kept already, or cannot be."""
-        if skipped or self._kept_replay() is not None:
+        if skipped or self.kept_replay() is not None:
             return None
-        return self._kept.writer(self.params, self.strategy, self.edits)
+        return self.kept_replays.writer(self.params, self.strategy, self.edits)
 
     def counted(self, start: int = 0, first_line: int = 1) -> Iterator[list[Event]]:
-        """The trace's events, as many at once as were read together, their contents counted as far as they
-        can be looked up or counted beside.
-        """
-        batches = self.trace.batches(start, first_line)
+        """The trace's events as they are read together, their contents counted as far as that pays off."""
+        return self.counted_of(self.trace.batches(start, first_line))
+
+    def counted_of(self, batches: Iterable[list[Event]]) -> Iterator[list[Event]]:
+        """Batches of the trace's events, their contents counted as `counted` has it."""
         return self._counter.counted(batches, self.trace.contents, self.trace.source.size)
 
-    def _batches(self) -> Iterator[list[Event]]:
-        """The events of a pass that stands beside the first."""
-        return self.counted()
+    def _batches(
+        self, engine: Engine, found: ReportedProblems, writer: ReplayWriter | None
+    ) -> Iterator[list[Event]]:
+        """The events of a pass; of one that is written down, where it can be gone on with is marked."""
+        if writer is None or not writer.marks:
+            return self.counted()
+        from ctxctl.session.grown_replay import Marking
+
+        return Marking.whole(self, found).batches(engine, writer)
+
+    @property
+    def looked_ahead(self) -> bool:
+        """Whether the whole trace was asked for a thread's mode: it may say another once it has grown."""
+        return self._ahead is not None
 
     def _events(self, start: int, first_line: int) -> Iterator[Event]:
         for batch in self.counted(start, first_line):
@@ -307,21 +318,23 @@ class Inspector:
         engine.seen = seen
         writer = self._keeping(skipped=skipped)
         try:
-            for at in self._pass(engine, progress):
+            for at in self._pass(engine, self._batches(engine, found, writer), progress):
                 if writer is not None:
-                    writer.add(at)
+                    writer.add(walked_by(engine, at))
                 yield at, engine
             if settle:
                 self._finish(engine, found)
             if writer is not None:
-                writer.finish(self.trace, self._summary_of(engine, found), found)
+                writer.finish(self.trace, self.summary_of(engine, found), found)
         finally:
             if writer is not None:
                 writer.give_up()
 
-    def _pass(self, engine: Engine, progress: Progress | None) -> Iterator[StepAt]:
+    def _pass(
+        self, engine: Engine, batches: Iterable[list[Event]], progress: Progress | None
+    ) -> Iterator[StepAt]:
         size = max(1, self.trace.source.size)
-        for batch in self._batches():
+        for batch in batches:
             if progress is not None:
                 progress(batch[0].offset / size)
             for event in batch:
@@ -329,16 +342,16 @@ class Inspector:
                     yield from steps_with_turns(engine, done)
         yield from steps_with_turns(engine, engine.end())
 
-    def _summary_of(self, engine: Engine, found: ReportedProblems) -> Summary:
-        problems = len(self._opened.problems) + self.trace.problem_count + found.count
+    def summary_of(self, engine: Engine, found: ReportedProblems) -> Summary:
+        """Totals of a pass that has come to its end."""
+        problems = len(self.opened.problems) + self.trace.problem_count + found.count
         return engine.totals.summary(problems=problems, unique_contents=len(self.trace.contents))
 
     def _finish(self, engine: Engine, found: ReportedProblems) -> None:
         self._found = found
         self._counter.flush()
-        for recount in self._recounts.values():
-            recount.flush()
-        self._summary = self._summary_of(engine, found)
+        self._recounts.flush()
+        self._summary = self.summary_of(engine, found)
 
     def places(self, progress: Progress | None = None) -> StepPlaces:
         """Which steps there are, from the index; nothing is replayed."""
@@ -373,7 +386,16 @@ class Inspector:
         return self._found.late
 
     def _survey(self, progress: Progress | None) -> Outline:
-        """Replay once, keeping a row for each step and snapshots to come back to any of them."""
+        """Keep a row for each step; where the trace is replayed, snapshots too, to come back to any step."""
+        kept = self.kept_replay()
+        if kept is not None:
+            survey = self._survey_rows = Survey()
+            try:
+                survey.note_all(kept.walked(), kept.steps, progress)
+                self.take_over(kept)
+                return Outline(tuple(survey.rows), kept.summary)
+            except DamagedError:
+                self.forget_replay()
         found = self.reporting()
         engine = self._engine(found.add)
         survey = self._survey_rows = Survey()
@@ -387,18 +409,18 @@ class Inspector:
         with self._lock:
             self._snapshots, self._cursor = snapshots, None
         size = max(1, self.trace.source.size)
-        for batch in self.counted():
+        for batch in self._batches(engine, found, writer):
             if progress is not None:
                 progress(batch[0].offset / size)
             for event in batch:
                 if done := engine.feed(event):
-                    survey.note(noted(done), engine)
+                    survey.note(noted(done), engine.delta)
                     ended = len(survey.rows)
                     snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
-        survey.note(noted(engine.end()), engine)
+        survey.note(noted(engine.end()), engine.delta)
         self._finish(engine, found)
         if writer is not None:
-            writer.finish(self.trace, self._summary_of(engine, found), found)
+            writer.finish(self.trace, self.summary_of(engine, found), found)
         self.item_history = history.finish(engine, self.trace.covered)
         assert self._summary is not None
         return Outline(tuple(survey.rows), self._summary)
@@ -449,27 +471,14 @@ class Inspector:
         """What counts with an encoding, for steps of models that have another one than the replay."""
         if same_ranks(encoding, self.params.encoding):
             return self._count
-        return self._recount(encoding).count
-
-    def _recount(self, encoding: str) -> Recount:
-        found = self._recounts.get(encoding)
-        if found is None:
-            found = self._recounts.setdefault(encoding, Recount(self.trace.contents, encoding))
-        return found
+        return self._recounts.of(encoding).count
 
     def written(self, content: Content, encoding: str) -> int | None:
         """Tokens of a tool's definition as OpenAI writes it out for models of an encoding.
 
         None of what is no definition of a function: nobody knows how that is written out.
         """
-        key = (content.digest, encoding)
-        if key not in self._written:
-            if same_ranks(encoding, self.params.encoding):
-                text = self.trace.contents.text(content)
-                self._written[key] = written_size(text, self._counter, encoding)
-            else:
-                self._written[key] = self._recount(encoding).written(content)
-        return self._written[key]
+        return self._recounts.written(content, encoding, own=same_ranks(encoding, self.params.encoding))
 
     def _look_ahead(self, key: Any) -> Any:
         """Modes need the injections of the whole trace where the first step does not settle them."""
@@ -488,12 +497,12 @@ class Inspector:
         Costs a replay from the nearest snapshot before it, or from the start where there is none yet.
         """
         with self._lock:
-            kept = self._kept_replay()
+            kept = self.kept_replay()
             if kept is not None:
                 try:
                     return kept.at(ordinal)
                 except DamagedError:
-                    self._forget()
+                    self.forget_replay()
                 except IndexError:
                     raise UsageError("no-such-frame", f"the trace has no step {ordinal}") from None
             if self._cursor is None:
@@ -579,17 +588,13 @@ class Inspector:
 
     def compare(self, a: Frame, b: Frame) -> FrameDiff:
         """Any two frames, also of two traces, by the plain definition."""
-        before, after = with_common_keys(a.placements, b.placements)
-        scored = rescored_items(a.step.scores, b.step.scores)
-        result = compare_frames(before, after, ChangeContext(no_cause, rescored=scored))
-        return frame_diff(a.step.window, b.step.window, result.changes, result.new, result.freed)
+        return compared_frames(a, b)
 
     def close(self) -> None:
         """Close the files; the inspector is of no use afterwards."""
-        self._kept.close()
+        self.kept_replays.close()
         self._counter.close()
-        for recount in self._recounts.values():
-            recount.close()
+        self._recounts.close()
         self.trace.close()
 
     def __enter__(self) -> Inspector:

@@ -99,7 +99,9 @@ def item_history_of(inspector: Inspector, progress: Progress | None = None) -> I
             if known is None or known.covered != source.size:  # outlined in another way, or grown meanwhile
                 known = _walked(inspector, progress)
             # Of a trace with problems nothing is saved: each run has to read it anew to report them.
-            if key is not None and known.covered == source.size and not inspector.problem_count:
+            # What its import found is told in any case.
+            sound = inspector.problem_count == len(inspector.opened.problems)
+            if key is not None and known.covered == source.size and sound:
                 save_history(source, key, known)
         inspector.item_history = known
     return known

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from ctxctl.ingest.declaration import Format
     from ctxctl.ingest.folder import Folder
+    from ctxctl.session.import_mark import MarkedImport
     from ctxctl.session.learned.choice import LearnedUse
 
 FORMAT: Final = 1
@@ -36,6 +37,8 @@ FREE: Final = 4
 """An import is kept where the disk has room for so many times the capture."""
 _CHUNK: Final = 1 << 20
 _ABOUT: Final = "about"
+_MARK: Final = "mark"
+"""Where the import can be gone on with, once its log has grown (`import_mark`)."""
 _MAX_ABOUT: Final = 64 << 20
 
 
@@ -66,13 +69,13 @@ class ImportSlot:
 
     def __init__(self, source: Source | Folder, importer: Format, learned: LearnedUse | None) -> None:
         self._source = source
-        self._importer = importer.name
+        self._importer = importer
         self._learned = "" if learned is None else f"{learned.learned.digest} {learned.log} {learned.named}"
         directory = cache_directory()
         path = None if source.path is None else os.path.abspath(source.path)
         self._folder: Path | None = None
         if directory is not None and path is not None and _worth(source):
-            words = "\0".join((path, source.name, self._importer, self._learned))
+            words = "\0".join((path, source.name, importer.name, self._learned))
             key = hashlib.sha256(words.encode("utf-8", "surrogateescape")).hexdigest()[:32]
             self._folder = directory / "captures" / key
 
@@ -110,7 +113,7 @@ class ImportSlot:
         if xxhash.xxh3_128_digest(data[16:]) != data[:16]:
             return None
         about = msgspec.msgpack.decode(data[16:], type=_About)
-        if (about.format, about.importer, about.learned) != (FORMAT, self._importer, self._learned):
+        if (about.format, about.importer, about.learned) != (FORMAT, self._importer.name, self._learned):
             return None
         if about.code != code_state() or os.path.basename(about.trace) != about.trace:
             return None
@@ -128,23 +131,23 @@ class ImportSlot:
         inputs: Inputs,
         problems: list[Problem],
         learned: LearnedUse | None,
-        convert: Callable[[BinaryIO], None],
+        convert: Callable[[BinaryIO, MarkedImport | None], None],
     ) -> Source | None:
         """Import into the cache; None, with `problems` as they were, where that cannot be.
 
         What is made is used in any case, and found again only if nothing that it rests on has changed
-        meanwhile.  `convert` writes the trace and fills `problems`; what it raises, other than OSError, is
-        passed on.
+        meanwhile.  `convert` writes the trace and fills `problems`, going on with an earlier import where
+        that can be; what it raises, other than OSError, is passed on.
         """
         if self._folder is None or not self._room():
             return None
-        known = len(problems)
+        known, marked = len(problems), self._marked(inputs, learned)
         name = f"{secrets.token_hex(8)}.jsonl"
         kept = self._folder / name
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(os.open(kept, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w+b") as file:
-                convert(file)
+                convert(file, marked)
                 file.flush()
                 faults = tuple(self._source.problems) if isinstance(self._source, Source) else ()
                 fd = os.dup(file.fileno())
@@ -161,7 +164,7 @@ class ImportSlot:
             about = _About(
                 FORMAT,
                 code_state(),
-                self._importer,
+                self._importer.name,
                 self._learned,
                 inputs.files,
                 [(*key, digest) for key, digest in inputs.listings.items()],
@@ -172,10 +175,23 @@ class ImportSlot:
                 faults,
                 0 if learned is None else learned.items,
             )
+            if marked is not None:
+                marked.save(name, fd)
             if self._keep(about, fd):
                 return self._opened(kept, fd, faults)
         _remove(kept)
         return self._opened(None, fd, faults)
+
+    def _marked(self, inputs: Inputs, learned: LearnedUse | None) -> MarkedImport | None:
+        """What an import of a file is marked with; None of what is no file by itself."""
+        source = self._source
+        if self._folder is None or learned is not None or self._importer.going_on is None:
+            return None
+        if not isinstance(source, Source) or source.spooled or source.path is None:
+            return None
+        from ctxctl.session.import_mark import MarkedImport
+
+        return MarkedImport(self._folder, source, self._importer, inputs)
 
     def _keep(self, about: _About, fd: int) -> bool:
         assert self._folder is not None
@@ -183,13 +199,24 @@ class ImportSlot:
             data = msgspec.msgpack.encode(msgspec.structs.replace(about, digest=_digest(file)))
         if not replace_file(self._folder / _ABOUT, xxhash.xxh3_128_digest(data) + data):
             return False
-        for other in self._folder.iterdir():
-            if other.name != _ABOUT and not other.name.startswith(about.trace.removesuffix(".jsonl")):
-                _remove(other)
+        self._clear(about.trace.removesuffix(".jsonl"))
         from ctxctl.session.cache_room import prune_cache
 
         prune_cache(spare=self._folder)
         return True
+
+    def _clear(self, name: str) -> None:
+        """Remove what is kept of earlier imports, but for their replays: these may be gone on with."""
+        assert self._folder is not None
+        for other in self._folder.iterdir():
+            first, _, kind = other.name.partition(".")
+            if other.name in (_ABOUT, _MARK) or first == name:
+                continue
+            if kind.startswith("replay-") and ".new" not in kind:
+                with suppress(OSError):
+                    os.replace(other, other.with_name(f"{name}.{kind}"))
+            else:
+                _remove(other)
 
     def _opened(self, kept: Path | None, fd: int, faults: tuple[Problem, ...]) -> Source:
         made = Source(self._source.name, fd=fd, path=self._source.path, spooled=kept is None, problems=faults)

@@ -38,9 +38,9 @@ from ctxctl.session.params import Params
 from ctxctl.session.places import StepPlaces
 from ctxctl.session.survey import Survey, row_of
 from ctxctl.trace.contents import ContentMark
-from ctxctl.trace.growing import GrowingTrace, key_of
+from ctxctl.trace.growing import GrowingTrace
 from ctxctl.trace.index import Span
-from ctxctl.trace.reader import TracePass
+from ctxctl.trace.reader import TracePass, key_of
 
 _BETWEEN = 32
 """Events fed between two calls of `enough`: with large frames and new texts, some milliseconds."""
@@ -159,7 +159,7 @@ class LiveInspector(Inspector):
         if self._seeks:
             for ordinal, at in enumerate(steps_with_turns(self._engine_now, done), len(survey.rows)):
                 self._recent.keep(ordinal, at)
-                survey.note(at.done, self._engine_now)
+                survey.note(at.done, self._engine_now.delta)
                 results += at.done
         else:
             results += done
@@ -382,7 +382,7 @@ class LiveInspector(Inspector):
             for batch in one.run(end):
                 yield from batch
 
-    def _batches(self) -> Iterator[list[Event]]:
+    def _batches(self, *_: object) -> Iterator[list[Event]]:
         """The events that the feeding thread has read by now."""
         return TracePass(self.trace).run(self.read)
 

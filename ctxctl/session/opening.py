@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ctxctl.ingest.declaration import Format
     from ctxctl.ingest.folder import Folder
+    from ctxctl.session.import_mark import MarkedImport
     from ctxctl.trace.index import Span
     from ctxctl.trace.inputs import Inputs
 
@@ -73,8 +74,8 @@ def _imported(
     if known is not None:
         return known
 
-    def write(file: BinaryIO) -> None:
-        write_native(source, importer, problems, file, learned=learned)
+    def write(file: BinaryIO, marked: MarkedImport | None) -> None:
+        write_native(source, importer, problems, file, learned=learned, marked=marked)
 
     made = slot.write(inputs, problems, learned, write)
     return made if made is not None else convert(source, importer, problems, learned)
@@ -103,19 +104,24 @@ def write_native(
     file: BinaryIO,
     pause: Callable[[], None] = lambda: None,
     learned: LearnedUse | None = None,
+    marked: MarkedImport | None = None,
 ) -> None:
     """Write a foreign capture as a native trace; the same capture (and learned set) gives the same bytes.
 
-    `pause` is called at each event and may raise to stop.
+    `pause` is called at each event and may raise to stop.  `marked` goes on with an earlier import.
     """
     from ctxctl.importers import registry
+    from ctxctl.ingest.checkpoint import at_checkpoint
     from ctxctl.trace.writer import TraceWriter
 
-    writer = TraceWriter(file, source=importer.name, report=problems.append)
-    events = registry.capture_events(importer, source, problems.append)
-    for event in events if learned is None else learned.put_into(events):
-        pause()
-        writer.write(event)
+    report = problems.append
+    writer = TraceWriter(file, source=importer.name, report=report)
+    checkpoint = None if marked is None else marked.checkpoint(file, writer, problems, report)
+    with at_checkpoint(checkpoint):
+        events = registry.capture_events(importer, source, report)
+        for event in events if learned is None else learned.put_into(events):
+            pause()
+            writer.write(event)
 
 
 def native_line(trace: Trace, spans: Sequence[Span], line: int) -> dict[str, Any]:

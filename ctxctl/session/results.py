@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from ctxctl.engine.replay.changes import ChangeContext, compare_frames, no_cause, rescored_items
 from ctxctl.model.outline import Life, Row
 from ctxctl.model.problem import Problem
-from ctxctl.model.results import Change, Placement, Step, Summary, Turn, Window
+from ctxctl.model.results import Change, Frame, Placement, Step, Summary, Turn, Window
 from ctxctl.model.vocab import LimitSource
 
 _KEPT_PROBLEMS = 1000
@@ -136,6 +137,14 @@ def with_common_keys(
         return found
 
     return [again(p) for p in a], [again(p) for p in b]
+
+
+def compared_frames(a: Frame, b: Frame) -> FrameDiff:
+    """Any two frames, also of two traces, by the plain definition."""
+    before, after = with_common_keys(a.placements, b.placements)
+    scored = rescored_items(a.step.scores, b.step.scores)
+    result = compare_frames(before, after, ChangeContext(no_cause, rescored=scored))
+    return frame_diff(a.step.window, b.step.window, result.changes, result.new, result.freed)
 
 
 class Ceiling(NamedTuple):

@@ -46,6 +46,7 @@ class CalibratedScale:
     ) -> None:
         self._calibration = calibration
         self._encoding_of = encoding_of
+        self.written = written
         self._exact = lru_cache(maxsize=8)(partial(_exact, written))
         self._weigh = lru_cache(maxsize=256)(self._weighing)
         self._scale = lru_cache(maxsize=1024)(_scale)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -16,7 +17,11 @@ from ctxctl.model.results import Step, Turn
 from ctxctl.session.believed_bill import replaced_parts
 
 if TYPE_CHECKING:
-    from ctxctl.engine.replay.run import Engine
+    from ctxctl.engine.replay.frames import FrameDelta
+    from ctxctl.session.walked import Walked
+
+_TELL_EVERY: Final = 256
+"""Steps from one word of progress to the next."""
 
 
 class Survey:
@@ -27,13 +32,16 @@ class Survey:
         self.before: list[int | None] = []
         """By ordinal, the ordinal of the step before in the same thread."""
         self.entries: dict[ThreadKey, EntryLog] = {}
-        """What entered and left each thread's frames; only of steps that were noted with their engine."""
+        """What entered and left each thread's frames; only of steps that were noted with their deltas."""
         self._last: dict[ThreadKey, int] = {}
         self._first_of_turn: dict[ThreadKey, int] = {}
         self._turn_ends: dict[tuple[ThreadKey, int], int] = {}
 
-    def note(self, done: Iterable[Step | Turn], engine: Engine | None = None) -> None:
-        """Take in what an event, or the end of the trace, has finished, just as `engine` finishes it."""
+    def note(self, done: Iterable[Step | Turn], delta: Callable[[], FrameDelta] | None = None) -> None:
+        """Take in what an event, or the end of the trace, has finished.
+
+        `delta`: how the frame of the step that was taken last differs from the one before it.
+        """
         for result in done:
             key = ThreadKey(result.session, result.thread)
             if isinstance(result, Step):
@@ -43,13 +51,22 @@ class Survey:
                 self.before.append(self._last.get(key))
                 self.rows.append(row_of(ordinal, result))
                 self._last[key] = ordinal
-                if engine is not None:
-                    self._enter(key, ordinal, engine)
+                if delta is not None:
+                    self._enter(key, ordinal, delta())
             else:
                 self._turn_ends[key, result.turn] = self._last[key]
                 first = self._first_of_turn[key]
                 if result.title is not None:
                     self.rows[first] = msgspec.structs.replace(self.rows[first], title=result.title)
+
+    def note_all(
+        self, walk: Iterable[Walked], steps: int, progress: Callable[[float], None] | None = None
+    ) -> None:
+        """Take in a whole walk of so many steps."""
+        for number, one in enumerate(walk):
+            if progress is not None and not number % _TELL_EVERY:
+                progress(number / steps)
+            self.note(one.at.done, partial(_given, one.delta))
 
     def reword(self, words: Callable[[str], str]) -> int | None:
         """Put titles into other words; returns the first ordinal whose title that changes."""
@@ -60,13 +77,12 @@ class Survey:
                 first = ordinal if first is None else first
         return first
 
-    def _enter(self, key: ThreadKey, ordinal: int, engine: Engine) -> None:
-        """Note what the step that the engine has just finished put into its thread's frame and took out."""
+    def _enter(self, key: ThreadKey, ordinal: int, delta: FrameDelta) -> None:
+        """Note what a step put into its thread's frame and took out."""
         log = self.entries.get(key)
         if log is None:
             log = self.entries[key] = EntryLog()
-        assert engine.sealed is not None
-        log.note(ordinal, engine.sealed.delta)
+        log.note(ordinal, delta)
 
     def turn_end(self, ordinal: int) -> int | None:
         """The ordinal of the last step of the turn that holds a step; None if that is not known yet."""
@@ -98,6 +114,10 @@ class Survey:
             twin.before.append(before)
             twin._last[key] = row.ordinal
         return twin
+
+
+def _given(delta: FrameDelta) -> FrameDelta:
+    return delta
 
 
 def row_of(ordinal: int, step: Step) -> Row:

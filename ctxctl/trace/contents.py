@@ -235,6 +235,20 @@ class Contents:
             content.count = content.count or stored.count
             return content
 
+    def known(self) -> list[Content]:
+        """All contents so far; what one is made around stands before it."""
+        with self._lock:
+            found = dict.fromkeys(c for c in self._by_digest.values() if not isinstance(c.origin, _Derived))
+            for content in self._by_digest.values():
+                self._with_base(content, found)
+        return list(found)
+
+    def _with_base(self, content: Content, found: dict[Content, None]) -> None:
+        chain = [content]
+        while isinstance(origin := chain[-1].origin, _Derived) and origin.base not in found:
+            chain.append(origin.base)
+        found.update(dict.fromkeys(reversed(chain)))
+
     def mark(self) -> ContentMark:
         """What is known by now; `forget` goes back to it."""
         return ContentMark(len(self._by_digest), len(self._by_raw), len(self._derived), self._generation)

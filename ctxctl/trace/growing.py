@@ -17,7 +17,7 @@ from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.trace.decode import Decoder
 from ctxctl.trace.follow import OpenFile
-from ctxctl.trace.reader import Trace, TracePass
+from ctxctl.trace.reader import Trace, TracePass, key_of
 from ctxctl.trace.source import Source
 
 SCRATCH: Final = 1 << 50
@@ -220,8 +220,3 @@ class Reading(TracePass):
             return []
         fresh = [event for event in events if event.event_id is None or key_of(event) not in self.seen()]
         return fresh if trace.redactor is None else trace.redactor.events(fresh)
-
-
-def key_of(event: Event) -> int:
-    """What a pass knows a repeated event by."""
-    return hash((event.session_id, event.source, event.event_id))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Protocol
+
+import xxhash
 
 from ctxctl.errors import UnreadableError
 from ctxctl.model.event import Event
@@ -74,12 +78,26 @@ class Trace:
         """Whether a pass has left out events that it had seen before."""
         return bool(self._repeats)
 
-    def restore(self, problems: Sequence[Problem], count: int) -> None:
-        """Know what reading the whole trace has found at an earlier time: as `problems`, `problem_count`."""
+    def restore(self, problems: Sequence[Problem], count: int, covered: int | None = None) -> None:
+        """Know what reading the whole trace, or so many bytes of it, has found at an earlier time: as
+        `problems`, `problem_count`.
+        """
+        covered = self.source.size if covered is None else covered
         with self._lock:
-            if self._covered < self.source.size:
+            if self._covered < covered:
                 self._problems, self._count = list(problems), count
-                self._covered = self.source.size
+                self._covered = covered
+
+    @contextmanager
+    def untold(self) -> Iterator[None]:
+        """What passes in here find wrong is forgotten afterwards, as if nobody had looked."""
+        with self._lock:
+            known = list(self._problems), self._count, self._covered, set(self._repeats)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._problems, self._count, self._covered, self._repeats = known
 
     def events(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[Event]:
         """The events of the lines that begin in [start, stop), in order.
@@ -145,10 +163,34 @@ class Trace:
         self.source.close()
 
 
+def key_of(event: Event) -> int:
+    """What a pass knows a repeated event by."""
+    return hash((event.session_id, event.source, event.event_id))
+
+
+class SeenEvents:
+    """Events that a pass has seen, by keys that mean the same in another process.
+
+    The seed is random, so that nobody can prepare two events with one key.
+    """
+
+    def __init__(self, seed: int | None = None, keys: Iterable[int] = ()) -> None:
+        self.seed = int.from_bytes(os.urandom(8), "little") if seed is None else seed
+        self.keys = set(keys)
+
+    def key_of(self, event: Event) -> int:
+        """The key of an event."""
+        named = f"{event.session_id}\0{event.source}\0{event.event_id}"
+        return xxhash.xxh3_64_intdigest(named.encode("utf-8", "surrogatepass"), self.seed)
+
+
 class TracePass:
     """One run over the lines of a trace: its decoder, its duplicates and its new problems."""
 
-    def __init__(self, trace: Trace, start: int = 0, first_line: int = 1) -> None:
+    def __init__(
+        self, trace: Trace, start: int = 0, first_line: int = 1, seen: SeenEvents | None = None
+    ) -> None:
+        """`seen`: the events before `start`, where a repeat of one of them is to be known."""
         self.trace = trace
         self.start = start
         self.at = start
@@ -158,6 +200,9 @@ class TracePass:
         self.found = False
         self.fresh: list[Problem] = []
         self._seen: set[int] | None = set() if start == 0 else None
+        self._key: Callable[[Event], int] = key_of
+        if seen is not None:
+            self._seen, self._key = seen.keys, seen.key_of
         memos = trace._memos if start <= trace._covered else None
         self.decoder = Decoder(trace.contents, self.fresh.append, memos)
 
@@ -196,18 +241,15 @@ class TracePass:
 
     def _once(self, events: list[Event], seen: set[int]) -> list[Event]:
         """The events without those seen before, which are reported."""
-        keys = [
-            hash((event.session_id, event.source, event.event_id))
-            for event in events
-            if event.event_id is not None
-        ]
+        key_of = self._key
+        keys = [key_of(event) for event in events if event.event_id is not None]
         new = set(keys)
         if len(new) == len(keys) and seen.isdisjoint(new):
             seen |= new
             return events
         kept = []
         for event in events:
-            key = hash((event.session_id, event.source, event.event_id))
+            key = key_of(event)
             if event.event_id is not None and key in seen:
                 message = f"event {event.event_id} was seen before in this session and source; ignored"
                 self.fresh.append(Problem(event.line, event.offset, "duplicate-event", message))

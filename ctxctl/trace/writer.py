@@ -92,6 +92,15 @@ class TraceWriter:
                 self._forget()
             return True
 
+    def state(self) -> tuple[dict[str, int], int, int, int]:
+        """What `go_on` needs."""
+        return dict(self._shown), self.written, self.events, self._made
+
+    def go_on(self, state: tuple[dict[str, int], int, int, int]) -> None:
+        """Write on behind what another one has written, whose state this is."""
+        with self._lock:
+            self._shown, self.written, self.events, self._made = state
+
     def back(self, written: int) -> None:
         """What came behind so many bytes was taken out of the file by its owner: it was not shown."""
         with self._lock:

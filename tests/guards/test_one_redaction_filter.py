@@ -13,7 +13,6 @@ PACKAGE = Path(ctxctl.__file__).parent
 ROOMS = ("session", "analysis", "lint", "budget", "report", "cli", "tui")
 UNMASKED = {
     "report/content_policy.py": "asks the filter about each text before an export has it",
-    "session/facade.py": "counts tokens",
     "session/counting.py": "counts tokens",
     "session/counting_beside.py": "has tokens counted",
     "session/redaction/masking.py": "is the filter",

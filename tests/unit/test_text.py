@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 import unicodedata
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.text import TAB, cells, clip, inert, json_safe, pad, preview, visible
+from ctxctl.text import TAB, _widths, cells, clip, inert, is_plain, json_safe, pad, preview, visible
 
 DRAWN_FORMATS = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 FILLERS = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2065, 0x3164, 0xFFA0}
@@ -99,6 +100,31 @@ def test_clip_and_pad_measure_what_they_promise(text: str, width: int) -> None:
     assert cells(pad(shown, max(width, 0))) == max(width, 0)
     assert cells(preview(text, width)) <= max(width, 0)
     assert "\n" not in preview(text, width)
+
+
+def test_what_is_plain_takes_a_cell_each() -> None:
+    plain = [char for char in map(chr, range(sys.maxunicode + 1)) if is_plain(char)]
+    assert {"a", " ", "ß", "Ж", "…", "→", "\u2212", "│", "⟨"} <= set(plain)
+    assert not {"\t", "\x1b", "\xad", "\u200d", "\u200b", "\u202e", "\ufe0f", "\u0301", "漢", "👍"} & set(
+        plain
+    )
+    assert [char for char in plain if list(_widths(char)) != [1]] == []
+
+
+@given(st.text(st.sampled_from("aé→ \t漢👍\u0301\u200d\ufe0f☺"), max_size=12), st.integers(1, 14))
+def test_the_short_ways_measure_and_cut_as_the_long_one(text: str, width: int) -> None:
+    assert cells(text) == sum(_widths(text))
+    if len(text) > width or not text.isascii():
+        total, keep = 0, 0
+        expected = text
+        for n, w in enumerate(_widths(text)):
+            total += w
+            if total > width:
+                expected = text[:keep].rstrip("\u200d") + "…"
+                break
+            if total < width:
+                keep = n + 1
+        assert clip(text, width) == expected
 
 
 def test_clip() -> None:

@@ -2,43 +2,34 @@
 
 Changes are found by replays, each of the item's own session up to the step and of nothing else.  The fitting
 policies are given all that was ever left out for want of room; what left for another reason no limit brings
-back.  Money is a range, for where in a request the item stood is not asked here.
+back.  What was found so is kept in the user's cache; what it costs is not, for prices change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ctxctl.analysis.why.cost import CarryingRequests, uncut_tokens
+from ctxctl.analysis.why.money import money_for_item
+from ctxctl.analysis.why.probes import Probes, Sought
 from ctxctl.analysis.why.reading import StepReader
-from ctxctl.engine.replay.cursor import ignore_problem
-from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.simulate.unfitted_window import FOR_ROOM, ROOM_REASONS
 from ctxctl.errors import UsageError
 from ctxctl.model import vocab
-from ctxctl.model.event import Event
 from ctxctl.model.fitting import Fitter
-from ctxctl.model.money import MILLION, ZERO, Rates
-from ctxctl.model.results import Step
 from ctxctl.model.sizes import limit_words, rounded_size
-from ctxctl.model.whatif import MOST_TOKENS, Limits
 from ctxctl.model.why import Link, WhatIf, Why
 from ctxctl.policies.registry import policy_by_name
+from ctxctl.session.answer_cache import answers_of
 from ctxctl.session.history_cache import item_history_of
 from ctxctl.session.params import fitter_of
-from ctxctl.wording import dollars, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ctxctl.session.facade import Inspector, Progress
     from ctxctl.session.history import StepRow
-    from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 _MOST_BYTES: Final = 128 << 20
 """Of a session up to the step; a longer one is not replayed for this."""
@@ -53,15 +44,6 @@ _OTHERS: Final = (
 """Policies that are tried under the recorded limit."""
 
 
-class Seen(NamedTuple):
-    """What one replay showed of the step."""
-
-    present: bool
-    """A current copy is there, whole."""
-    wanted: int
-    """The most tokens that any step up to it would hold, had nothing been left out."""
-
-
 def supposed_outcomes(
     inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | None = None,
     *, progress: Progress | None = None,
@@ -72,12 +54,12 @@ def supposed_outcomes(
     what took the item out, and not at all otherwise.
     """
     found = list(money_for_item(inspector, why, models))
-    probes = _Probes(inspector, why, progress)
+    search = _RoomSearch(inspector, why, progress)
     if why.state == "out":
-        found += probes.links()
+        found += search.links()
     elif why.state == "omitted":
         found += _never_placed(why)
-    return WhatIf(tuple(found), probes.count)
+    return WhatIf(tuple(found), search.count)
 
 
 def _reason(why: Why) -> tuple[str, str | None]:
@@ -101,16 +83,15 @@ def _never_placed(why: Why) -> list[Link]:
     return [Link("whatif", "not-tried", text, None, None, {}, "derived")]
 
 
-class _Probes:
-    """Replays of one session up to one step, under suppositions."""
+class _RoomSearch:
+    """What it would take to have an item at a step, found by replays or kept from another run."""
 
     def __init__(self, inspector: Inspector, why: Why, progress: Progress | None) -> None:
         self.count = 0
+        """Replays that it took."""
         self._inspector = inspector
         self._why = why
         self._progress = progress
-        self._key = ThreadKey(why.session, why.thread)
-        self._events: list[Event] | None = None
 
     def links(self) -> list[Link]:
         """What was found."""
@@ -128,10 +109,23 @@ class _Probes:
                 "`ctxctl replay --policy fifo --window TOKENS` supposes a limit for all of it"
             )
             return [Link("whatif", "too-long", text, None, None, {"bytes": stop - start}, "derived")]
-        end = stop if stop < self._inspector.trace.source.size else None
-        session = (None, self._why.session)
-        self._events = [e for e in self._inspector.trace.events(start, line, end) if e.session_id in session]
-        return self._tried()
+        return self._known_or_tried(start, line, stop)
+
+    def _known_or_tried(self, start: int, line: int, stop: int) -> list[Link]:
+        policy, whose = self._policy()
+        kept = answers_of(self._inspector)
+        question = f"room for {self._why.ordinal} {policy.name}{whose} {self._why.item}"
+        known = kept.find(question) if kept is not None else None
+        if known is not None:
+            with suppress(msgspec.MsgspecError):
+                self.count, links = msgspec.msgpack.decode(known, type=tuple[int, list[Link]])
+                return links
+        probes = self._probes(start, line, stop)
+        found = self._tried(probes, policy, whose)
+        self.count = probes.count
+        if kept is not None:
+            kept.keep(question, msgspec.msgpack.encode((self.count, found)))
+        return found
 
     def _stretch(self) -> tuple[int, int, int]:
         """Where the session begins, the number of that line, and where the step ends."""
@@ -140,11 +134,21 @@ class _Probes:
         first = min(mine, key=lambda span: span.start)
         return first.start, first.line, places.spans[self._why.ordinal].end
 
-    def _tried(self) -> list[Link]:
-        policy, whose = self._policy()
+    def _probes(self, start: int, line: int, stop: int) -> Probes:
+        inspector, why = self._inspector, self._why
+        end = stop if stop < inspector.trace.source.size else None
+        events = [e for e in inspector.trace.events(start, line, end) if e.session_id in (None, why.session)]
+        sought = Sought(why.item, ThreadKey(why.session, why.thread), why.turn, why.step)
+        return Probes(inspector.rules(), events, sought, self._told)
+
+    def _told(self, number: int) -> None:
+        if self._progress is not None:
+            self._progress(min(0.99, number / 20))
+
+    def _tried(self, probes: Probes, policy: Fitter, whose: str) -> list[Link]:
         step = item_history_of(self._inspector).step(self._why.ordinal)
         low = step.cap or 0
-        most = self._probe(policy, MOST_TOKENS)
+        most = probes.unlimited(policy)
         moment = StepReader(self._inspector).moment(self._why.ordinal)
         name = f"policy {policy.name}{whose}"
         if not most.present:
@@ -155,11 +159,11 @@ class _Probes:
         numbers: dict[str, int | float | str | None] = {"policy": policy.name, "recorded": step.cap}
         if step.cap is not None:
             numbers["limit_source"] = step.source
-        if step.cap is not None and self._probe(policy, low).present:
+        if step.cap is not None and probes.present(policy, low):
             text = f"under {name} it would be there with {_the_limit(step)} tokens of input"
             found.append(Link("whatif", "policy", text, moment, None, {**numbers, "cap": low}, "simulated"))
         else:
-            absent, present = self._bisect(policy, low, max(most.wanted, low + 1))
+            absent, present = _bisected(probes, policy, low, max(most.wanted, low + 1))
             text = f"under {name} it would be there from a limit of {present:,} tokens of input on ({now})"
             text += _beside(step, present)
             if present == 1:
@@ -168,34 +172,7 @@ class _Probes:
                 text += f"; with {absent:,} it would not, and what is between was not tried"
             numbers |= {"cap": present, "absent_at": absent}
             found.append(Link("whatif", "limit", text, moment, None, numbers, "simulated"))
-        return found + (self._others(policy, step, step.cap) if step.cap is not None else [])
-
-    def _bisect(self, policy: Fitter, absent: int, present: int) -> tuple[int, int]:
-        """Two limits as close as can be found: with one the item is not there, with the other it is."""
-        assert self._events is not None
-        for _ in range(_PROBES if len(self._events) <= _MANY else _FEW):
-            if present - absent <= 1:
-                break
-            middle = (absent + present) // 2
-            if self._probe(policy, middle).present:
-                present = middle
-            else:
-                absent = middle
-        return absent, present
-
-    def _others(self, tried: Fitter, step: StepRow, cap: int) -> list[Link]:
-        assert self._events is not None
-        if len(self._events) > _MANY:
-            return []
-        keeps = [name for name in _OTHERS if name != tried.name and self._probe(_fitter(name), cap).present]
-        names = ", ".join(keeps)
-        text = (
-            f"with {_the_limit(step)} it would be there under {names}"
-            if keeps
-            else f"with {_the_limit(step)} none of the other policies keeps it: "
-            f"{', '.join(name for name in _OTHERS if name != tried.name)}"
-        )
-        return [Link("whatif", "policies", text, None, None, {"cap": cap, "policies": names}, "simulated")]
+        return found + (_others(probes, policy, step, step.cap) if step.cap is not None else [])
 
     def _policy(self) -> tuple[Fitter, str]:
         """The policy that the limit is looked for under, and why it is that one."""
@@ -210,35 +187,32 @@ class _Probes:
             return _fitter("summarize_oldest"), " (ctxctl's own; it was compacted)"
         return _fitter("fifo"), " (ctxctl's own; the trace names none)"
 
-    def _probe(self, policy: Fitter, cap: int) -> Seen:
-        """One replay under a limit on input."""
-        assert self._events is not None
-        self.count += 1
-        if self._progress is not None:
-            self._progress(min(0.99, self.count / 20))
-        limits = Limits(cap, 0, cap)
-        rules = msgspec.structs.replace(
-            self._inspector.rules(), policy=None, recomputer=None, fitter=policy, limits=limits
-        )
-        engine = Engine(rules, ignore_problem)
-        wanted, present = 0, False
-        for event in self._events:
-            if done := engine.feed(event):
-                wanted, present = self._look(engine, done, wanted, present)
-        wanted, present = self._look(engine, engine.end(), wanted, present)
-        return Seen(present, wanted)
 
-    def _look(self, engine: Engine, done: Iterable[object], wanted: int, present: bool) -> tuple[int, bool]:
-        why = self._why
-        for step in done:
-            if not isinstance(step, Step) or (step.session, step.thread) != self._key:
-                continue
-            thread = engine.threads[self._key]
-            if thread.fitted is not None:
-                wanted = max(wanted, thread.fitted.wanted)
-            if (step.turn, step.step) == (why.turn, why.step):
-                present = any(p.item == why.item and not p.stale and not p.truncated for p in engine.frame)
-        return wanted, present
+def _bisected(probes: Probes, policy: Fitter, absent: int, present: int) -> tuple[int, int]:
+    """Two limits as close as can be found: with one the item is not there, with the other it is."""
+    for _ in range(_PROBES if probes.events <= _MANY else _FEW):
+        if present - absent <= 1:
+            break
+        middle = (absent + present) // 2
+        if probes.present(policy, middle):
+            present = middle
+        else:
+            absent = middle
+    return absent, present
+
+
+def _others(probes: Probes, tried: Fitter, step: StepRow, cap: int) -> list[Link]:
+    if probes.events > _MANY:
+        return []
+    keeps = [name for name in _OTHERS if name != tried.name and probes.present(_fitter(name), cap)]
+    names = ", ".join(keeps)
+    text = (
+        f"with {_the_limit(step)} it would be there under {names}"
+        if keeps
+        else f"with {_the_limit(step)} none of the other policies keeps it: "
+        f"{', '.join(name for name in _OTHERS if name != tried.name)}"
+    )
+    return [Link("whatif", "policies", text, None, None, {"cap": cap, "policies": names}, "simulated")]
 
 
 def _now(step: StepRow) -> str:
@@ -270,87 +244,3 @@ def _fitter(name: str) -> Fitter:
     if found is None:  # a name of ours that fits nothing would be a mistake of this module
         raise UsageError("unknown-policy", f"{name} leaves nothing out")
     return found
-
-
-def money_for_item(
-    inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | None
-) -> Iterator[Link]:
-    """What the requests so far have cost for it, or what one with it would.
-
-    It is between what it would be had as much of it as possible been read from a cache, and as little.
-    """
-    history, reader = item_history_of(inspector), StepReader(inspector)
-    entry = history.find(history.thread_of(why.ordinal), why.item)
-    if entry is None or why.state in ("unknown", "unread", "later", "available"):
-        return
-    from ctxctl.tokens.catalogue.rates import RateBook
-
-    book = RateBook(models)
-    life = history.life(entry.number, why.ordinal)
-    found = CarryingRequests(reader, why.ordinal, life)
-    moment = reader.moment(why.ordinal)
-    low = high = ZERO
-    unpriced = 0
-    note = ""
-    for steps, held in found.runs:
-        for ordinal in steps:
-            step = history.step(ordinal)
-            rates = _rates(book, step)
-            span = _between(step, rates.rates, held)
-            if span is None:
-                unpriced += 1
-                continue
-            low, high, note = low + span[0], high + span[1], rates.source
-    priced_requests = found.requests - unpriced
-    if priced_requests:
-        cheap, dear = dollars(low), dollars(high)
-        money = dear if cheap == dear else f"{cheap} to {dear}"
-        text = f"has cost {money} in {plural(priced_requests, 'request')} (prices: {note})"
-        text += f"; {plural(unpriced, 'request')} without a known price" if unpriced else ""
-        numbers: dict[str, int | float | str | None] = {
-            "least": f"{low:f}", "most": f"{high:f}", "requests": priced_requests, "unpriced": unpriced,
-        }  # fmt: skip
-        yield Link("cost", "money", text, moment, None, numbers, "derived")
-    elif found.requests:
-        text = f"what {plural(found.requests, 'request')} cost for it is not known: no price is known"
-        yield Link("cost", "no-price", text, moment, None, {"requests": found.requests}, "derived")
-    tokens = uncut_tokens(life) if why.state in ("out", "omitted") else None
-    if tokens:
-        step = history.step(why.ordinal)
-        rate = _rates(book, step).rates.input
-        if rate is not None:
-            text = f"would cost {dollars(rate * tokens / MILLION)} more in this request, as plain input"
-            yield Link("cost", "would-cost", text, moment, None, {"tokens": tokens}, "derived")
-
-
-def _rates(book: RateBook, step: StepRow) -> Priced:
-    return book.rates(step.model, step.provider, step.day, step.billed or step.used)
-
-
-def _between(step: StepRow, rates: Rates, held: int) -> tuple[Decimal, Decimal] | None:
-    """The least and the most that some tokens of a request can have cost; None where a rate is not known."""
-    if rates.input is None:
-        return None
-    cached, written, billed = step.cached or 0, step.written or 0, step.billed or 0
-    hour = min(step.written_1h or 0, written)
-    if not billed or cached + written > billed or not step.used:
-        cached = written = hour = 0
-    else:
-        cached, written, hour = (step.used * part // billed for part in (cached, written - hour, hour))
-    needed = ((cached, rates.cache_read), (written, rates.cache_write), (hour, rates.cache_write_1h))
-    if any(part and rate is None for part, rate in needed):
-        return None
-    held = min(held, step.used) if step.used else held
-    bands = [(rate or ZERO, part) for part, rate in needed]
-    bands.append((rates.input, max(0, step.used - cached - written - hour)))
-    bands = sorted(band for band in bands if band[1])
-    return _filled(bands, held) / MILLION, _filled(bands[::-1], held) / MILLION
-
-
-def _filled(bands: list[tuple[Decimal, int]], tokens: int) -> Decimal:
-    total = ZERO
-    for rate, size in bands:
-        taken = min(size, tokens)
-        total += rate * taken
-        tokens -= taken
-    return total

@@ -138,6 +138,12 @@ def changes_of(
     return Changes(counts, (*present, *gone, *omitted), flow.new, flow.freed, moved)
 
 
+def unlisted_changes(delta: FrameDelta) -> Changes:
+    """What a delta adds and frees, without any change named or counted."""
+    flow = flow_of(delta)
+    return Changes(Counts(0, 0, 0, 0, 0), (), flow.new, flow.freed, frozenset())
+
+
 def standing_copies(state: FrameState, delta: FrameDelta, named: Iterable[NamedItem]) -> dict[str, int]:
     """Current copies, before an edit, of the items that the edit or the step's facts speak of."""
     current = state.current

@@ -183,25 +183,43 @@ def methods(by_method: dict[str, int], encoding: str, known: bool) -> dict[str, 
     return public
 
 
+class _Settled(NamedTuple):
+    """What later steps rest on of a sealed one."""
+
+    model: str | None
+    bill: UsageView | None
+    size: SentSize
+
+
+def settle_step(thread: ThreadState, rules: ReplayRules) -> _Settled:
+    """Learn from a sealed step's bill: what of it the sizes of later steps rest on, and nothing that only
+    views show.
+    """
+    sealed, usage = thread.sealed, thread.usage
+    assert sealed is not None
+    if usage is not None and usage.model is not None:
+        thread.model = usage.model
+    model = rules.model or thread.model
+    billed = _usage(thread, usage, thread.frame.used)
+    size = _size(thread, sealed, billed, model, rules)
+    thread.placer.weigher.scale = rules.scales.scale(model or rules.first_model, thread.running.thread)
+    return _Settled(model, billed, size)
+
+
 def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
     """Close a thread's sealed step."""
     sealed, usage, mode = thread.sealed, thread.usage, thread.mode
     assert sealed is not None
     assert mode is not None
-    if usage is not None and usage.model is not None:
-        thread.model = usage.model
-    model = rules.model or thread.model
+    model, billed, size = settle_step(thread, rules)
     frame, changes = thread.frame, sealed.changes
     encoding = thread.placer.weigher.encoding or rules.encoding
     by_method = methods(frame.by_method, encoding, rules.known(model, encoding))
-    billed = _usage(thread, usage, frame.used)
-    size = _size(thread, sealed, billed, model, rules)
     found = _limits(thread, sealed, model, rules)
     window = _window(thread, sealed, size, by_method, found, rules)
     ids = sealed.ids if thread.ids is None else thread.ids
     annotations = thread.annotations.of_step(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
     flags = _flags(thread, sealed, window, billed, model, annotations, supposed=rules.supposed)
-    thread.placer.weigher.scale = rules.scales.scale(model or rules.first_model, thread.running.thread)
     return Step(
         session=thread.key.session,
         thread=thread.key.thread,

@@ -135,7 +135,8 @@ class ItemTable:
             self._parked = _Parked(tuple(self.live.values()), restated)
             self.latest, self.versions, self.newest, self.live = {}, {}, {}, {}
 
-    def _unpark(self, parked: _Parked) -> None:
+    def relearn(self) -> None:
+        """Make the tables again that follow from what was learned last."""
         learned = []
         version = self._last
         while version is not None:
@@ -144,6 +145,9 @@ class ItemTable:
         learned.reverse()
         self.newest = {v.item: v for v in learned}
         self.versions = {(v.item, v.version): v for v in learned}
+
+    def _unpark(self, parked: _Parked) -> None:
+        self.relearn()
         self.latest = dict(self.newest)
         self.latest.update((v.item, v) for v in parked.restated)
         self.live = {v.item: v for v in parked.live}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Self
 
 import msgspec
 
 from ctxctl.engine.replay.finish import finish_step
+from ctxctl.engine.replay.frames import FrameDelta
 from ctxctl.engine.replay.ordering import StepOrder, Until
 from ctxctl.engine.replay.rules import ReplayRules
 from ctxctl.engine.replay.step_tracker import EventPlace, StepTracker, ThreadKey
@@ -64,9 +66,9 @@ class Engine:
         """The thread that opened a step last; until there is an order, no other one has a step open that
         anybody looks ahead for."""
 
-    def copy(self, report: Callable[[Problem], None]) -> Engine:
+    def copy(self, report: Callable[[Problem], None]) -> Self:
         """A snapshot that can go on by itself."""
-        twin = Engine(self.rules, report)
+        twin = type(self)(self.rules, report)
         twin.tracker = self.tracker.copy()
         twin.threads = {key: thread.kept() for key, thread in self.threads.items()}
         twin.turns = {key: turn.copy() for key, turn in self.turns.items()}
@@ -277,9 +279,19 @@ class Engine:
         )
 
     @property
+    def order(self) -> StepOrder | None:
+        """What waits, where the steps of two threads have overlapped."""
+        return self._order
+
+    @property
     def current(self) -> ThreadState | None:
         """The thread of the last event that belongs to one."""
         return self._last
+
+    def delta(self) -> FrameDelta:
+        """How the frame of the step closed last differs from the one before it in its thread."""
+        assert self.sealed is not None
+        return self.sealed.delta
 
     def end(self) -> Iterator[Step | Turn]:
         """Close what is still open, in the order in which the steps began."""

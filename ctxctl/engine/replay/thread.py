@@ -14,6 +14,7 @@ from ctxctl.engine.replay.changes import (
     changes_of,
     rescored_items,
     standing_copies,
+    unlisted_changes,
 )
 from ctxctl.engine.replay.edits import ThreadEdits
 from ctxctl.engine.replay.frames import FrameDelta, FrameState, delta_of, recorded_sum
@@ -302,8 +303,9 @@ class ThreadState(ThreadData):
         cut = [self.placer.cut(p, left[p.item]) if holds_uncut(p, left.get(p.item)) else p for p in shown]
         return cut if any(a is not b for a, b in zip(cut, frame, strict=True)) else None
 
-    def seal(self, *, list_skipped: bool = False) -> SealedStep:
-        """Take the open step's frame and compare it with the one before."""
+    def seal(self, *, list_skipped: bool = False, only_sizes: bool = False) -> SealedStep:
+        """Take the open step's frame and compare it with the one before; `only_sizes`: no further than what
+        later sizes rest on."""
         assert self.ids is not None
         assert self.mode is not None
         facts = self.facts
@@ -336,16 +338,21 @@ class ThreadState(ThreadData):
             from ctxctl.engine.simulate.policy_run import cause_under_policy
 
             cause_of = cause_under_policy(cause_of, self.fitted)
-        was = standing_copies(self.frame, delta, named)
+        was = {} if only_sizes else standing_copies(self.frame, delta, named)
         self.frame.move_to(after, delta)
         scored = self._rescored(reading)
         simulated = self.sent is not None
         taken_back = frozenset(self.sent.removed) if self.sent is not None else frozenset()
         cause_of = _or_detached(cause_of, taken_back) if taken_back else cause_of
         context = ChangeContext(cause_of, truncated, scored, named, simulated, self._differs)
-        changes = changes_of(before.placements, was, self.frame, delta, context, list_skipped=list_skipped)
-        settings = self._settings(facts)
-        prefix = self._prefix(before, after, delta, settings)
+        settings, prefix = self._settings(facts), None
+        if only_sizes:
+            changes, self.settings = unlisted_changes(delta), settings
+        else:
+            changes = changes_of(
+                before.placements, was, self.frame, delta, context, list_skipped=list_skipped
+            )
+            prefix = self._prefix(before, after, delta, settings)
         if self.mode is not None and self.mode.mode == "append":
             self.placed.update(p.item for p in delta.inserted)
         saved, skips = self._saved(reading)

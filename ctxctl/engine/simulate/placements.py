@@ -19,7 +19,7 @@ class PlacementMaker:
 
     def __init__(self, policy: str, trim: Trim) -> None:
         self._policy = policy
-        self._trim = trim
+        self.trim = trim
         self._cuts: dict[tuple[Placement, int, str], Placement] = {}
         self._others: dict[tuple[object, ...], Placement] = {}
 
@@ -32,7 +32,7 @@ class PlacementMaker:
                 made = placer.resized(p, min(p.tokens, cut.tokens))
             else:
                 most = placer.weigher.scale.counted(p.kind, cut.tokens)
-                made = placer.reworded(p, self._trim(placer.text(p.content), most, cut.side))
+                made = placer.reworded(p, self.trim(placer.text(p.content), most, cut.side))
             if len(self._cuts) >= _CUTS:
                 self._cuts = {}
             made = self._cuts.setdefault(memo, made)

@@ -72,6 +72,8 @@ class Fitting:
         """Something is supposed: nothing is held against what the runtime did under what was."""
         self.recorded: list[Placement] = []
         """The recorded frame, as it is without the policy."""
+        self.peak = 0
+        """The most tokens that any step so far would have sent had nothing been left out."""
         self._history = UnfittedWindow()
         self._following = RuntimeFollower(policy)
         self._turns: dict[int, int] = {}
@@ -105,6 +107,15 @@ class Fitting:
             twin._keeping = None
         return twin
 
+    def under(self, policy: Fitter, in_force: LimitsOf) -> Fitting:
+        """A copy under another policy and other limits; nothing may have been left out so far."""
+        twin = self.copy()
+        twin.policy, twin.in_force = policy, in_force
+        twin._following = RuntimeFollower(policy)
+        twin._made = PlacementMaker(policy.name, self._made.trim)
+        twin._keeps = isinstance(policy, Kept) and policy.keeper() is not None
+        return twin
+
     def weight(self) -> int:
         """About how much a copy holds, in units of 32 bytes."""
         return self._history.weight() // 4 + 3 * (len(self._turns) + len(self._pairs))
@@ -132,6 +143,7 @@ class Fitting:
         # Where a runtime's own record is followed its own measure decides, which knows nothing of bills.
         self._beside = 0 if self._following.follows and not self.alone else max(0, beside)
         wanted, limit = self._history.tokens + self._beside, cap.cap
+        self.peak = max(self.peak, wanted)
         candidates = self._history.visible()
         room = None
         if limit is not None and (wanted > limit or self._following.early):

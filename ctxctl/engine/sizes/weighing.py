@@ -52,11 +52,16 @@ class Weigher:
         self._sizes = others.pop(encoding, {})
         self._others, self.encoding, self._count = others, encoding, count
 
+    def brought(self, count: Count) -> None:
+        """What counts in this run, for one that an earlier run has begun."""
+        self._count = count
+
     def look(self) -> None:
         """From here on weigh for a look only: what of it stays is weighed anew when it really comes."""
         self.aside = self.keeps
         if self.aside:
-            self._sizes = ChainMap({}, self._sizes)
+            known = self._sizes
+            self._sizes = ChainMap({}, dict(known) if isinstance(known, ChainMap) else known)
 
     def size(self, content: Content | None, estimate: int | None, kind: str, key: int) -> Size:
         """A size and how it was had: counted where there is text, else declared, else not at all.

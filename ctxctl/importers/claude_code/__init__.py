@@ -193,4 +193,5 @@ FORMAT: Final = Format(
     detect_folder=detect_folder,
     folder_reader="ctxctl.importers.claude_code.reader:read_folder",
     beside="ctxctl.importers.claude_code.reader:readers_beside",
+    going_on="ctxctl.importers.claude_code.going_on:GOING_ON",
 )

@@ -127,6 +127,12 @@ class ChainPath:
         self._dirty: set[ChainUnit] = set()
         self._compaction: Compaction | None = None
 
+    def brought(
+        self, lookup: Callable[[str], ChainNode | None], holder: Callable[[str], ChainUnit | None]
+    ) -> None:
+        """Go on, in another run than the one that began."""
+        self._lookup, self._holder = lookup, holder
+
     def blocks(self) -> list[Block]:
         """The placements of the last request."""
         return [block for placed in self._placed for block in placed.blocks]

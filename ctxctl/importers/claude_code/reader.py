@@ -22,6 +22,7 @@ from ctxctl.importers.claude_code.shared_calls import SharedCalls, shared_calls
 from ctxctl.importers.claude_code.texts import META, TextReading
 from ctxctl.importers.claude_code.thread import Origin, StepWriter, Thread
 from ctxctl.ingest.build import Json, Maker, Place
+from ctxctl.ingest.checkpoint import checkpoint_of
 from ctxctl.ingest.folder import Folder, Importer, read_several
 from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.parts import string
@@ -54,6 +55,19 @@ class Session:
         self._agents = SubAgentFiles(self._report)
         self._progress = ProgressLines(self._graph, self._make)
         self._line = Line(0, 0, b"")
+        self._route()
+        self._client: str | None = None
+        """The client's version that was looked at last."""
+        self._is_recorded = False
+        """Whether the client writes records of its requests."""
+        self._is_worded = False
+        """Whether it records how each attachment was worded, and in which role."""
+        self._items_of_blocks: list[list[Entry]] = []
+        """The items of each block of the line that is being read."""
+        self.impossible = 0
+        """The line by which the parents of the opened file cannot be right; 0 for none."""
+
+    def _route(self) -> None:
         self._handlers: dict[str, Callable[[Json, str], None]] = {
             "user": self._user,
             "assistant": self._assistant,
@@ -65,18 +79,21 @@ class Session:
             "api-request-blob": lambda value: self._log(value).blob(value, self._line.number),
             "api-request": self._request,
         }
-        self._client: str | None = None
-        """The client's version that was looked at last."""
-        self._is_recorded = False
-        """Whether the client writes records of its requests."""
-        self._is_worded = False
-        """Whether it records how each attachment was worded, and in which role."""
-        self._items_of_blocks: list[list[Entry]] = []
-        """The items of each block of the line that is being read."""
+
+    def brought(self) -> None:
+        """Go on, in another run than the one that began."""
+        self._route()
+        for thread in self._routing.threads.values():
+            thread.brought(self._graph.nodes.get, self._graph.tools.get)
 
     def events(self, source: Source) -> Iterator[Json]:
         """Yield the events of the opened file, and of the files that belong to it."""
-        self._agents.around(source)
+        checkpoint = checkpoint_of(source)
+        if checkpoint is not None:
+            checkpoint.hand_in("reader", lambda: self)
+        if checkpoint is None or not checkpoint.state:
+            self._agents.around(source)
+            self.impossible = self._check_parents(source)
         yield from self._file(source)
         while (agent := self._agents.leftover(self._routing.session, self._graph.nodes)) is not None:
             yield from self._read_agent(agent, Origin(MAIN_THREAD))
@@ -129,7 +146,6 @@ class Session:
 
     def _file(self, source: Source) -> Iterator[Json]:
         out = self._out
-        self._check_parents(source)
         for line, value in values(source, self._report, self._progress.taken):
             if not isinstance(value, dict):
                 self._report(Problem(line.number, line.offset, "not-a-record", "not a JSON object; skipped"))
@@ -147,8 +163,10 @@ class Session:
                 yield from out
                 out.clear()
 
-    def _check_parents(self, source: Source) -> None:
-        """Where the parents of a file cannot be right, report that and take its lines in order."""
+    def _check_parents(self, source: Source) -> int:
+        """Where the parents of a file cannot be right, report that and take its lines in order; the line that
+        says so, 0 for none.
+        """
         number = impossible_parent_line(source)
         self._graph.is_ordered = number > 0
         if number:
@@ -157,6 +175,7 @@ class Session:
             )
             message += " no parents, and each line is taken to follow the one before it"
             self._report(Problem(number, 0, "impossible-parents", message))
+        return number
 
     def _read_agent(self, source: Source, origin: Origin) -> Iterator[Json]:
         """Read a sub-agent's file in the middle of another one."""
@@ -166,6 +185,7 @@ class Session:
         make.file = self._agents.relative(source)
         routing.file = (make.file, origin)
         with source:
+            self._check_parents(source)
             yield from self._file(source)
         for thread in routing.threads.values():
             if thread.origin is origin:

@@ -113,8 +113,8 @@ class RequestRecords:
         self._shapes: dict[str, RequestShape] = {}
         self._tools: dict[tuple[str, str | None], Entry] = {}
         self._messages: dict[str, Message] = {}
-        self._places: dict[int, int] = {}
-        """By the `id` of a message, its last run of lines."""
+        self._places: dict[Message, int] = {}
+        """By message, its last run of lines."""
         self._chains: dict[str, _Chain] = {}
         self._asked: dict[str, RecordedRequest] = {}
         self._snapshot: Json = {}
@@ -248,7 +248,7 @@ class RequestRecords:
         found = [self._messages.get(name) or self._by_digest(name) for name in names]
         lacking = found.count(None)
         if lacking:
-            before = max((self._places.get(id(one), -1) for one in known), default=-1)
+            before = max((self._places.get(one, -1) for one in known), default=-1)
             for at, run in self._aligned(found, before):
                 made = self._messages[names[at]] = self._of_run(run, len(run.ends))
                 found[at] = made
@@ -276,7 +276,7 @@ class RequestRecords:
         for run in runs:
             run.is_bound = True
         if runs:
-            self._places[id(message)] = max(run.index for run in runs)
+            self._places[message] = max(run.index for run in runs)
 
     def _aligned(self, found: list[Message | None], at: int) -> list[tuple[int, MessageLines]]:
         """The runs of the messages without a known digest, by their place among the others.
@@ -291,7 +291,7 @@ class RequestRecords:
             if message is None and index < len(found):
                 gap.append(index)
                 continue
-            end = len(self.runs.all) if message is None else self._places.get(id(message))
+            end = len(self.runs.all) if message is None else self._places.get(message)
             if end is None:
                 continue
             if gap:
@@ -340,6 +340,7 @@ class RequestRecords:
         return self.sent.add(entry)
 
 
+_OPENING: Final = b'{"content":['
 _SORTED: Final = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 _MARK: Final = b'"cache_control":'
 _ENDS: Final = {"user": b'],"role":"user"}', "assistant": b'],"role":"assistant"}'}
@@ -348,7 +349,7 @@ _ENDS: Final = {"user": b'],"role":"user"}', "assistant": b'],"role":"assistant"
 class MessageLines:
     """The lines of one message, as far as they were read."""
 
-    __slots__ = ("blocks", "ends", "entries", "index", "is_bound", "message", "role", "sha")
+    __slots__ = ("blocks", "ends", "entries", "index", "is_bound", "message", "role", "said", "sha")
 
     def __init__(self, role: str, message: str | None, index: int) -> None:
         self.role = role
@@ -362,8 +363,20 @@ class MessageLines:
         self.blocks = 0
         self.is_bound = False
         """Whether a request's record is known to name it."""
-        self.sha: Any = sha256(b'{"content":[')
-        """The hash over the blocks so far; None where one of them has no canonical form."""
+        self.sha: Any = sha256(_OPENING)
+        """The hash over the blocks so far; None once it is over, or one of them has no canonical form."""
+        self.said: list[bytes] | None = []
+        """What was hashed; None once nothing more will be."""
+
+    def hash(self, data: bytes) -> None:
+        """Add to the hash."""
+        self.sha.update(data)
+        if self.said is not None:
+            self.said.append(data)
+
+    def over(self) -> None:
+        """Nothing is added to it any more."""
+        self.sha = self.said = None
 
     def goes_on(self, role: str, message: str | None) -> bool:
         """Whether a line belongs to the same message."""
@@ -384,12 +397,13 @@ class ThreadMessages:
         """Take a line's message into account; `made`: the items of each of its blocks."""
         role, content = message.get("role"), message.get("content")
         if role not in ("user", "assistant") or content is None:
-            self._last = None
+            self._close()
             return
         native = message.get("id")
         native = native if isinstance(native, str) else None
         run = self._last
         if run is None or not run.goes_on(role, native):
+            self._close()
             run = self._last = MessageLines(role, native, len(self.all))
             self.all.append(run)
         for entries in made:
@@ -407,10 +421,10 @@ class ThreadMessages:
                 data = orjson.dumps(block, option=_SORTED)
                 if _MARK in data:
                     data = orjson.dumps(without_cache(block), option=_SORTED)
-                run.sha.update(b"," + data if run.blocks else data)
+                run.hash(b"," + data if run.blocks else data)
                 run.blocks += 1
         except (TypeError, ValueError, RecursionError):
-            run.sha = None
+            run.over()
             return
         sha = run.sha.copy()
         sha.update(_ENDS[run.role])
@@ -426,5 +440,17 @@ class ThreadMessages:
     def begin(self) -> None:
         """Begin anew after a compaction: what comes is no part of an earlier message, though requests may
         name those."""
-        self._last = None
+        self._close()
         self.first = len(self.all)
+
+    def _close(self) -> None:
+        if self._last is not None:
+            self._last.over()
+            self._last = None
+
+    def brought(self) -> None:
+        """Go on, in another run than the one that began."""
+        for run in self.all:
+            run.sha = None
+        if self._last is not None and self._last.said is not None:
+            self._last.sha = sha256(_OPENING + b"".join(self._last.said))

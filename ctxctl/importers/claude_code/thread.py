@@ -141,9 +141,7 @@ class Thread:
         self.session = session
         self.name = name
         self.origin = origin
-        self.path = ChainPath(
-            lookup, lambda tool: self.tools[tool] if tool in self.tools else elsewhere(tool)
-        )
+        self.path = ChainPath(lookup, self._holder(elsewhere))
         self.window = Window()
         self.view = LastRequest(self.path)
         self.requests: RequestRecords | None = None
@@ -168,6 +166,17 @@ class Thread:
         self._turn: str | None = None
         self._native_turn: str | None = None
         self._turns: dict[str, int] = {}
+
+    def _holder(self, elsewhere: Callable[[str], ChainUnit | None]) -> Callable[[str], ChainUnit | None]:
+        return lambda tool: self.tools[tool] if tool in self.tools else elsewhere(tool)
+
+    def brought(
+        self, lookup: Callable[[str], ChainNode | None], elsewhere: Callable[[str], ChainUnit | None]
+    ) -> None:
+        """Go on, in another run than the one that began."""
+        self.path.brought(lookup, self._holder(elsewhere))
+        if self.requests is not None:
+            self.requests.runs.brought()
 
     def records(self) -> RequestRecords:
         """The records of its requests; what lines hold is held against them from now on."""

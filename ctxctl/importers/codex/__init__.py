@@ -178,6 +178,7 @@ CODEX: Final = Format(
     title="Codex rollout",
     detect=detect_codex,
     reader="ctxctl.importers.codex.reader:Rollout",
+    going_on="ctxctl.importers.codex.going_on:GOING_ON",
     about=_ROLLOUT,
 )
 

@@ -10,7 +10,7 @@ running total changed stands for a request.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ctxctl.importers.codex import texts
@@ -18,6 +18,7 @@ from ctxctl.importers.codex.forks import Fork, ForkBase, base_of, calls_plan_too
 from ctxctl.importers.codex.history import History
 from ctxctl.importers.codex.parts import ItemReader, ReadItem, tools
 from ctxctl.ingest.build import Json, Place
+from ctxctl.ingest.checkpoint import checkpoint_of
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
@@ -90,7 +91,10 @@ class Rollout(Run):
         self._displayed: list[tuple[Part, str]] = []
         """Prompts that were displayed before any item: they wait for the item that may be the same.  Each has
         the time at which it was written."""
-        self._types = {
+        self._route()
+
+    def _route(self) -> None:
+        self._types: dict[str, Callable[[Json], None]] = {
             "session_meta": self._session_meta,
             "turn_context": self._turn_context,
             "response_item": self._response_item,
@@ -104,6 +108,9 @@ class Rollout(Run):
     def events(self, source: Source) -> Iterator[Json]:
         """The rollout's events; bounded by the ids in it, not by its texts."""
         self._source = source
+        checkpoint = checkpoint_of(source)
+        if checkpoint is not None:
+            checkpoint.hand_in("reader", lambda: self)
         for record in self.records(source, self._is_display):
             self._record(record)
             if self.out and self._held_from is None:
@@ -111,6 +118,14 @@ class Rollout(Run):
         self._add_displayed()
         self._place_head()
         yield from self.finish()
+
+    def still(self, source: Source) -> bool:
+        """Whether the longer file says of itself as a whole what it said before."""
+        return self._plan_tool_used is not False or not calls_plan_tool(source)
+
+    def brought(self) -> None:
+        """Go on, in another run than the one that began."""
+        self._route()
 
     def _is_display(self, line: bytes) -> bool:
         """Whether a line only shows what items say too, as most do that are long."""
@@ -188,6 +203,8 @@ class Rollout(Run):
     def _begin_copy(self, parent: str | None, meta: Json) -> None:
         """Begin the copy of the parent's history, which goes up to where the two part."""
         until = count(meta.get("subagent_history_start_ordinal"))
+        if (checkpoint := checkpoint_of(self._source)) is not None:
+            checkpoint.pass_over()  # how far the copy goes, the whole file is asked for
         told = copied_part(self._source, parent) if self._source is not None and until is None else None
         self._fork = Fork(self.session, told, until=until)
         self._fork.line(meta.get("timestamp"), self.line.number, 0)

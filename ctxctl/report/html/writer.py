@@ -1,4 +1,4 @@
-"""The HTML report of a trace, written piece by piece in one replay.
+"""The HTML report of a trace, written piece by piece in one walk.
 
 Its frame is markup, style and script of our own, with a policy that lets nothing else run.  Each step has one
 small row: what the list and the chart show without opening anything.
@@ -14,10 +14,10 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.costs import Costs, StepCost
-from ctxctl.lint.run import FindingsBesideWalk
+from ctxctl.lint.run import LintedWalk
 from ctxctl.model.findings import Finding
 from ctxctl.model.records import Assembly, Item
-from ctxctl.model.results import Placement, Step, Turn
+from ctxctl.model.results import Step
 from ctxctl.model.vocab import WARNINGS, UsedMethod
 from ctxctl.report import jsonout
 from ctxctl.report.costs import spent_object, sum_object
@@ -27,6 +27,7 @@ from ctxctl.report.html.contents import Texts, dumped, escaped, limit_for, packe
 from ctxctl.report.html.frames import Frames, Thread
 from ctxctl.session import Inspector
 from ctxctl.session.survey import row_of
+from ctxctl.session.walked import Walked
 from ctxctl.text import visible
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.wording import dollars, tables
@@ -44,7 +45,7 @@ def write(
     progress: Progress,
     *,
     prices: RateBook,
-    rules: FindingsBesideWalk,
+    rules: LintedWalk,
     max_content: int | None,
 ) -> Iterator[bytes]:
     """The page, piece by piece; reads the trace twice where texts have to be cut.
@@ -61,14 +62,10 @@ def write(
     frame = page(header.trace, {"version": VERSION, "header": without_empty(jsonout.trace(header))})
     yield frame.head
     report = _Report(inspector, prices, limit)
-    walk = inspector.walk(
-        lambda share: progress((before + share) / (before + 1)), seen=rules.seen, settle=True
-    )
-    for at, engine in walk:
-        report.add(at.step, at.placements, at.turn)
-        rules.step(at, engine)
+    for one in rules.steps(lambda share: progress((before + share) / (before + 1))):
+        report.add(one)
         yield from report.taken()
-    report.end(rules.findings())
+    report.end(rules.result().findings)
     yield from report.taken()
     yield frame.tail
 
@@ -112,15 +109,16 @@ class _Report:
         yield from self._made
         self._made.clear()
 
-    def add(self, step: Step, placements: list[Placement], turn: Turn | None) -> None:
+    def add(self, one: Walked) -> None:
         """Take in the next step."""
+        step, placements, turn = one.at
         ordinal = self._rows.count
         thread = self._frames.add(ordinal, step, placements)
         if thread.number == len(self._threads):
             self._threads.append(self._named(step, thread))
         if step.step == 1:
             self._first[thread.number] = ordinal
-        self._rows.add(thread.number, step, self._costs.add(step, placements))
+        self._rows.add(thread.number, step, self._costs.add(step, placements, one.delta))
         if turn is not None and turn.title is not None:
             self._titles[self._first.get(thread.number, ordinal)] = turn.title
 

@@ -529,7 +529,8 @@ def test_what_it_costs_is_what_the_cost_report_says(name: str) -> None:
     """`cost --by item` knows where in a request an item stood: money in the range, tokens the same."""
     from decimal import Decimal
 
-    from ctxctl.analysis.costs import NOT_RECORDED, Costs, step_costs
+    from ctxctl.analysis.costs import Costs, step_costs
+    from ctxctl.analysis.spending import NOT_RECORDED
     from ctxctl.tokens.catalogue.rates import RateBook
 
     with Inspector.open(TRACES / f"{name}.jsonl") as inspector:
@@ -553,6 +554,6 @@ def test_what_it_costs_is_what_the_cost_report_says(name: str) -> None:
 
 
 def suppose_money(inspector: Inspector, why: Why) -> list[Link]:
-    from ctxctl.analysis.why.supposing import money_for_item
+    from ctxctl.analysis.why.money import money_for_item
 
     return list(money_for_item(inspector, why, None))

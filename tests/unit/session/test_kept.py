@@ -20,8 +20,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctxctl.report import jsonout
-from ctxctl.session import Inspector, import_cache, kept_replays, replay_cache
+from ctxctl.session import Inspector, import_cache, kept_replays, replay_rows, replay_writer
 from ctxctl.session.cache_room import cache_entries, prune_cache
+from ctxctl.session.walked import walked
 from ctxctl.trace import inputs
 
 ROOT = Path(__file__).parents[3]
@@ -63,11 +64,18 @@ def answers_of(inspector: Inspector) -> bytes:
         frames += [step_of(at.step), [jsonout.placement(p, n) for n, p in enumerate(at.placements)]]
         frames.append(inspector.assembled(ordinal))
     results = [repr(result) for result in inspector.replay()]
-    walked = [
-        [repr(at.step), repr(at.turn), [placement_of(p) for p in at.placements]] for at in inspector.steps()
+    steps_walked = [
+        [
+            [repr(one.at.step), repr(one.at.turn), [placement_of(p) for p in one.at.placements]],
+            [[placement_of(p) for p in which] for which in (one.delta.inserted, one.delta.removed)],
+            one.delta.reordered,
+            [[*name, content.digest, inspector.text(content)] for name, content in one.omitted.items()],
+        ]
+        for one in walked(inspector)
     ]
     return orjson.dumps(
-        [results, walked, frames, list(map(str, inspector.problems)), repr(inspector.summary)], default=str
+        [results, steps_walked, frames, list(map(str, inspector.problems)), repr(inspector.summary)],
+        default=str,
     )
 
 
@@ -174,9 +182,9 @@ def test_a_native_trace_that_changed_is_kept_anew(tmp_path: Path, monkeypatch: p
 
 def test_a_replay_is_written_down_once(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
-    put = replay_cache.ReplayWriter._put
+    put = replay_writer.ReplayWriter._put
     monkeypatch.setattr(
-        replay_cache.ReplayWriter, "_put", lambda self, *row: (written.append(row[:2]), put(self, *row))[1]
+        replay_writer.ReplayWriter, "_put", lambda self, *row: (written.append(row[:2]), put(self, *row))[1]
     )
     with Inspector.open(capture) as inspector:
         for _ in range(3):
@@ -294,7 +302,7 @@ def test_what_is_not_checked_would_give_wrong_answers(
     answers(capture)
     (path,) = (path for path in kept_files(cache) if path.suffix.startswith(".replay"))
     path.write_bytes(path.read_bytes().replace(b"user_message", b"user_massage"))
-    monkeypatch.setattr(replay_cache, "_checked", lambda table, number, body: body[8:])
+    monkeypatch.setattr(replay_rows, "checked", lambda table, number, body: body[8:])
     assert answers(capture) != expected
 
 
@@ -347,8 +355,8 @@ def test_killed_at_any_point_of_a_write(capture: Path, at: int, monkeypatch: pyt
             if event in ("open", "os.rename", "os.remove", "os.mkdir", "sqlite3.connect", "tempfile.mkstemp"):
                 step()
 
-        put = replay_cache.ReplayWriter._put
-        monkeypatch.setattr(replay_cache.ReplayWriter, "_put", lambda *args: (step(), put(*args))[1])
+        put = replay_writer.ReplayWriter._put
+        monkeypatch.setattr(replay_writer.ReplayWriter, "_put", lambda *args: (step(), put(*args))[1])
         sys.addaudithook(audit)
         answers(capture)
 

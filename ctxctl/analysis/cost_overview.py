@@ -1,0 +1,84 @@
+"""What a session cost in sum, on what, and its dearest cache breaks; kept for whoever asks again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from ctxctl.analysis.costs import Costs, SpentOn, StepCost, step_costs
+from ctxctl.fleet.surroundings import surroundings
+from ctxctl.model.cost_sums import CostSums
+from ctxctl.session.kept_answers import keep_answer, kept_answer
+from ctxctl.tokens.catalogue.rates import RateBook
+
+if TYPE_CHECKING:
+    from ctxctl.model.results import Placement
+    from ctxctl.session.facade import Inspector, Progress
+
+TOP_BREAKS: Final = 5
+GROUPINGS: Final[dict[str, Callable[[Placement], str]]] = {
+    "kind": lambda p: p.kind,
+    "item": lambda p: p.item,
+    "source": lambda p: p.source or "(no source)",
+    "segment": lambda p: p.segment,
+}
+"""What a placement's expense is put down to."""
+
+
+class CostQuestion(NamedTuple):
+    """What is asked of a session."""
+
+    by: str
+    """One of `GROUPINGS`."""
+    models: dict[str, Any]
+    """Prices of the user's own, as the settings have them."""
+    provider: str | None
+    """Whose prices, where the trace does not say."""
+    as_of: str | None
+    """YYYY-MM-DD: whose day's prices a request without a time has; None: the packaged ones'."""
+
+    def costs(self) -> Costs:
+        """Sums to be fed."""
+        return Costs(RateBook(self.models, self.provider, self.as_of), GROUPINGS[self.by])
+
+
+class CostOverview(msgspec.Struct, frozen=True, array_like=True):
+    """The answer."""
+
+    sums: CostSums
+    spent: list[SpentOn]
+    """As `Costs.spent` gives it."""
+    breaks: list[StepCost]
+    """The dearest cache breaks, the dearest first."""
+
+
+def cost_overview(
+    inspector: Inspector, asked: CostQuestion, progress: Progress | None = None
+) -> CostOverview:
+    """The answer: as it was kept, or by a walk through the trace."""
+    models = sorted(asked.models.items())
+    question = f"cost {asked.by} {models} {asked.provider} {asked.as_of} {surroundings(())}"
+    data, kept = kept_answer(inspector, question), inspector.kept_replay()
+    if data is not None and kept is not None:
+        try:
+            found = msgspec.msgpack.decode(data, type=CostOverview)
+        except msgspec.MsgspecError:
+            pass
+        else:
+            inspector.take_over(kept, settle=False)
+            return found
+    costs = asked.costs()
+    breaks = dearest_breaks(step_costs(inspector, costs, progress))
+    sums = CostSums(**{field.name: getattr(costs, field.name) for field in fields(CostSums)})
+    found = CostOverview(sums, costs.spent(), breaks)
+    keep_answer(inspector, question, msgspec.msgpack.encode(found))
+    return found
+
+
+def dearest_breaks(steps: Iterable[StepCost]) -> list[StepCost]:
+    """The few steps at which a broken cache cost most; takes all of them."""
+    return nsmallest(TOP_BREAKS, (cost for cost in steps if cost.broken), key=lambda c: -(c.broken or 0))

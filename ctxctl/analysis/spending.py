@@ -1,0 +1,151 @@
+"""What each request was spent on, by name: a thread's frame is followed by what came and left.
+
+A request is laid out in the provider's order and billed in parts: its beginning was read from a cache, the
+next tokens were written to one, the rest is plain input.  Most of a frame falls into one part, so only the
+placements outside of it are gone through, and what it holds is what they leave of the sums of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ctxctl.engine.sizes.prefix import provider_order
+from ctxctl.model.vocab import rank_of
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay.frames import FrameDelta
+    from ctxctl.model.money import Tokens
+    from ctxctl.model.results import Placement
+
+NOT_RECORDED: Final = "(not recorded)"
+"""What is spent on what was sent and is not in the trace, by whatever items are named."""
+PARTS: Final = ("cached", "audio_cached", "written_1h", "written", "input", "audio_input", "image_input")
+"""Parts of a bill in the order in which providers place what is sent."""
+_BEYOND: Final = len(PARTS)
+"""What is recorded beyond the bill: counted, and in no part of it."""
+_REST: Final = rank_of("history")
+
+By = Callable[["Placement"], str]
+"""What an expense is put down to."""
+
+
+class _Region(NamedTuple):
+    """Tokens of a request from `start` up to `end`, all billed as one part."""
+
+    start: int
+    end: int
+    part: int
+
+
+class NamedFrame:
+    """The sums of one thread's frame by name."""
+
+    def __init__(self, by: By) -> None:
+        self._by = by
+        self._placements: list[Placement] = []
+        self._tokens: dict[str, int] = {}
+        self._copies: dict[str, int] = {}
+        self._head = 0
+        """Placements that providers put first."""
+
+    def move_to(self, placements: list[Placement], delta: FrameDelta | None) -> None:
+        """Go on to the next frame; `delta`, how it differs from the one before, where that is known."""
+        if delta is None or delta.before != self._placements:  # compared by identity
+            self._tokens, self._copies, self._head = {}, {}, 0
+            self._count(placements, 1)
+        else:
+            self._count(delta.inserted, 1)
+            self._count(delta.removed, -1)
+        self._placements = placements
+
+    def _count(self, placements: Iterable[Placement], sign: int) -> None:
+        tokens, copies = self._tokens, self._copies
+        for placement in placements:
+            name = self._by(placement)
+            tokens[name] = tokens.get(name, 0) + sign * placement.tokens
+            copies[name] = copies.get(name, 0) + sign
+            if not copies[name]:
+                del tokens[name], copies[name]
+            if placement.rank < _REST:
+                self._head += sign
+
+    def parts(self, billed: Tokens, beside: int) -> dict[str, list[int]]:
+        """By name, its tokens by `PARTS`, and all of them.
+
+        Args:
+            billed: The request.
+            beside: Tokens that were sent and are not recorded; they stand first.
+        """
+        totals = dict(self._tokens)
+        if beside:
+            totals[NOT_RECORDED] = totals.get(NOT_RECORDED, 0) + beside
+        whole = sum(totals.values())
+        regions = _regions(billed, whole)
+        most = max(regions, key=lambda region: region.end - region.start, default=None)
+        found = {}
+        for name, tokens in totals.items():
+            row = found[name] = [0] * (_BEYOND + 1) + [tokens]
+            if most is not None:
+                row[most.part] = tokens
+        if most is not None:
+            ordered = provider_order(self._placements, self._head)
+            at = regions.index(most)
+            _put_down(found, self._forward(ordered, beside, most.start), regions[:at], most)
+            _put_down(found, self._backward(ordered, beside, whole, most.end), regions[at + 1 :], most)
+        for row in found.values():
+            del row[_BEYOND]
+        return found
+
+    def _forward(self, ordered: list[Placement], beside: int, end: int) -> Iterator[tuple[str, int, int]]:
+        """The pieces of the request from its beginning up to a place: name, start and end."""
+        at = 0
+        first = ((NOT_RECORDED, beside),) if beside else ()
+        for name, tokens in chain(first, ((self._by(p), p.tokens) for p in ordered)):
+            if at >= end:
+                break
+            yield name, at, at + tokens
+            at += tokens
+
+    def _backward(
+        self, ordered: list[Placement], beside: int, whole: int, start: int
+    ) -> Iterator[tuple[str, int, int]]:
+        """The pieces from its end back to a place."""
+        at = whole
+        last = ((NOT_RECORDED, beside),) if beside else ()
+        for name, tokens in chain(((self._by(p), p.tokens) for p in reversed(ordered)), last):
+            if at <= start:
+                break
+            yield name, at - tokens, at
+            at -= tokens
+
+
+def _put_down(
+    found: dict[str, list[int]],
+    pieces: Iterable[tuple[str, int, int]],
+    regions: Iterable[_Region],
+    most: _Region,
+) -> None:
+    """Put pieces of a request down to the regions that they are in, from the largest one."""
+    for name, start, end in pieces:
+        row = found[name]
+        for region in regions:
+            common = min(end, region.end) - max(start, region.start)
+            if common > 0:
+                row[most.part] -= common
+                row[region.part] += common
+
+
+def _regions(billed: Tokens, whole: int) -> list[_Region]:
+    """How a request of so many recorded tokens is billed, in order."""
+    found: list[_Region] = []
+    at = 0
+    for part, name in enumerate(PARTS):
+        end = min(whole, at + getattr(billed, name))
+        if end > at:
+            found.append(_Region(at, end, part))
+            at = end
+    if whole > at:
+        found.append(_Region(at, whole, _BEYOND))
+    return found

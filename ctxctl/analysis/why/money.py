@@ -1,0 +1,106 @@
+"""What an item costs in money: what the requests so far have cost for it, or what one with it would.
+
+Money is a range, for where in a request the item stood is not asked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ctxctl.analysis.why.cost import CarryingRequests, uncut_tokens
+from ctxctl.analysis.why.reading import StepReader
+from ctxctl.model.money import MILLION, ZERO, Rates
+from ctxctl.model.why import Link, Why
+from ctxctl.session.history_cache import item_history_of
+from ctxctl.wording import dollars, plural
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector
+    from ctxctl.session.history import StepRow
+    from ctxctl.tokens.catalogue.rates import Priced, RateBook
+
+
+def money_for_item(
+    inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | None
+) -> Iterator[Link]:
+    """What the requests so far have cost for it, or what one with it would.
+
+    It is between what it would be had as much of it as possible been read from a cache, and as little.
+    """
+    history, reader = item_history_of(inspector), StepReader(inspector)
+    entry = history.find(history.thread_of(why.ordinal), why.item)
+    if entry is None or why.state in ("unknown", "unread", "later", "available"):
+        return
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+    book = RateBook(models)
+    life = history.life(entry.number, why.ordinal)
+    found = CarryingRequests(reader, why.ordinal, life)
+    moment = reader.moment(why.ordinal)
+    low = high = ZERO
+    unpriced = 0
+    note = ""
+    for steps, held in found.runs:
+        for ordinal in steps:
+            step = history.step(ordinal)
+            rates = _rates(book, step)
+            span = _between(step, rates.rates, held)
+            if span is None:
+                unpriced += 1
+                continue
+            low, high, note = low + span[0], high + span[1], rates.source
+    priced_requests = found.requests - unpriced
+    if priced_requests:
+        cheap, dear = dollars(low), dollars(high)
+        money = dear if cheap == dear else f"{cheap} to {dear}"
+        text = f"has cost {money} in {plural(priced_requests, 'request')} (prices: {note})"
+        text += f"; {plural(unpriced, 'request')} without a known price" if unpriced else ""
+        numbers: dict[str, int | float | str | None] = {
+            "least": f"{low:f}", "most": f"{high:f}", "requests": priced_requests, "unpriced": unpriced,
+        }  # fmt: skip
+        yield Link("cost", "money", text, moment, None, numbers, "derived")
+    elif found.requests:
+        text = f"what {plural(found.requests, 'request')} cost for it is not known: no price is known"
+        yield Link("cost", "no-price", text, moment, None, {"requests": found.requests}, "derived")
+    tokens = uncut_tokens(life) if why.state in ("out", "omitted") else None
+    if tokens:
+        step = history.step(why.ordinal)
+        rate = _rates(book, step).rates.input
+        if rate is not None:
+            text = f"would cost {dollars(rate * tokens / MILLION)} more in this request, as plain input"
+            yield Link("cost", "would-cost", text, moment, None, {"tokens": tokens}, "derived")
+
+
+def _rates(book: RateBook, step: StepRow) -> Priced:
+    return book.rates(step.model, step.provider, step.day, step.billed or step.used)
+
+
+def _between(step: StepRow, rates: Rates, held: int) -> tuple[Decimal, Decimal] | None:
+    """The least and the most that some tokens of a request can have cost; None where a rate is not known."""
+    if rates.input is None:
+        return None
+    cached, written, billed = step.cached or 0, step.written or 0, step.billed or 0
+    hour = min(step.written_1h or 0, written)
+    if not billed or cached + written > billed or not step.used:
+        cached = written = hour = 0
+    else:
+        cached, written, hour = (step.used * part // billed for part in (cached, written - hour, hour))
+    needed = ((cached, rates.cache_read), (written, rates.cache_write), (hour, rates.cache_write_1h))
+    if any(part and rate is None for part, rate in needed):
+        return None
+    held = min(held, step.used) if step.used else held
+    bands = [(rate or ZERO, part) for part, rate in needed]
+    bands.append((rates.input, max(0, step.used - cached - written - hour)))
+    bands = sorted(band for band in bands if band[1])
+    return _filled(bands, held) / MILLION, _filled(bands[::-1], held) / MILLION
+
+
+def _filled(bands: list[tuple[Decimal, int]], tokens: int) -> Decimal:
+    total = ZERO
+    for rate, size in bands:
+        taken = min(size, tokens)
+        total += rate * taken
+        tokens -= taken
+    return total

@@ -1,0 +1,99 @@
+"""Answers about one trace that took many replays, kept in the user's cache beside the kept replay.
+
+One small file for a trace and what it was replayed under, written whole: a digest of the rest, then answers
+by question.  A file of another trace, of other code or parameters, or one that is damaged is as good as not
+there.  Of two that write at once one may lose its answer, which is then worked out again.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import xxhash
+
+from ctxctl.trace.cache_files import cache_file, fingerprint_of, open_own, replace_file, same_file
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector
+    from ctxctl.session.replay_rows import ReplayKey
+
+FORMAT: Final = 1
+_CHECK: Final = 16
+_ANSWERS: Final = 200
+"""Answers that are kept of a trace, the latest ones."""
+_MOST: Final = 8 << 20
+"""Bytes of the largest file that is read or written."""
+
+
+def digest_of(data: bytes) -> bytes:
+    """What a file begins with, of all that follows."""
+    return xxhash.xxh3_128_digest(data)
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    format: int
+    made_under: str
+    file: dict[str, Any]
+    """Of which trace, as `fingerprint_of` tells."""
+    answers: dict[str, bytes]
+    """By question, the latest at the end."""
+
+
+class KeptAnswers:
+    """The kept answers about a trace as it is now, under what it is replayed under."""
+
+    def __init__(self, key: ReplayKey) -> None:
+        self._key = key
+        self._size = key.source.refresh()
+        name = sha256(key.made_under.encode()).hexdigest()[:12]
+        self._path = None if key.source.spooled else cache_file(key.source, f"answers-{name}")
+
+    def find(self, question: str) -> bytes | None:
+        """The answer; None where none is kept."""
+        found = self._load().get(question)
+        if found is not None and self._path is not None:
+            with suppress(OSError):
+                os.utime(self._path)  # the oldest are dropped first
+        return found
+
+    def keep(self, question: str, answer: bytes) -> None:
+        """Keep an answer; nothing that goes wrong here is worth an error."""
+        source = self._key.source
+        if self._path is None or not self._key.steady() or source.refresh() != self._size:
+            return
+        answers = self._load()
+        answers.pop(question, None)
+        answers[question] = answer
+        for oldest in list(answers)[:-_ANSWERS]:
+            del answers[oldest]
+        kept = _Kept(FORMAT, self._key.made_under, fingerprint_of(source, self._size), answers)
+        data = msgspec.msgpack.encode(kept)
+        if len(data) < _MOST:
+            replace_file(self._path, digest_of(data) + data)
+
+    def _load(self) -> dict[str, bytes]:
+        if self._path is None:
+            return {}
+        try:
+            with open_own(self._path) as file:
+                data = file.read(_MOST)
+            if digest_of(data[_CHECK:]) != data[:_CHECK]:
+                return {}
+            kept = msgspec.msgpack.decode(data[_CHECK:], type=_Kept)
+            if (kept.format, kept.made_under) != (FORMAT, self._key.made_under):
+                return {}
+            if kept.file["size"] != self._size or not same_file(kept.file, self._key.source, self._size):
+                return {}
+        except (OSError, KeyError, TypeError, ValueError, msgspec.MsgspecError):
+            return {}
+        return kept.answers
+
+
+def answers_of(inspector: Inspector) -> KeptAnswers | None:
+    """The kept answers about an inspector's trace, as it replays that; None where none can be kept."""
+    key = inspector.kept_replays.key(inspector.params, inspector.strategy, inspector.edits)
+    return None if key is None else KeptAnswers(key)

@@ -1,0 +1,56 @@
+"""Where a kept replay can be gone on with, once its trace has grown (`engine_state`)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.model.content import Content
+from ctxctl.model.problem import Problem
+from ctxctl.model.results import Placement
+from ctxctl.trace.contents import StoredContent
+
+
+class WriterState(NamedTuple):
+    """What the writer of a kept replay knows of its rows."""
+
+    steps: int
+    """Steps written."""
+    placements: int
+    """Placements written."""
+    known: list[tuple[Placement, int]]
+    """Placements that it would know again, with their numbers."""
+    contents: dict[Content, int]
+    last: dict[ThreadKey, tuple[int, list[Placement], int]]
+    """By thread the last frame: its step, its placements, and frames since a whole one."""
+
+
+class Mark(msgspec.Struct, frozen=True, array_like=True):
+    """Where a replay stood, and all that it knew by then."""
+
+    offset: int
+    """Bytes of the trace that it had taken in: whole lines."""
+    line: int
+    """Number of the last of them."""
+    beginning: bytes
+    """Digest of these bytes."""
+    given: str
+    """What the trace's head and its importer said that the replay rests on."""
+    ends: bytes
+    """Digest of where the steps end that were over by then; empty where no step had to know."""
+    seed: int
+    seen: bytes
+    """Keys of the events, eight bytes each, made with that seed."""
+    problems: tuple[Problem, ...]
+    problem_count: int
+    found: tuple[Problem, ...]
+    found_count: int
+    late: int
+    contents: list[StoredContent]
+    placements: bytes
+    """Numbers of the placements that are taken from the kept replay, four bytes each."""
+    graph: bytes
+    """The engine, and what stands beside it; kept in pieces."""
+    pieces: int = 0

@@ -1,0 +1,129 @@
+"""A walk through all steps of a trace: from the kept replay where there is one, else by replaying it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ctxctl.engine.replay.cursor import StepAt
+from ctxctl.engine.replay.frames import FrameDelta
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.trace.cache_files import DamagedError
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay.run import Engine
+    from ctxctl.model.content import Content
+    from ctxctl.model.results import Step
+    from ctxctl.trace.reader import Trace
+
+Progress = Callable[[float], None]
+Omitted = dict[tuple[str, str | None], "Content"]
+"""By item and version, the texts of what a step left out."""
+
+
+class Walked(NamedTuple):
+    """One step of a walk."""
+
+    at: StepAt
+    delta: FrameDelta
+    """How its frame differs from that of the step before in its thread, or where the encoding has changed,
+    from that weighed anew."""
+    omitted: Omitted
+    """The texts of the versions that its `omitted` changes name, as far as the trace has them."""
+
+    @property
+    def key(self) -> ThreadKey:
+        """The thread that the step is of."""
+        return ThreadKey(self.at.step.session, self.at.step.thread)
+
+
+class KeptWalk(Protocol):
+    """What a walk needs of a kept replay."""
+
+    def walked(self) -> Iterator[Walked]:
+        """Each step in order; raises DamagedError."""
+        ...
+
+    def has_problems(self) -> bool:
+        """Whether something is wrong with the trace, beside what opening it told."""
+        ...
+
+
+class Replayed(Protocol):
+    """What a walk needs of an inspector: see there."""
+
+    @property
+    def trace(self) -> Trace: ...  # noqa: D102
+    def kept_replay(self) -> KeptWalk | None: ...  # noqa: D102
+    def keeps_replay(self) -> bool: ...  # noqa: D102
+    def forget_replay(self) -> None: ...  # noqa: D102
+    def take_over(self, kept: Any, *, settle: bool) -> None: ...  # noqa: D102
+    def walk(  # noqa: D102
+        self, progress: Progress | None = None, *, skipped: bool = False, settle: bool = False
+    ) -> Iterator[tuple[StepAt, Engine]]: ...
+
+
+def walked(
+    inspector: Replayed,
+    progress: Progress | None = None,
+    *,
+    skipped: bool = False,
+    settle: bool = False,
+    whole: bool = True,
+) -> Iterator[Walked]:
+    """Each step in order, with its frame and what changed in it.
+
+    Args:
+        inspector: On the trace.
+        progress: Told the share of the trace read so far, where it is replayed.
+        skipped: Changes list the skipped items too; always by a replay.
+        settle: The inspector's `problems` and `summary` are those of this walk once it has come to its end.
+        whole: It will come to its end.  One that may not tells of the problems that it came by, so a trace
+            that has some is replayed.
+    """
+    kept = None if skipped else inspector.kept_replay()
+    if kept is not None and not whole and kept.has_problems():
+        kept = None
+    told = 0
+    if kept is not None:
+        try:
+            for one in kept.walked():
+                told += 1
+                yield one
+        except DamagedError:
+            inspector.forget_replay()
+        else:
+            inspector.take_over(kept, settle=settle)
+            return
+    walk = inspector.walk(progress, skipped=skipped, settle=settle)
+    yield from islice((walked_by(engine, at) for at, engine in walk), told, None)
+
+
+def keep_replay(inspector: Replayed, progress: Progress | None = None) -> None:
+    """Have the replay kept, where it can be, for whoever goes through a part of it again and again.
+
+    What is wrong with the trace is not told by this.
+    """
+    if inspector.keeps_replay():
+        with inspector.trace.untold():
+            deque(inspector.walk(progress), 0)
+
+
+def walked_by(engine: Engine, at: StepAt) -> Walked:
+    """The step that an engine has just finished."""
+    return Walked(at, engine.delta(), _omitted(at.step, engine))
+
+
+def _omitted(step: Step, engine: Engine) -> Omitted:
+    changes = [change for change in step.changes if change.status == "omitted"]
+    if not changes:
+        return {}
+    versions = engine.threads[ThreadKey(step.session, step.thread)].book.versions
+    found: Omitted = {}
+    for change in changes:
+        version = versions.get((change.item, change.version))
+        if version is not None and version.content is not None:
+            found[change.item, change.version] = version.content
+    return found

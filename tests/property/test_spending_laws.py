@@ -1,0 +1,85 @@
+"""What requests are spent on, followed by what changes, is what a pass over each whole frame says."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxctl.analysis.spending import NOT_RECORDED, PARTS, NamedFrame
+from ctxctl.engine.replay.frames import delta_of
+from ctxctl.engine.sizes.prefix import provider_order
+from ctxctl.model.money import Tokens
+from ctxctl.model.results import Placement
+
+KINDS = ("tool", "system", "message", NOT_RECORDED)
+
+
+def placement(kind: str, tokens: int, rank: int, key: int) -> Placement:
+    return Placement(
+        item=f"i{key}", version=None, kind=kind, title=None, source=None, segment=kind, tokens=tokens,
+        method="counted", content=None, digest=None, key=key, line=0, rank=rank,
+    )  # fmt: skip
+
+
+def plain(frame: list[Placement], billed: Tokens, beside: int) -> dict[str, list[int]]:
+    """By the definition: token by token, from the beginning of the request."""
+    ordered = provider_order(frame, sum(p.rank < 2 for p in frame))
+    named = [(NOT_RECORDED, beside)] * bool(beside) + [(p.kind, p.tokens) for p in ordered]
+    parts = [part for part, name in enumerate(PARTS) for _ in range(getattr(billed, name))]
+    found: dict[str, list[int]] = {}
+    at = 0
+    for name, tokens in named:
+        row = found.setdefault(name, [0] * (len(PARTS) + 1))
+        row[-1] += tokens
+        for place in range(at, min(at + tokens, len(parts))):
+            row[parts[place]] += 1
+        at += tokens
+    return found
+
+
+placements = st.lists(
+    st.builds(
+        placement,
+        st.sampled_from(KINDS),
+        st.sampled_from((0, 1, 2, 5, 9)),
+        st.integers(0, 2),
+        st.integers(1, 1000),
+    ),
+    max_size=12,
+)
+bills = st.builds(Tokens, **{name: st.sampled_from((0, 0, 1, 3, 8, 20)) for name in PARTS})
+
+
+@given(
+    placements,
+    st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 11), max_size=10, unique=True),
+            bills,
+            st.sampled_from((0, 0, 4)),
+            st.sampled_from((True, True, False)),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+)
+def test_what_changes_tells_what_whole_frames_tell(
+    pool: list[Placement], steps: list[tuple[list[int], Tokens, int, bool]]
+) -> None:
+    named, before = NamedFrame(lambda p: p.kind), list[Placement]()
+    for chosen, billed, beside, told in steps:
+        frame = [pool[n] for n in chosen if n < len(pool)]
+        delta = delta_of(before, frame)
+        named.move_to(frame, delta if told else None)
+        assert named.parts(billed, beside) == plain(frame, billed, beside)
+        before = frame
+
+
+@given(placements, bills)
+def test_changes_of_another_frame_are_not_taken(pool: list[Placement], billed: Tokens) -> None:
+    """A frame that was weighed anew is counted anew."""
+    named = NamedFrame(lambda p: p.kind)
+    named.move_to(pool, delta_of([], pool))
+    again = [placement(p.kind, p.tokens * 2 + 1, p.rank, p.key) for p in pool]
+    named.move_to(again[1:], delta_of(again, again[1:]))
+    assert named.parts(billed, 0) == plain(again[1:], billed, 0)
