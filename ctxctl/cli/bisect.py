@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 Arguments = Annotated[
     list[str],
     Argument(
-        metavar="TRACE [TRACE] [PREDICATE]",
-        help="A trace and a predicate (quote it), or two traces, with a predicate or without.",
+        metavar="[TRACE] [TRACE] [PREDICATE]",
+        help="A trace and a predicate (quote it), or two traces, with a predicate or without; a predicate"
+        " alone asks the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
@@ -38,11 +39,13 @@ def bisect(
     """
     from ctxctl.cli.run import begin, opened, tell_problems, verdict
     from ctxctl.cli.selection import query_of
+    from ctxctl.cli.sessions import newest_here
     from ctxctl.errors import Exit
 
     traces, predicate = _traces_and_predicate(arguments)
     query = query_of(predicate) if predicate is not None else None
     run = begin(options)
+    traces = traces or [newest_here(run)]
     with ExitStack() as stack:
         inspectors = [stack.enter_context(opened(trace, run, "replaying")) for trace in traces]
         if len(inspectors) > 1:
@@ -59,10 +62,12 @@ def bisect(
 
 
 def _traces_and_predicate(arguments: Sequence[str]) -> tuple[list[str], str | None]:
-    """The traces and the predicate; of two arguments the second is a trace if it is a file."""
+    """The traces and the predicate; an argument alone, or the second of two, is a trace if it is a file."""
     from ctxctl.errors import UsageError
 
     hint = "ctxctl bisect run.jsonl 'window > 80%', or ctxctl bisect one.jsonl two.jsonl"
+    if len(arguments) == 1 and not os.path.exists(arguments[0]):
+        return [], arguments[0]
     if len(arguments) == 1:
         raise UsageError("no-predicate", f"only {arguments[0]!r}: what to look for is missing", hint=hint)
     if len(arguments) > 3:

@@ -40,7 +40,7 @@ Item = Annotated[
 )
 def blame(
     options: opt.CommonOptions,
-    frame: opt.FrameArg,
+    frame: opt.FrameArg = None,
     stat: Stat = False,
     stale: Stale = False,
     duplicate: Duplicate = False,
@@ -52,10 +52,11 @@ def blame(
     from ctxctl.analysis.by_name import copies_by_name
     from ctxctl.cli.run import begin, reported
     from ctxctl.cli.selection import split_frame
+    from ctxctl.cli.sessions import given_or_newest
     from ctxctl.session.naming import locate
 
-    place = split_frame(frame)
     run = begin(options)
+    place = split_frame(given_or_newest(frame, run))
     with reported(place.trace, run, "replaying") as inspector:
         ordinal = locate(inspector, place.address, options.turn, options.thread)
         if run.settings.strict:

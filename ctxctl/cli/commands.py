@@ -25,6 +25,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final = {
+    "ls": Command("ls:ls", "The sessions of this machine, or of a directory."),
     "replay": Command("replay:replay", "Every step and turn of a trace: UI or report."),
     "watch": Command("watch:watch", "A session while it is written: UI or lines."),
     "record": Command("record:record", "Sessions of other programs, while they run.", interspersed=False),

@@ -29,11 +29,13 @@ By = Annotated[
     ),
 ]
 Traces = Annotated[
-    str,
+    str | None,
     Argument(
-        metavar="TRACE|DIR",
-        help="Trace or foreign capture, or a directory of captures; - is stdin.",
+        metavar="[TRACE|DIR]",
+        help="Trace or foreign capture, or a directory of captures; - is stdin. None: the newest session of"
+        " the current directory.",
         autocompletion=opt.complete_files,
+        show_default=False,
     ),
 ]
 Top = Annotated[
@@ -59,7 +61,7 @@ AsOf = Annotated[
 @opt.takes("json", opt.COUNTED, "calibration", opt.READ)
 def cost(
     options: opt.CommonOptions,
-    trace: Traces,
+    trace: Traces = None,
     by: By = None,
     top: Top = 15,
     steps: Steps = False,
@@ -70,6 +72,7 @@ def cost(
     from ctxctl.analysis.cost_groups import BY
     from ctxctl.cli.fleet import fleet
     from ctxctl.cli.run import begin
+    from ctxctl.cli.sessions import given_or_newest
     from ctxctl.errors import UsageError
     from ctxctl.tokens.catalogue.names import provider_of
 
@@ -77,6 +80,7 @@ def cost(
         raise UsageError("bad-grouping", f"--by {by} is none", hint=f"one of {', '.join((*_SPENT_ON, *BY))}")
     asked = _Asked(by, top, steps, provider_of(provider), _price_date(as_of))
     run = begin(options)
+    trace = given_or_newest(trace, run)
     if by in (None, *BY) and not steps:
         with fleet(trace, run, "pricing", alone=by is not None) as several:
             if several is not None:

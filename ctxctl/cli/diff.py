@@ -18,8 +18,13 @@ if TYPE_CHECKING:
     from ctxctl.session.naming import NamedPlace
 
 A = Annotated[
-    str,
-    Argument(metavar="A", help="A frame: run.jsonl@3, or run.jsonl.", autocompletion=opt.complete_files),
+    str | None,
+    Argument(
+        metavar="[A]",
+        help="A frame: run.jsonl@3, or run.jsonl; @3 alone: of the newest session of the current directory.",
+        autocompletion=opt.complete_files,
+        show_default=False,
+    ),
 ]
 B = Annotated[
     str | None,
@@ -46,7 +51,7 @@ Sessions = Annotated[
 @opt.takes("plain json canonical everything ids thread", opt.COUNTED, opt.READ, thread=opt.ThreadOf)
 def diff(
     options: opt.CommonOptions,
-    a: A,
+    a: A = None,
     b: B = None,
     stat: Stat = False,
     patch: PatchOnly = False,
@@ -60,13 +65,14 @@ def diff(
     """
     from ctxctl.cli.run import begin, opened, tell_problems, verdict
     from ctxctl.cli.selection import split_frame
+    from ctxctl.cli.sessions import given_or_newest
     from ctxctl.errors import Exit
     from ctxctl.report.compare import compared
     from ctxctl.session.naming import locate
 
-    left = split_frame(a)
-    right = split_frame(b, same=left.trace) if b is not None else None
     run = begin(options)
+    left = split_frame(given_or_newest(a, run))
+    right = split_frame(b, same=left.trace) if b is not None else None
     if sessions:
         raise Done(_whole_sessions(left, right, run, stat=stat, exit_code=exit_code, frames=patch or ui))
     if ui:

@@ -80,7 +80,7 @@ MaxContent = Annotated[
 )
 def export(
     options: opt.CommonOptions,
-    trace: opt.TraceArg,
+    trace: opt.NewestArg = None,
     output: Where = "-",
     force: Force = False,
     format: As = "events",  # noqa: A002 - the option's name
@@ -92,6 +92,7 @@ def export(
     """Write a trace in another form. What was redacted anywhere in it is in no export."""
     from ctxctl.cli.run import begin, note_problems, opened, tell_learned
     from ctxctl.cli.selection import nothing_there
+    from ctxctl.cli.sessions import given_or_newest
     from ctxctl.errors import Exit, UnreadableError
     from ctxctl.report.exports import refuse_options, writer_by_name
 
@@ -107,6 +108,7 @@ def export(
     # A trace is evidence: what was not in the capture is in no trace made of it (docs/learn.md).
     captured = options.no_learned or format == "events"
     run = begin(options._replace(format=read_as, no_learned=captured))
+    trace = given_or_newest(trace, run)
     found: list[Problem] = []
     written = 0
     with opened(trace, run, "exporting") as inspector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated
 
 from ctxctl.cli import options as opt
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 Arguments = Annotated[
     list[str],
     Argument(
-        metavar="TRACE... PREDICATE",
-        help="Traces or directories of them, then what is asked of their steps (docs/search.md); quote it.",
+        metavar="[TRACE...] PREDICATE",
+        help="Traces or directories of them, then what is asked of their steps (docs/search.md); quote it."
+        " No trace: the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
@@ -36,10 +38,11 @@ def find(
     from ctxctl.cli.output import complain
     from ctxctl.cli.run import begin
     from ctxctl.cli.selection import query_of
+    from ctxctl.cli.sessions import newest_here
     from ctxctl.errors import CtxctlError, Exit, UsageError
 
     *traces, predicate = arguments
-    if not traces:
+    if not traces and os.path.exists(predicate):
         raise UsageError(
             "no-predicate",
             f"only {predicate!r}: a trace or a predicate is missing",
@@ -47,6 +50,7 @@ def find(
         )
     query = query_of(predicate)
     run = begin(options)
+    traces = traces or [newest_here(run)]
     wish = FindOptions(options.thread, first, count, len(traces) > 1)
     found, worst = 0, 0
     for trace in traces:

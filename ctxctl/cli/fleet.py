@@ -50,7 +50,7 @@ def fleet(path: str, run: Run, doing: str, *, alone: bool = False) -> Iterator[F
     from ctxctl.trace.inputs import real_place
 
     settings = run.settings
-    rests_on = surroundings(_kept_things(settings.calibration))
+    rests_on = surroundings(kept_things(settings.calibration))
     with ExitStack() as open_things:
         open_things.enter_context(run.out.progress(doing))
         store = open_things.enter_context(answers(settings.cache))
@@ -89,7 +89,7 @@ def answers(cache: Mapping[str, int]) -> Iterator[AnswerStore | None]:
         yield store
 
 
-def _kept_things(calibration: str) -> Iterable[Path]:
+def kept_things(calibration: str) -> Iterable[Path]:
     """What the user keeps that answers depend on: calibrations and learned sets."""
     from ctxctl.session.learned.place import sets_folder
     from ctxctl.tokens.calibrate.store import folder

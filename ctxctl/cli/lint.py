@@ -20,7 +20,8 @@ Traces = Annotated[
     list[str] | None,
     Argument(
         metavar="TRACE...",
-        help="Traces, foreign captures or directories of them; - is stdin.",
+        help="Traces, foreign captures or directories of them; - is stdin. None: the newest session of the"
+        " current directory.",
         autocompletion=opt.complete_files,
     ),
 ]
@@ -78,6 +79,7 @@ def lint(
     Exit 1 if there is a finding of severity error or warning.
     """
     from ctxctl.cli.run import begin
+    from ctxctl.cli.sessions import newest_here
     from ctxctl.errors import Exit, UsageError
 
     form = "json" if options.json else output
@@ -89,15 +91,13 @@ def lint(
     if explain is not None or list_rules:
         _documented(explain, run)
         raise Done(Exit.OK)
-    if not traces:
-        raise UsageError("trace-needed", "no trace is given", hint="`ctxctl lint run.jsonl`, or --rules")
     own = run.settings.lint
     baseline = baseline or own.get("baseline")
     if update_baseline and baseline is None:
         raise UsageError("baseline-needed", "--update-baseline needs --baseline FILE")
     asked = RuleWords(select, ignore, severity, settings, own)
     choice = chosen_rules(asked)
-    found = _found(traces, choice, asked, run)
+    found = _found(traces or [newest_here(run)], choice, asked, run)
     code = _tell(found, choice, baseline, form, run, update=update_baseline, table=statistics)
     raise Done(max(code, found.code))
 

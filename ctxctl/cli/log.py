@@ -8,12 +8,13 @@ from ctxctl.cli import options as opt
 @opt.takes("plain json thread", opt.COUNTED, opt.READ)
 def log(
     options: opt.CommonOptions,
-    trace: opt.TraceArg,
-    item: opt.ItemArg,
+    trace: opt.NewestArg = None,
+    item: opt.ItemArg = None,
 ) -> None:
     """Tell an item's life: when it was added, updated, skipped, compacted, removed."""
     from ctxctl.analysis.by_name import life_by_name
     from ctxctl.cli.run import begin, header, reported
+    from ctxctl.cli.sessions import trace_and_item
     from ctxctl.item_names import ItemNames
     from ctxctl.report import jsonout
     from ctxctl.report.heading import header_lines
@@ -21,6 +22,7 @@ def log(
     from ctxctl.session.item_words import directory_of
 
     run = begin(options)
+    trace, item = trace_and_item(trace, item, run)
     out = run.out
     with reported(trace, run, "replaying") as inspector:
         found = life_by_name(inspector, item, options.thread)

@@ -41,6 +41,11 @@ def run(arguments: Sequence[str]) -> int:
 
 def _ended(arguments: Sequence[str]) -> int:
     """Run one command to its end; its exit code.  Raises whatever it raises."""
+    if not arguments and not os.environ.get("_CTXCTL_COMPLETE"):
+        from ctxctl.cli.picker import at_terminal, from_all
+
+        if at_terminal():
+            return from_all()
     call = ordinary(arguments)
     code = _by_typer(arguments) if call is None else _called(call)
     if code == Exit.INTERRUPTED:  # Typer has turned KeyboardInterrupt into this

@@ -70,16 +70,31 @@ TraceArg = Annotated[
     str,
     Argument(metavar="TRACE", help="Trace or foreign capture; - is stdin.", autocompletion=complete_files),
 ]
+NewestArg = Annotated[
+    str | None,
+    Argument(
+        metavar="[TRACE]",
+        help="Trace or foreign capture; - is stdin. None: the newest session of the current directory.",
+        autocompletion=complete_files,
+        show_default=False,
+    ),
+]
 ItemArg = Annotated[
-    str,
-    Argument(metavar="ITEM", help="A title, path or words of it; an id; a name as lists show it; text."),
+    str | None,
+    Argument(
+        metavar="ITEM",
+        help="A title, path or words of it; an id; a name as lists show it; text.",
+        show_default=False,
+    ),
 ]
 FrameArg = Annotated[
-    str,
+    str | None,
     Argument(
-        metavar="TRACE[@ADDRESS]",
-        help="A frame: run.jsonl@3, @3.2, @-1, @explorer:2. No address: the last frame.",
+        metavar="[TRACE][@ADDRESS]",
+        help="A frame: run.jsonl@3, @3.2, @-1, @explorer:2. No address: the last frame. No trace: the newest"
+        " session of the current directory.",
         autocompletion=complete_files,
+        show_default=False,
     ),
 ]
 EveryProblem = Annotated[bool, Option("--all", help="List every problem, however many there are.")]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from ctxctl.cli import options as opt
-from ctxctl.cli.parameters import Done, Option
+from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,6 +54,16 @@ Set = Annotated[
     ),
 ]
 Compare = Annotated[bool, Option("--compare", help="Recorded and simulated side by side, turn by turn.")]
+Place = Annotated[
+    str | None,
+    Argument(
+        metavar="[TRACE|DIR]",
+        help="Trace or foreign capture; - is stdin. Of a directory of several the list, to choose from on a"
+        " terminal. None: the newest session of the current directory.",
+        autocompletion=opt.complete_files,
+        show_default=False,
+    ),
+]
 Where = Annotated[
     str | None,
     Option("--where", metavar="PREDICATE", help="Only steps at which this holds (docs/search.md)."),
@@ -69,7 +79,7 @@ Where = Annotated[
 )
 def replay(
     options: opt.CommonOptions,
-    trace: opt.TraceArg,
+    trace: Place = None,
     window: Window = None,
     reserve: Reserve = None,
     max_input: MaxInput = None,
@@ -84,16 +94,26 @@ def replay(
     from ctxctl.cli.output import is_dumb_terminal, is_terminal
     from ctxctl.cli.run import begin, opened
     from ctxctl.cli.selection import selected_turns, where_query
+    from ctxctl.cli.sessions import given_or_newest, holds_several
     from ctxctl.cli.whatif_options import limits, replacements
 
     run = begin(
-        options, limits=limits(window, reserve, max_input), drop=drop or (), texts=replacements(set, trace)
+        options,
+        limits=limits(window, reserve, max_input),
+        drop=drop or (),
+        texts=replacements(set, trace or ""),
     )
     query = where_query(where, alone=not compare)
+    trace = given_or_newest(trace, run)
     if compare:
         raise Done(_compared(trace, run))
-    quiet = options.plain or options.json or options.turn or options.thread or where or is_dumb_terminal()
-    if not quiet and is_terminal(sys.stdout) and _has_keys(trace, is_terminal(sys.stdin)):
+    asked = options.plain or options.json or options.turn or options.thread or where
+    screen = not is_dumb_terminal() and is_terminal(sys.stdout) and _has_keys(trace, is_terminal(sys.stdin))
+    if not asked and holds_several(trace, run):
+        from ctxctl.cli.picker import listed, picked
+
+        raise Done(picked(run, trace) if screen else listed(run, trace))
+    if not asked and screen:
         raise Done(_interface(trace, run))
     with opened(trace, run, "replaying") as inspector:
         chosen = selected_turns(options.turn, options.thread, lambda: inspector.places().spans)

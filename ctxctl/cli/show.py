@@ -35,13 +35,14 @@ Text = Annotated[
 )
 def show(
     options: opt.CommonOptions,
-    frame: opt.FrameArg,
+    frame: opt.FrameArg = None,
     stage: Stage = None,
     text: Text = False,
 ) -> None:
     """Show one frame: its stages, its items in order, or the assembled text."""
     from ctxctl.cli.run import begin, reported
     from ctxctl.cli.selection import split_frame
+    from ctxctl.cli.sessions import given_or_newest
     from ctxctl.errors import UsageError
     from ctxctl.model.vocab import STAGES
     from ctxctl.session.naming import locate
@@ -50,8 +51,8 @@ def show(
         raise UsageError(
             "unknown-stage", f"no stage is called {stage!r}", hint=f"there are: {', '.join(STAGES)}"
         )
-    place = split_frame(frame)
     run = begin(options)
+    place = split_frame(given_or_newest(frame, run))
     with reported(place.trace, run, "replaying") as inspector:
         inspector.read_whole(run.out.progressed)
         ordinal = locate(inspector, place.address, options.turn, options.thread)

@@ -24,14 +24,15 @@ All = Annotated[bool, Option("--all", help="Every change of its life, and every 
 )
 def why(
     options: opt.CommonOptions,
-    frame: opt.FrameArg,
-    item: opt.ItemArg,
+    frame: opt.FrameArg = None,
+    item: opt.ItemArg = None,
     no_what_if: NoWhatIf = False,
 ) -> None:
     """Tell why an item is, or is not, in a window: the recorded decisions, and what it would take."""
     from ctxctl.analysis.why.answer import explain_item
     from ctxctl.cli.run import begin, header, reported
     from ctxctl.cli.selection import split_frame
+    from ctxctl.cli.sessions import trace_and_item
     from ctxctl.report import jsonout
     from ctxctl.report.heading import one_line
     from ctxctl.report.why import to_json, what_if_lines, why_lines
@@ -39,8 +40,9 @@ def why(
     from ctxctl.session.naming import locate
     from ctxctl.text import visible
 
-    place = split_frame(frame)
     run = begin(options)
+    frame, item = trace_and_item(frame, item, run)
+    place = split_frame(frame)
     out = run.out
     with reported(place.trace, run, "replaying") as inspector:
         ordinal = locate(inspector, place.address, options.turn, options.thread)

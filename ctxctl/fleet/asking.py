@@ -120,6 +120,7 @@ class Asker:
         more: Mapping[str, bytes] | None = None,
         *,
         largest_first: bool = True,
+        stop: Callable[[], bool] | None = None,
     ) -> Iterator[tuple[CaptureFile, bytes | Failed]]:
         """Each capture's answer, those that are kept first, the others as they come.
 
@@ -129,6 +130,7 @@ class Asker:
             more: By name, what the question says of single captures beside its words.
             largest_first: Read them in the order of their sizes, so that all processes end at about the same
                 time; else in the order given.
+            stop: Where given, one other process reads and this one waits; it is left as soon as this says so.
         """
         further = more or {}
         pieces = {one: self._piece(question, one, further.get(one.name, b"")) for one in captures}
@@ -142,7 +144,7 @@ class Asker:
                 if data is not None:
                     del waiting[one]
                     yield one, data
-        for one, done in self._answers(waiting, largest_first=largest_first):
+        for one, done in self._answers(waiting, largest_first=largest_first, stop=stop):
             if done.found is None:
                 yield one, done.failed or Failed("capture-failed", "a process that read it ended", 3)
                 continue
@@ -155,13 +157,18 @@ class Asker:
         return _Piece(question.work, os.fsencode(path), one.format, question.words, more)
 
     def _answers(
-        self, pieces: Mapping[CaptureFile, _Piece], *, largest_first: bool
+        self,
+        pieces: Mapping[CaptureFile, _Piece],
+        *,
+        largest_first: bool,
+        stop: Callable[[], bool] | None,
     ) -> Iterator[tuple[CaptureFile, _Done]]:
         sizes = {one: _size(piece.path) if one.name else 0 for one, piece in pieces.items()}
         order = sorted(pieces, key=lambda one: (-sizes[one], one.name)) if largest_first else list(pieces)
         whole, done = max(1, sum(sizes.values())), 0
         data = [msgspec.msgpack.encode(pieces[one]) for one in order]
-        for number, result in work_through(_WORK, data, processes_for(whole, len(data))):
+        processes = processes_for(whole, len(data)) if stop is None else 1
+        for number, result in work_through(_WORK, data, processes, stop):
             done += sizes[order[number]]
             self._progress(done / whole)
             yield order[number], _Done(None, keep=False) if result is None else _done(result)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from ctxctl.entry_points import loaded
@@ -23,6 +24,8 @@ WORTH: Final = 6 << 20
 as much as reading three megabytes."""
 _NO_MORE: Final = b""
 """In place of a piece, to a worker that is to write what it holds back, and end."""
+_LOOK: Final = 0.2
+"""Seconds between two looks whether to stop."""
 _PATIENCE: Final = 1.0
 """Seconds that a worker has to end."""
 
@@ -45,7 +48,9 @@ class _Worker(NamedTuple):
     link: Connection
 
 
-def work_through(work: str, pieces: Sequence[bytes], processes: int) -> Iterator[tuple[int, bytes | None]]:
+def work_through(
+    work: str, pieces: Sequence[bytes], processes: int, stop: Callable[[], bool] | None = None
+) -> Iterator[tuple[int, bytes | None]]:
     """Each piece's number and result, in the order in which they are done.
 
     Whoever stops asking ends the workers at once.
@@ -55,18 +60,21 @@ def work_through(work: str, pieces: Sequence[bytes], processes: int) -> Iterator
         pieces: What it is given; none of them is empty.
         processes: With one, the work is done here; else in so many processes, as far as the system lets them
             start.  The result is None where two processes ended before it was done.
+        stop: Asked several times a second; work ends when it says so.  With it nothing is done here.
     """
     waiting = deque(range(len(pieces)))
     busy: dict[Connection, tuple[_Worker, int]] = {}
     tried: set[int] = set()
     """Pieces whose process ended before they were done."""
     try:
-        for _ in range(min(processes, len(pieces)) if processes > 1 else 0):
+        for _ in range(min(processes, len(pieces)) if processes > 1 or stop else 0):
             _give(_started(work), waiting, pieces, busy)
         while busy:
             from multiprocessing.connection import wait
 
-            for link in cast("list[Connection]", wait(list(busy))):
+            if stop is not None and stop():
+                return
+            for link in cast("list[Connection]", wait(list(busy), None if stop is None else _LOOK)):
                 worker, number = busy.pop(link)
                 try:
                     result = link.recv_bytes()
@@ -84,6 +92,8 @@ def work_through(work: str, pieces: Sequence[bytes], processes: int) -> Iterator
                     yield number, result
     finally:
         _end([worker for worker, _ in busy.values()])
+    if stop is not None:
+        return
     function = loaded(work)
     for number in waiting:  # what has ended a process does not end this one
         yield number, None if number in tried else function(pieces[number])
@@ -112,9 +122,12 @@ def _give(
 
 def _started(work: str) -> _Worker | None:
     """A new process; None where the system refuses one."""
-    from multiprocessing import get_context
+    from multiprocessing import get_context, resource_tracker
 
     context = get_context("spawn")
+    # A process that tidies up gets standard error, and a UI puts what is no file in its place.
+    with contextlib.redirect_stderr(sys.__stderr__):
+        resource_tracker.ensure_running()
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(work, theirs), name="ctxctl worker", daemon=True)
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -91,6 +92,15 @@ def directory_of(source: Source) -> str | None:
     return None
 
 
+def recorded_directory(path: str) -> str | None:
+    """As `directory_of`, of a file; None for a directory, and for a file that cannot be read."""
+    if Path(path).is_dir():
+        return None
+    with suppress(CtxctlError, OSError), open_source(path) as source:
+        return directory_of(source)
+    return None
+
+
 def whereabouts(path: str, format_name: str) -> Whereabouts:
     """Where a session ran; nothing where the format does not say, or the file cannot be read."""
     words = _TOLD_BY.get(format_name)
@@ -101,12 +111,8 @@ def whereabouts(path: str, format_name: str) -> Whereabouts:
     try:
         with open_source(path) as source:
             for line in lines(source, ignore_problem):
-                head = line.data[:_HEAD]
-                if words != (b"",) and not any(word in head for word in words):
-                    continue
-                try:
-                    told = _DECODER.decode(line.data)
-                except (msgspec.MsgspecError, UnicodeDecodeError):
+                told = _told(line.data, words)
+                if told is None:
                     continue
                 payload = told.payload or _Payload()
                 directory = directory or told.cwd or payload.cwd
@@ -116,3 +122,14 @@ def whereabouts(path: str, format_name: str) -> Whereabouts:
     except (CtxctlError, OSError):
         pass
     return Whereabouts(directory, tuple(sorted(branches)))
+
+
+def _told(data: bytes, words: tuple[bytes, ...]) -> _Line | None:
+    """What a line tells; None for one that does not, and for a damaged one."""
+    head = data[:_HEAD]
+    if words != (b"",) and not any(word in head for word in words):
+        return None
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal
 
 from ctxctl.errors import UnreadableError
+from ctxctl.importers.session_places import APART, DEPTH, MOST, PARTS, files_below, session_places
 from ctxctl.trace.reader import no_events
 from ctxctl.trace.source import open_source
 from ctxctl.trace.spool import compression
@@ -17,18 +16,9 @@ from ctxctl.trace.unknown_file import is_native
 
 _EVERY: Final = 2.0
 """Seconds between two searches for a newer session, at least; they take a twentieth of the time at most."""
-_MOST: Final = 20_000
-"""Files looked at in one search."""
-_DEPTH: Final = 8
 _HEAD: Final = 1 << 16
 _TRIED: Final = 200
 """Newest files whose heads one search reads until one is a session."""
-_SKIPPED: Final = frozenset({".git", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".ruff_cache"})
-_PARTS: Final = re.compile(r"(?:-wal|-shm|-journal|\.lock|\.tmp)$|(?:^|/)agent-[^/]*\.jsonl$")
-"""Names of what belongs to another file's session."""
-_APART: Final = frozenset({"claude-code"})
-"""Formats whose directories hold many sessions, each in a file that is read with what lies beside it."""
-_VARIES: Final = re.compile(r"[*<{…\[]|^[A-Z-]+$|\s")
 
 
 class SessionChoice:
@@ -53,7 +43,7 @@ class SessionChoice:
         """Find out what there is to search: a place may be made, or turn out to be a directory, later on."""
         given = self._given
         if given is None:
-            self._roots = (Path(), *session_places())
+            self._roots = (Path(), *(place.path for place in session_places() if place.path.is_dir()))
             return
         self._is_folder = given.is_dir()
         if self._is_folder and not self._is_capture(given):
@@ -98,9 +88,9 @@ class SessionChoice:
         given: set[Path] = set()
         whole: dict[Path, Path | None] = {}
         for root in self._roots:
-            for _, found, inode, size in sorted(_listed(root, _MOST, _DEPTH), reverse=True):
+            for _, found, inode, size in sorted(_dated(root, MOST, DEPTH), reverse=True):
                 path = Path(found.removesuffix("-wal"))
-                if not size or _PARTS.search(str(path)):
+                if not size or PARTS.search(str(path)):
                     continue
                 if path.parent not in whole:
                     folder = self._whole(path)
@@ -114,13 +104,11 @@ class SessionChoice:
         files: list[tuple[int, str, int, int]] = []
         for root in self._roots:
             # The working directory may be anything: what lies deep below it is nobody's session.
-            files += _listed(
-                root, _MOST - len(files), 2 if root == Path() and len(self._roots) > 1 else _DEPTH
-            )
+            files += _dated(root, MOST - len(files), 2 if root == Path() and len(self._roots) > 1 else DEPTH)
         files.sort(reverse=True)
         for _, found, inode, size in files[:_TRIED]:
             name = found.removesuffix("-wal")  # a database is written where its log is
-            if size and not _PARTS.search(name) and self._is_session(name, inode, size):
+            if size and not PARTS.search(name) and self._is_session(name, inode, size):
                 return self._whole(Path(name))
         return None
 
@@ -165,55 +153,18 @@ class SessionChoice:
         from ctxctl.ingest.folder import Folder
 
         folder = Folder(str(path), path)
-        apart = any(name.endswith(".jsonl") and not _PARTS.search(name) for name in folder.files)
-        return len(folder.files) < _MOST and any(
+        apart = any(name.endswith(".jsonl") and not PARTS.search(name) for name in folder.files)
+        return len(folder.files) < MOST and any(
             candidate.detect_folder is not None and candidate.detect_folder(folder) >= 50
             for candidate in registry.built_in()
-            if not (apart and candidate.name in _APART)
+            if not (apart and candidate.name in APART)
         )
 
 
-def session_places() -> tuple[Path, ...]:
-    """Directories of this user in which known runtimes write sessions, those that exist."""
-    from ctxctl.importers import registry
-
-    found: dict[Path, None] = {}
-    for importer in registry.built_in():
-        for place in importer.about.places:
-            if place.startswith("~/") and (fixed := _fixed(place)) is not None:
-                found[fixed] = None
-    return tuple(path for path in found if path.is_dir())
-
-
-def _fixed(place: str) -> Path | None:
-    """The part of a place that is the same for everybody; None if that is the home directory itself."""
-    parts = place.split("/")[1:-1]
-    fixed: list[str] = []
-    for part in parts:
-        if _VARIES.search(part):
-            break
-        fixed.append(part)
-    return Path.home().joinpath(*fixed) if fixed else None
-
-
-def _listed(top: Path, most: int, deep: int) -> Iterator[tuple[int, str, int, int]]:
-    """Time, name, inode and size of the regular files below a directory; links are not followed."""
-    waiting = [(str(top), 0)]
-    count = 0
-    while waiting and count < most:
-        folder, depth = waiting.pop()
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        if depth < deep and entry.name not in _SKIPPED:
-                            waiting.append((entry.path, depth + 1))
-                    elif entry.is_file(follow_symlinks=False):
-                        now = entry.stat(follow_symlinks=False)
-                        count += 1
-                        yield now.st_mtime_ns, entry.path, now.st_ino, now.st_size
-        except OSError:
-            continue
+def _dated(top: Path, most: int, deep: int) -> Iterator[tuple[int, str, int, int]]:
+    """Time, name, inode and size of the files below a directory."""
+    for name, state in files_below(top, most, deep):
+        yield state.mtime_ns, name, state.inode, state.size
 
 
 def kind_of(path: Path, format_name: str | None) -> Literal["native", "capture", "unknown"] | None:

@@ -1,33 +1,29 @@
-"""The application: screens, the loader, and a life cycle that leaves the terminal as it was."""
+"""The application on one trace: its screens and its loader."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from signal import SIGHUP, SIGINT
 from typing import TYPE_CHECKING
 
 import msgspec
 from textual import on
-from textual.app import ComposeResult
 from textual.screen import ModalScreen, Screen
 
 from ctxctl.config import Settings
 from ctxctl.model.addresses import prefix
 from ctxctl.text import visible
-from ctxctl.tui import keymap, keys, lifecycle, memory, messages, textual_private, themes
-from ctxctl.tui.lifecycle import FAULT_EXIT, place_of
+from ctxctl.tui import memory, messages
 from ctxctl.tui.loader import Loader
+from ctxctl.tui.program import Program, run_program
 from ctxctl.tui.requests import Asked, Handlers
 from ctxctl.tui.screens.diff.screen import DiffScreen
 from ctxctl.tui.screens.reader import Help
 from ctxctl.tui.screens.turns import navigation
 from ctxctl.tui.screens.turns.screen import TurnsScreen
-from ctxctl.tui.shell import Shell
-from ctxctl.tui.widgets.paint import Swatches
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
@@ -35,13 +31,18 @@ if TYPE_CHECKING:
     from ctxctl.tui.screens.diff.values import Pairing
 
 
-class CtxApp(Shell):
-    """Opens a trace after the first paint, and shows it."""
+@dataclass
+class Return:
+    """A list that the user came from, and may go back to."""
 
-    TITLE = "ctxctl"
-    CSS_PATH = "app.tcss"
-    ENABLE_COMMAND_PALETTE = False
-    ALLOW_SELECT = False
+    back: bool = False
+    """Whether they did."""
+    lines: list[str] = field(default_factory=list)
+    """Why, where that was not what they asked for."""
+
+
+class CtxApp(Program):
+    """Opens a trace after the first paint, and shows it."""
 
     def __init__(
         self,
@@ -53,68 +54,35 @@ class CtxApp(Shell):
         kept: memory.Memory | None = None,
         left: memory.Left | None = None,
         first: Screen[None] | None = None,
+        came_from: Return | None = None,
     ) -> None:
         """`live`: watch what this gives, and never call `open_inspector`.
 
         `kept` is what is remembered, `left` how this trace was left; `first` lies over the main screen at
-        first.  Raises UsageError where the settings name keys or actions that are none.
+        first; `came_from`: one level out of the main screen lies a list.  Raises UsageError where the
+        settings name keys or actions that are none.
         """
-        settings = settings or Settings()
-        chosen = keymap.resolve(settings.keys, where=settings.file or "settings")
-        super().__init__(name)
-        keys.use(chosen)
-        self.set_keymap(keymap.keymap(chosen))
-        self.theme = themes.first_theme(settings.theme, (kept or memory.Memory()).theme, os.environ)
+        super().__init__(name, settings or Settings(), kept)
         self.loader = Loader(open_inspector, self.post_message, live)
-        self.swatches = Swatches()
         self.turns = TurnsScreen(name)
         self.first = first
-        self.farewell: list[str] = []
-        """Lines for the terminal once it is restored; without trace content unless made visible."""
-        self.fault = False
-        """Something inside went wrong, for one view or for all."""
-        self._undo: Callable[[], None] | None = None
+        self.came_from = came_from
         self._left = left if live is None else None
         """Where the trace was left, until the view is there again or the user has gone elsewhere."""
 
-    def compose(self) -> ComposeResult:
-        """Add the widget that styles are looked up in; it lies below all screens."""
-        yield self.swatches
-
     def on_mount(self) -> None:
         """Paint first, open the trace after."""
-        self.take_signals()
+        super().on_mount()
         self.push_screen(self.turns)
         if self.first is not None:
             self.push_screen(self.first)
         self.call_after_refresh(self.loader.start)
-        if not self.is_headless:
-            self.set_interval(1.0, self._watch_terminal)
 
-    def on_unmount(self) -> None:
-        """Give the signals back to the program."""
-        self.release_signals()
-
-    def take_signals(self) -> None:
-        """Leave in order when a signal says so."""
-        self.release_signals()
-        self._undo = lifecycle.catch_signals(self._leave)
-
-    def release_signals(self) -> None:
-        """Leave the signals to whoever has the terminal."""
-        if self._undo is not None:
-            self._undo()
-            self._undo = None
-
-    def _leave(self, code: int) -> None:
-        if code == 128 + SIGHUP:
-            lifecycle.end_soon(code)
-        self.exit(return_code=code)
-
-    def _watch_terminal(self) -> None:
-        """End the program when its terminal has gone away without a signal."""
-        if lifecycle.hung_up():
-            self._leave(128 + SIGHUP)
+    def action_out(self) -> None:
+        """Back to the list, where the user came from one."""
+        if self.came_from is not None:
+            self.came_from.back = True
+            self.exit(return_code=0)
 
     # What the loader tells
 
@@ -163,9 +131,12 @@ class CtxApp(Shell):
         return True
 
     def _failed(self, news: messages.Failed) -> None:
-        self.farewell.append(news.message)
+        said = self.farewell
+        if self.came_from is not None:
+            self.came_from.back, said = True, self.came_from.lines
+        said.append(news.message)
         if news.hint:
-            self.farewell.append(news.hint)
+            said.append(news.hint)
         self.exit(return_code=news.exit_code)
 
     def _faulted(self, news: messages.Fault) -> None:
@@ -177,16 +148,6 @@ class CtxApp(Shell):
     def _asked(self, message: Asked) -> None:
         """Let the loader's threads answer what a screen asks for."""
         self.loader.ask(message)
-
-    # Actions
-
-    def action_leave(self) -> None:
-        """Quit."""
-        self.exit(return_code=FAULT_EXIT if self.fault else 0)
-
-    def action_interrupt(self) -> None:
-        """Quit with the exit code of an interrupted program."""
-        self.exit(return_code=128 + SIGINT)
 
     # Where one is, and where one was
 
@@ -235,25 +196,6 @@ class CtxApp(Shell):
         several = len(state.list.turns.sessions) > 1
         return f"{self.trace_name}@{prefix(entry.thread, entry.session if several else None)}{address}"
 
-    # Errors: what Textual prints holds local variables, and with them the trace
-
-    def _handle_exception(self, error: Exception) -> None:
-        textual_private.note_error(self, error)
-        self._end_in_error(place_of(error))
-
-    def _fatal_error(self) -> None:
-        self._end_in_error(place_of(sys.exc_info()[1] or RuntimeError()))
-
-    def panic(self, *renderables: object) -> None:
-        """End without printing anything that Textual has rendered."""
-        self._end_in_error("the terminal's input ended")
-
-    def _end_in_error(self, where: str) -> None:
-        if not self.fault:
-            self.farewell.append(f"internal error: {where}")
-        self.fault = True
-        textual_private.end(self, FAULT_EXIT)
-
 
 def run(
     open_inspector: Callable[[], Inspector],
@@ -262,11 +204,13 @@ def run(
     live: Callable[[], LiveSession] | None = None,
     settings: Settings | None = None,
     pair: Pairing | None = None,
+    came_from: Return | None = None,
 ) -> int:
     """Run the UI until the user leaves; the exit code.
 
     `live`: watch what this gives while it is written, and never call `open_inspector`.  `pair`: begin with
-    these two frames held against each other; it is called after `open_inspector`.
+    these two frames held against each other; it is called after `open_inspector`.  `came_from`: a list that
+    the user may go back to, and does where the trace cannot be opened.
 
     `open_inspector` is called in a thread after the first paint.  Its CtxctlError ends the UI: the message
     goes to stderr once the terminal is restored, and the error's exit code is returned.  128 + n after a
@@ -282,14 +226,12 @@ def run(
     kept = memory.load(where)
     left = kept.left(key) if pair is None else None
     first = None if pair is None else DiffScreen(pair, first=True)
-    app = CtxApp(open_inspector, name, live, settings=settings, kept=kept, left=left, first=first)
-    with lifecycle.stderr_kept_aside() as aside, textual_private.without_tracebacks():
-        app.terminal = aside.terminal
-        app.run(mouse=settings.mouse)
+    app = CtxApp(
+        open_inspector, name, live, settings=settings, kept=kept, left=left, first=first, came_from=came_from
+    )
+    lines = run_program(app, settings)
     app.loader.stop()
-    if app.return_code and not app.farewell and not textual_private.REPORTS_ERRORS:
-        app.farewell.append("internal error")
-    for n, line in enumerate([*app.farewell, *aside.lines]):
+    for n, line in enumerate(lines):
         sys.stderr.write(("ctxctl: " if n == 0 else "  ") + visible(line) + "\n")
     _remember(app, where, key)
     return app.return_code or 0

@@ -352,3 +352,10 @@ class FoldRegions:
         """The first lines of the regions at this depth that hide more than `least` lines."""
         folds = self._by_line.values()
         return frozenset(f.line for f in folds if f.depth == depth and f.last - f.line > least)
+
+
+class Reading(NamedTuple):
+    """A text for the full-screen reader."""
+
+    title: str
+    document: Document

@@ -28,6 +28,7 @@ Scope = Literal[
     "whatif",
     "line",
     "palette",
+    "sessions",
 ]
 """Where a key works: everywhere, on the main screen, in any list, in any text, in a full-screen text, on one
 of the other screens, in a line of input.
@@ -297,6 +298,15 @@ _SEARCH: Final[tuple[Action, ...]] = (
 )
 
 
+_SESSIONS: Final[tuple[Action, ...]] = (
+    Action("sessions.open", ("enter",), "open", "open the session", "sessions", "open"),
+    Action("sessions.find", ("slash",), "find", "find by project, prompt or client", "sessions", "find"),
+    Action("sessions.sort", ("S",), "sort", "sort by the next column", "sessions", "sort"),
+    Action("sessions.reverse", ("R",), "reverse", "sort the other way round", "sessions", "reverse"),
+    Action("sessions.back", ("escape",), "back", "all sessions again", "sessions"),
+)
+
+
 ACTIONS: Final[tuple[Action, ...]] = (
     *_MOVING,
     *_MAIN,
@@ -310,6 +320,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     *_PALETTE,
     *_WHATIF,
     *_SEARCH,
+    *_SESSIONS,
 )
 """All actions, in the order of the hints and of the help."""
 

@@ -104,6 +104,7 @@ _HEADINGS: Final[dict[str, str]] = {
     "text": "In texts",
     "line": "In a line of input",
     "palette": "In the list of commands",
+    "sessions": "Sessions",
 }
 """Texts have the keys of lists; the help names them once."""
 

@@ -25,8 +25,7 @@ from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.lifecycle import FAULT_EXIT, place_of
 from ctxctl.tui.messages import Fault
 from ctxctl.tui.outline import Grouping
-from ctxctl.tui.requests import Answered, Asked, Request
-from ctxctl.tui.textual_private import has_no_application
+from ctxctl.tui.requests import Answered, Asked, Post, Request, receiver_is_gone
 from ctxctl.tui.watching import Watching
 
 if TYPE_CHECKING:
@@ -274,24 +273,12 @@ class Loader:
             raise Stopped from None
 
 
-Post = Callable[[Message], object]
-"""Sends a message to the event loop from any thread, as `post_message` does."""
-
-
 class Stopped(BaseException):
     """Raised in a thread to leave what it is at: the program ends."""
 
 
 class Superseded(BaseException):
     """Raised in a worker's thread to leave an answer that nobody waits for any more."""
-
-
-def receiver_is_gone(error: RuntimeError) -> bool:
-    """Whether a message could not be sent because the event loop, or the screen that asked, is there no more.
-
-    Any other error is one: a thread that ended without a word would leave a screen that looks alive.
-    """
-    return has_no_application(error) or "loop is closed" in str(error)
 
 
 class Activity:

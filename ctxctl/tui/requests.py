@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 from textual.message import Message
 from textual.message_pump import MessagePump
 
+from ctxctl.tui.textual_private import has_no_application
+
 Handlers = Mapping[type, Callable[[Any], None]]
 """By kind of value, what is done with an answer."""
 
@@ -92,3 +94,15 @@ class PlaceRequest(Request):
 
     address: str
     session: str | None
+
+
+Post = Callable[[Message], object]
+"""Sends a message to the event loop from any thread, as `post_message` does."""
+
+
+def receiver_is_gone(error: RuntimeError) -> bool:
+    """Whether a message could not be sent because the event loop, or the screen that asked, is there no more.
+
+    Any other error is one: a thread that ended without a word would leave a screen that looks alive.
+    """
+    return has_no_application(error) or "loop is closed" in str(error)

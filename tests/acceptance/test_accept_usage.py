@@ -31,7 +31,6 @@ ADDRESSES = {
     "a word": ("RUN@last", "TURN"),
     "half a step": ("RUN@1.", "TURN"),
     "a fraction of a step": ("RUN@1.2.3", "TURN"),
-    "no trace": ("@1", "TRACE"),
     "a number of many digits": ("RUN@" + "9" * 5000, ""),
 }
 
@@ -62,8 +61,8 @@ OPTIONS = {
     "address and turn": ("show RUN@1 --turn 2", "--turn"),
     "unknown option": ("replay RUN --colour always", "--help"),
     "unknown command": ("replay-all RUN", "--help"),
-    "no trace": ("replay", "--help"),
-    "no item": ("log RUN", "--help"),
+    "no trace": ("validate", "--help"),
+    "no item": ("log RUN", "an item is missing"),
     "too many": ("replay RUN RUN", "--help"),
     "JSON and a trace on one stream": ("import RUN --json", "-o"),
 }

@@ -91,6 +91,9 @@ def test_both_read_a_line_alike(arguments: list[str]) -> None:
         ["cost", "a.jsonl", "--by", "item"],
         ["lint", "a.jsonl", "b.jsonl"],
         ["formats"],
+        ["replay"],
+        ["why", "@3", "tool:search"],
+        ["ls", "--since", "2d", "--here"],
         ["export", "a.jsonl", "-o", "x.md"],
     ],
     ids=" ".join,
@@ -107,7 +110,7 @@ def test_usual_lines_need_no_typer(arguments: list[str], monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     "arguments",
     [
-        [], ["--help"], ["nope"], ["replay"], ["replay", "--help"], ["replay", "a", "-h"],
+        [], ["--help"], ["nope"], ["replay", "--help"], ["replay", "a", "-h"],
         ["replay", "a", "b"],
         ["replay", "a", "--turn"], ["replay", "a", "--jso"],
         ["replay", "a", "--json=yes"], ["replay", "--", "a"],

@@ -18,6 +18,7 @@ from ctxctl.tui.screens.palette import Palette
 from ctxctl.tui.screens.pointers.screen import PointerScreen
 from ctxctl.tui.screens.reader import Reader
 from ctxctl.tui.screens.search.screen import SearchScreen
+from ctxctl.tui.screens.sessions.screen import SessionsScreen
 from ctxctl.tui.screens.turns.screen import TurnsScreen
 from ctxctl.tui.screens.whatif.screen import WhatIf
 from ctxctl.tui.widgets.prompt import Prompt
@@ -38,6 +39,7 @@ OWNERS: dict[str, type] = {
     "assembled": AssembledScreen,
     "whatif": WhatIf,
     "search": SearchScreen,
+    "sessions": SessionsScreen,
 }
 
 

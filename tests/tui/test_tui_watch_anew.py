@@ -14,10 +14,11 @@ from test_tui_watch import until, watching
 from textual.message import Message
 
 from ctxctl.session import Inspector
+from ctxctl.tui.document import Reading
 from ctxctl.tui.loader import Activity, Worker
 from ctxctl.tui.requests import Answered, Asked
 from ctxctl.tui.screens.search.screen import SearchScreen
-from ctxctl.tui.screens.turns.requests import Reading, ReadingRequest
+from ctxctl.tui.screens.turns.requests import ReadingRequest
 from ctxctl.tui.screens.turns.screen import TurnsScreen
 
 TRACES = Path(__file__).parents[2] / "traces"

@@ -30,9 +30,10 @@ from ctxctl.tui import scheduling
 from ctxctl.tui.answers import trace_facts
 from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged_groups
+from ctxctl.tui.document import Reading
 from ctxctl.tui.requests import Placed, PlaceRequest
 from ctxctl.tui.screens.search.requests import Hits, SearchRequest
-from ctxctl.tui.screens.turns.requests import DetailRequest, Reading, ReadingRequest
+from ctxctl.tui.screens.turns.requests import DetailRequest, ReadingRequest
 from ctxctl.tui.screens.turns.state import Detail, Target
 from ctxctl.tui.sizes import amount, method_of
 from ctxctl.wording import number, plural, signed

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 
 from ctxctl.tui import keys
-from ctxctl.tui.document import Document
+from ctxctl.tui.document import Document, Reading
 from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.literal import content
 from ctxctl.tui.requests import Handlers
-from ctxctl.tui.screens.turns.header import VERDICTS
-from ctxctl.tui.screens.turns.requests import Reading
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.textview import TextView
@@ -65,28 +63,30 @@ class Reader(Board[None]):
         return [spread(shown, [], width)]
 
 
-_VERDICTS = {
-    VERDICTS["recorded"]: "recorded, as the replay has it",
-    VERDICTS["differs"]: "differs from it",
-    VERDICTS["cannot_tell"]: "cannot be told",
-    VERDICTS["not_recorded"]: "not recorded",
-}
-"""What the stages of a step say; one sign may stand for several verdicts."""
+def _sign_lines() -> list[tuple[str, str]]:
+    """What the signs mean; one may stand for several verdicts of a stage."""
+    from ctxctl.tui.screens.turns.header import VERDICTS  # slow to import for a list of keys
 
-_SIGNS = (
-    ("@", "Signs"),
-    (" ", "  " + "   ".join(f"{sign} {status}" for status, sign in SIGNS.items())),
-    (" ", "  skipped: in the window as before, nothing enters again"),
-    (" ", "  d derived and s simulated: not recorded by the runtime itself"),
-    (" ", f"  ▁▂▃▄▅▆▇█ how full the window is   {COMPACTION} a compaction   ! a warning"),
-    (" ", f"  {BREAK} a cache could reuse less than nine tenths of the request before"),
-    (" ", f"  {WRITTEN} still being written: as if nothing more came"),
-    (" ", "  ↳ another thread   ≈ derived: where a thread began, what was billed"),
-    (" ", "  " + "   ".join(f"{sign} {words}" for sign, words in _VERDICTS.items())),
-    (" ", "  window: tokens of all copies in this frame   new, freed: what entered and left"),
-    (" ", "  (52) an omitted item's size: opened, it says what keeping it would have taken"),
-    (" ", ""),
-)
+    verdicts = {
+        VERDICTS["recorded"]: "recorded, as the replay has it",
+        VERDICTS["differs"]: "differs from it",
+        VERDICTS["cannot_tell"]: "cannot be told",
+        VERDICTS["not_recorded"]: "not recorded",
+    }
+    return [
+        ("@", "Signs"),
+        (" ", "  " + "   ".join(f"{sign} {status}" for status, sign in SIGNS.items())),
+        (" ", "  skipped: in the window as before, nothing enters again"),
+        (" ", "  d derived and s simulated: not recorded by the runtime itself"),
+        (" ", f"  ▁▂▃▄▅▆▇█ how full the window is   {COMPACTION} a compaction   ! a warning"),
+        (" ", f"  {BREAK} a cache could reuse less than nine tenths of the request before"),
+        (" ", f"  {WRITTEN} still being written: as if nothing more came"),
+        (" ", "  ↳ another thread   ≈ derived: where a thread began, what was billed"),
+        (" ", "  " + "   ".join(f"{sign} {words}" for sign, words in verdicts.items())),
+        (" ", "  window: tokens of all copies in this frame   new, freed: what entered and left"),
+        (" ", "  (52) an omitted item's size: opened, it says what keeping it would have taken"),
+        (" ", ""),
+    ]
 
 
 class Help(Reader):
@@ -94,4 +94,4 @@ class Help(Reader):
 
     def __init__(self, front: Sequence[str] = ()) -> None:
         """`front`: the scopes to begin with."""
-        super().__init__("keys", Document.of_lines([*keys.help_lines(front), *_SIGNS]))
+        super().__init__("keys", Document.of_lines([*keys.help_lines(front), *_sign_lines()]))

@@ -24,7 +24,8 @@ Out = pytest.CaptureFixture[str]
     ("arguments", "code", "says", "hint"),
     [
         (["frobnicate"], 2, "No such command 'frobnicate'", "`ctxctl --help`"),
-        (["replay"], 2, "Missing argument 'TRACE'", "`ctxctl replay --help`"),
+        (["validate"], 2, "Missing argument 'TRACE'", "`ctxctl validate --help`"),
+        (["replay"], 3, "no session was recorded in", "`ctxctl ls`"),
         (["replay", WINDOW, "--jsn"], 2, "No such option: --jsn", "`ctxctl replay --help`"),
         (["replay", WINDOW, "--turn"], 2, "requires an argument", "`ctxctl replay --help`"),
         (["replay", WINDOW, "--turn", "9"], 2, "no turn 9", "turns 1 to 2"),
@@ -44,7 +45,9 @@ Out = pytest.CaptureFixture[str]
         (["show", f"{WINDOW}@"], 2, "nothing after the @", "[SESSION/]"),
         (["show", f"{WINDOW}@1", "--turn", "2"], 2, "both an address", "give one"),
         (["show", f"{WINDOW}@1", "--stage", "nope"], 2, "no stage is called 'nope'", "surface"),
-        (["show", "@1"], 2, "names a frame but no trace", "TRACE@3"),
+        (["show", "@1"], 3, "no session was recorded in", "name a file"),
+        (["log"], 2, "no item is named", "a piece of its text"),
+        (["ls", "--since", "soon"], 2, "not a time", "2d"),
         (["diff", f"{WINDOW}@1"], 2, "first frame of its thread", "second frame"),
         (["diff", f"{WINDOW}@1", "@9"], 2, "no such turn", "from 1 to 2"),
         (
@@ -250,7 +253,7 @@ def test_shell_completion_answers(tmp_path: Path, capsys: Out, monkeypatch: pyte
 
 def test_every_command_has_help(capsys: Out) -> None:
     assert list(COMMANDS) == [
-        "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why", "cost",
+        "ls", "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why", "cost",
         "budget", "lint", "validate", "import", "export",
         "formats", "policies", "calibrate", "learn", "models", "cache",
     ]  # fmt: skip

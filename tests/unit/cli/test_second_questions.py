@@ -43,7 +43,7 @@ REPLAYED = {
     "replay --plain --drop kind:tool_result {}": "what is supposed is replayed",
     "replay --plain --compare --policy fifo {}": "two replays side by side",
 }
-WITHOUT_A_TRACE = frozenset(("record", "formats", "policies", "learn", "models", "cache"))
+WITHOUT_A_TRACE = frozenset(("ls", "record", "formats", "policies", "learn", "models", "cache"))
 ELSEWHERE = frozenset(("watch", "why"))
 """A session that grows; tests/unit/analysis asks `why`."""
 

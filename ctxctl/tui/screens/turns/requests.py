@@ -9,20 +9,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable
-from ctxctl.tui.document import Document
+from ctxctl.tui.document import Document, Reading
 from ctxctl.tui.requests import Request
 from ctxctl.tui.screens.turns.state import Detail, ItemKey, ItemText, Target
 from ctxctl.tui.tabs import Compared
 
 ReadingKind = Literal["stages", "problems", "about"]
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A text for the full-screen reader."""
-
-    title: str
-    document: Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -288,6 +288,8 @@ class TurnsScreen(Board[None]):
             Piece(word, "hint", rank, key)
             for key, word, rank in keys.hints(("turns", "list", "text"), self.state.pane)
         ]
+        if self.state.pane == "turns" and getattr(self.app, "came_from", None) is not None:
+            shown.append(Piece("sessions", "hint", 92, keys.key_of("back")))
         bad = self.state.trace.problems
         right = [Piece(plural(bad, "problem"), "warning", 101, "p")] if bad else []
         return [spread(shown, [self._remark.piece(), *right], width)]
@@ -389,7 +391,10 @@ class TurnsScreen(Board[None]):
             self.apply(moves.enter(self.state))
 
     def action_go_back(self) -> None:
-        """Go one level out."""
+        """Go one level out; from the turns, to the list of sessions that one came from."""
+        if self.state.pane == "turns" and self.state.only is None:
+            self.call_later(self.app.run_action, "out")
+            return
         self.apply(moves.back(self.state))
 
     def action_pane(self, by: int) -> None:

@@ -1,0 +1,62 @@
+"""Sessions in a list: what is known of each without opening it, and what reading it told."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Final, Literal
+
+import msgspec
+
+Live = Literal["", "open", "written"]
+"""Whether a session goes on: a program has its file open for writing, or wrote to it within `LIVE_SECONDS`.
+
+Empty: neither was seen, which is no proof that it is over."""
+LIVE_SECONDS: Final = 120
+PROMPT: Final = 240
+"""Characters of a first prompt that are kept."""
+
+
+class SessionFacts(msgspec.Struct, frozen=True, array_like=True):
+    """What reading a session told."""
+
+    directory: str | None
+    """Where it ran."""
+    prompt: str | None
+    """First words of the first prompt of its main thread; a stranger's text."""
+    sessions: int
+    """How many there are in the capture: a database holds many."""
+    turns: int
+    steps: int
+    sent: int
+    """Tokens of all its requests."""
+    unbilled: int
+    """Requests that nobody billed, whose tokens and price are expected or counted."""
+    cost: Decimal | None
+    """US dollars; None where no request has a known price."""
+    at_least: bool
+    """Whether something that was billed is not in `cost`."""
+    first: str | None
+    last: str | None
+    """Times of its first and of its last request."""
+
+
+class ListedSession(msgspec.Struct, frozen=True):
+    """A session in a list."""
+
+    path: str
+    """Absolute; a file, or a directory that is one capture."""
+    format: str
+    """As `--format` takes it: which client wrote it."""
+    directory: str | None
+    """Where it ran, as its log says."""
+    written: float
+    """Seconds since the epoch at which it, or what belongs to it, was written last."""
+    size: int
+    """Bytes of the file; of all files of a directory."""
+    live: Live = ""
+    facts: SessionFacts | None = None
+    """None: not read yet, or it cannot be read."""
+    outdated: bool = False
+    """Whether the session went on since `facts` were read."""
+    failed: str | None = None
+    """Why it cannot be read."""
