@@ -1,4 +1,4 @@
-"""What a compaction took out of a window, and what of it is handed on: said in the summary, or met again later.
+"""What a compaction took out of a window, and what of it is handed on: in its summary, or met again later.
 
 Four things can be looked for word for word: paths and commands of tool calls, figures and the user's own
 messages, and open tasks of a list that a tool keeps.  What is said in other words is not found, so `NOWHERE`
