@@ -16,10 +16,10 @@ NAMES = {"stage": "one_stage"}
 BESIDE = {
     "budget", "part", "budget_turn", "shrunk", "budget_finding", "check",
     "step_cost", "spent", "cost", "model", "policy", "finding", "lint", "calibration", "fit", "refused",
-    "learned", "fleet", "group_cost",
+    "learned", "fleet", "group_cost", "compaction",
 }  # fmt: skip
 """Types of lines of other commands: test_json_of_plans.py, test_calibrating.py, test_cli_learn.py,
-test_fleet_commands.py."""
+test_fleet_commands.py, test_handed_on.py."""
 OUTPUTS = sorted(path.stem for path in (HERE / "expected").glob("*json*.txt"))
 
 
