@@ -103,7 +103,9 @@ class TurnsReport:
         yield from held(totals)
         if header.calibration is not None:
             yield "sizes", calibration_text(header.calibration)
-        elif not header.encoding_known:
+        elif header.encoding_known:
+            yield "sizes", f"counted with {visible(header.encoding)}"
+        else:
             yield "assumed", visible(header.assumed)
         if header.learned is not None:
             yield "learned", learned_text(header.learned)
