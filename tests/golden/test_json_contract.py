@@ -12,7 +12,7 @@ import pytest
 HERE = Path(__file__).parent
 SCHEMA = json.loads((HERE.parent.parent / "docs" / "json.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
-NAMES = {"stage": "one_stage"}
+NAMES = {"stage": "one_stage", "compaction": "one_compaction"}
 BESIDE = {
     "budget", "part", "budget_turn", "shrunk", "budget_finding", "check",
     "step_cost", "spent", "cost", "model", "policy", "finding", "lint", "calibration", "fit", "refused",
