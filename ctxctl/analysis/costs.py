@@ -162,11 +162,12 @@ def add_cost(sums: CostSums, cost: StepCost) -> None:
     count_all(sums.units, cost.units)
     count_all(sums.not_priced, cost.not_priced)
     count_all(sums.assumed, dict.fromkeys(cost.assumed, 1))
-    if cost.counted is None:
+    if cost.counted is None or cost.sent is None:
         why = cost.priced.note if not cost.priced.source else "a rate that it needs is not known"
         count_all(sums.unpriced, {f"{step.model or 'no model is named'}: {why}": 1})
-    else:
+    if cost.counted is not None:
         sums.counted = sums.counted.plus(cost.counted)
+    if cost.counted is not None and cost.sent is not None:
         note = f"{step.model}: {cost.priced.note}"
         if cost.priced.source and note not in sums.notes:
             sums.notes.append(note)

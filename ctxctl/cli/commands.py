@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "bisect": Command("bisect:bisect", "Where a predicate turns true, or two traces part."),
     "log": Command("log:log", "An item's life, from step to step."),
     "why": Command("why:why", "Why an item is, or is not, in a window."),
+    "compactions": Command("compactions:compactions", "What compactions took, and what of it is lost."),
     "cost": Command("cost:cost", "What a session cost, and on what."),
     "budget": Command("budget:budget", "Will a planned context fit, and a gate for CI."),
     "lint": Command("lint:lint", "Waste, contradictions and leaks in traces."),

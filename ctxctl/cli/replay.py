@@ -64,6 +64,7 @@ Place = Annotated[
         show_default=False,
     ),
 ]
+Steps = Annotated[bool, Option("--steps", help="Each step with its changes, not only each turn.")]
 Where = Annotated[
     str | None,
     Option("--where", metavar="PREDICATE", help="Only steps at which this holds (docs/search.md)."),
@@ -73,13 +74,14 @@ Where = Annotated[
 @opt.takes(
     "plain json everything ids turn thread",
     opt.COUNTED,
-    "window reserve max_input drop set compare where",
+    "steps window reserve max_input drop set compare where",
     "calibration",
     opt.READ,
 )
 def replay(
     options: opt.CommonOptions,
     trace: Place = None,
+    steps: Steps = False,
     window: Window = None,
     reserve: Reserve = None,
     max_input: MaxInput = None,
@@ -107,7 +109,7 @@ def replay(
     trace = given_or_newest(trace, run)
     if compare:
         raise Done(_compared(trace, run))
-    asked = options.plain or options.json or options.turn or options.thread or where
+    asked = options.plain or options.json or steps or options.turn or options.thread or where
     screen = not is_dumb_terminal() and is_terminal(sys.stdout) and _has_keys(trace, is_terminal(sys.stdin))
     if not asked and holds_several(trace, run):
         from ctxctl.cli.picker import listed, picked
@@ -117,7 +119,8 @@ def replay(
         raise Done(_interface(trace, run))
     with opened(trace, run, "replaying") as inspector:
         chosen = selected_turns(options.turn, options.thread, lambda: inspector.places().spans)
-        show = _json if options.json else _plain
+        by_step = steps or run.everything or options.turn is not None or query is not None
+        show = _json if options.json else _steps if by_step else _turns
         code = show(inspector, run, chosen, options.turn, query)
         run.out.flush()
     raise Done(code)
@@ -167,9 +170,31 @@ def _interface(trace: str, run: Run) -> int:
     return app.run(lambda: inspector_of(trace, run), trace, settings=run.settings)
 
 
-def _plain(
+def _turns(
     inspector: Inspector, run: Run, chosen: TurnSelection, turn: str | None, query: Query | None
 ) -> int:
+    """A summary, and a row for each turn."""
+    from ctxctl.cli.run import header, tell_problems, verdict
+    from ctxctl.cli.selection import SelectedResults
+    from ctxctl.report.turns import TurnsReport
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+    out = run.out
+    _calm_collector()
+    head = header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)
+    report = TurnsReport(head, out.width, out.paint, RateBook(run.settings.models))
+    for result, _ in SelectedResults(inspector, run, query, chosen):
+        report.feed(result)
+    summary = _finished(inspector, chosen, turn, report.totals.steps)
+    out.lines(report.end(summary))
+    tell_problems(inspector, run)
+    return verdict(inspector, run, differs=bool(report.totals.differs))
+
+
+def _steps(
+    inspector: Inspector, run: Run, chosen: TurnSelection, turn: str | None, query: Query | None
+) -> int:
+    """Every step that was chosen, with its changes, then the sums."""
     from ctxctl.cli.run import header, tell_problems, verdict
     from ctxctl.cli.selection import SelectedResults
     from ctxctl.report.replay import ReplayReport

@@ -5,7 +5,7 @@ Under a policy it also says where the replay first differs from what was recorde
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -76,24 +76,6 @@ class ReplayReport:
             yield self._paint("head", clip(title + (", continued" if again else ""), self._width))
         self.totals.add(step)
         yield from step_lines(step, self._width, self._paint, self._names, skipped=self._skipped)
-
-    def _fits(self) -> str:
-        """Which steps the supposed limits leave no room for."""
-        totals, first = self.totals, self.totals.first_over
-        if not totals.capped:
-            return "no cap is known: nobody can say (simulated)"
-        if first is None:
-            return f"no step is over{self._alone()} (simulated)"
-        where = f"{self._address(first)}.{first.step}"
-        return (
-            f"{totals.over:,} of {plural(totals.steps, 'step')} over, the first at {where}"
-            f" by {first.window.over:,} tokens{self._alone()} (simulated)"
-        )
-
-    def _alone(self) -> str:
-        """Of how many steps nobody knows more than what is recorded."""
-        alone = self.totals.methods.get("recorded", 0)
-        return f"; of {plural(alone, 'step')} only what is recorded is known" if alone else ""
 
     def _head(self, step: Step) -> Iterator[str]:
         declared = "declared" if step.mode_declared else "inferred"
@@ -166,7 +148,7 @@ class ReplayReport:
         if narrowed is not None:
             facts.insert(0, ("shown", narrowed.text()))
         if self._header.limits.given:
-            facts.append(("supposed", self._fits()))
+            facts.append(("supposed", fits_text(totals, self._address)))
         facts += held(totals)
         for label, text in facts:
             yield from labelled(label, text, self._width, indent=2, tab=9)
@@ -174,6 +156,25 @@ class ReplayReport:
             yield ""
             yield self._paint("head", "what the capture told")
             yield from measured_lines(summary.fidelity, self._width)
+
+
+def fits_text(totals: Totals, address: Callable[[Step], str]) -> str:
+    """Which steps the supposed limits leave no room for; `address` names a step's turn."""
+    first, alone = totals.first_over, _alone(totals)
+    if not totals.capped:
+        return "no cap is known: nobody can say (simulated)"
+    if first is None:
+        return f"no step is over{alone} (simulated)"
+    return (
+        f"{totals.over:,} of {plural(totals.steps, 'step')} over, the first at {address(first)}.{first.step}"
+        f" by {first.window.over:,} tokens{alone} (simulated)"
+    )
+
+
+def _alone(totals: Totals) -> str:
+    """Of how many steps nobody knows more than what is recorded."""
+    alone = totals.methods.get("recorded", 0)
+    return f"; of {plural(alone, 'step')} only what is recorded is known" if alone else ""
 
 
 _SHOWN = 12

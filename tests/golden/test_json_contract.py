@@ -12,14 +12,14 @@ import pytest
 HERE = Path(__file__).parent
 SCHEMA = json.loads((HERE.parent.parent / "docs" / "json.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
-NAMES = {"stage": "one_stage"}
+NAMES = {"stage": "one_stage", "compaction": "one_compaction"}
 BESIDE = {
     "budget", "part", "budget_turn", "shrunk", "budget_finding", "check",
     "step_cost", "spent", "cost", "model", "policy", "finding", "lint", "calibration", "fit", "refused",
-    "learned", "fleet", "group_cost", "session_list", "listed_session",
+    "learned", "fleet", "group_cost", "session_list", "listed_session", "compaction",
 }  # fmt: skip
 """Types of lines of other commands: test_json_of_plans.py, test_calibrating.py, test_cli_learn.py,
-test_fleet_commands.py, test_cli_ls.py."""
+test_fleet_commands.py, test_cli_ls.py, test_handed_on.py."""
 OUTPUTS = sorted(path.stem for path in (HERE / "expected").glob("*json*.txt"))
 
 

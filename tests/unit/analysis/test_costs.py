@@ -209,3 +209,12 @@ def test_an_hour_without_a_known_rate_is_not_priced(tmp_path: Path) -> None:
     costs, rows = spend(path)
     assert rows[0].billed is None
     assert costs.unpriced == {"mine: a rate that it needs is not known": 1}
+
+
+def test_a_bill_of_a_model_without_a_price_is_unpriced_also_where_nothing_is_recorded(tmp_path: Path) -> None:
+    """What nothing is recorded of costs nothing at any rate, and what was billed for it is not known."""
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(lines(at("1", "1", inject(), usage(51, model="nobody-knows"))))
+    costs, _ = spend(path)
+    assert costs.sources == {}
+    assert list(costs.unpriced.values()) == [1]

@@ -128,10 +128,10 @@ def test_settings_come_from_file_and_environment(
     (tmp_path / ".git").mkdir()
     (tmp_path / "ctxctl.toml").write_text('encoding = "cl100k_base"\n')
     assert run(["replay", WINDOW]) == 0
-    assert "encoding  cl100k_base" in capsys.readouterr().out
+    assert "counted with cl100k_base" in capsys.readouterr().out
     monkeypatch.setenv("CTXCTL_ENCODING", "o200k_harmony")
     assert run(["replay", WINDOW]) == 0
-    assert "encoding  o200k_harmony" in capsys.readouterr().out
+    assert "counted with o200k_harmony" in capsys.readouterr().out
     (tmp_path / "ctxctl.toml").write_text("strict = maybe\n")
     assert run(["replay", WINDOW]) == 2
     assert "ctxctl.toml" in capsys.readouterr().err
@@ -253,8 +253,8 @@ def test_shell_completion_answers(tmp_path: Path, capsys: Out, monkeypatch: pyte
 
 def test_every_command_has_help(capsys: Out) -> None:
     assert list(COMMANDS) == [
-        "ls", "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why", "cost",
-        "budget", "lint", "validate", "import", "export",
+        "ls", "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why",
+        "compactions", "cost", "budget", "lint", "validate", "import", "export",
         "formats", "policies", "calibrate", "learn", "models", "cache",
     ]  # fmt: skip
     for name in COMMANDS:

@@ -65,7 +65,7 @@ def on_terminal(*arguments: str, env: dict[str, str] | None = None, columns: int
 def test_data_on_stdout_narration_on_stderr() -> None:
     done = ctxctl("replay", str(TRACES / "damaged.jsonl"))
     assert done.returncode == 0
-    assert b"turn 1 (t1)" in done.stdout
+    assert b"1 turn, 1 step" in done.stdout
     assert b"bad-json" not in done.stdout
     assert f"{TRACES / 'damaged.jsonl'}:5: byte 1644: bad-json: ".encode() in done.stderr
     assert ctxctl("replay", WINDOW).stderr == b""
@@ -116,7 +116,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(arguments: tuple[str, ...]) -> 
 def test_a_closed_stderr_is_nobodys_loss() -> None:
     done = ctxctl("replay", str(TRACES / "damaged.jsonl"), preexec_fn=lambda: os.close(2))
     assert done.returncode == 0
-    assert b"turn 1 (t1)" in done.stdout
+    assert b"1 turn, 1 step" in done.stdout
     assert ctxctl("replay", "nowhere.jsonl", preexec_fn=lambda: os.close(2)).returncode == 3
 
 
@@ -131,7 +131,7 @@ def test_an_output_encoding_that_lacks_characters(encoding: str) -> None:
 
 
 def test_a_terminal_gets_colour_and_its_width() -> None:
-    code, seen = on_terminal("replay", WINDOW, "--plain", columns=60)
+    code, seen = on_terminal("replay", WINDOW, "--plain", "--steps", columns=60)
     assert code == 0
     assert b"\x1b[32m+ added\x1b[0m" in seen
     plain = seen.replace(b"\r", b"").decode()
@@ -148,7 +148,7 @@ def test_a_terminal_gets_colour_and_its_width() -> None:
     ],
 )
 def test_no_colour_where_it_is_unwanted(env: dict[str, str], arguments: tuple[str, ...]) -> None:
-    code, seen = on_terminal("replay", WINDOW, "--plain", *arguments, env=env)
+    code, seen = on_terminal("replay", WINDOW, "--plain", "--steps", *arguments, env=env)
     assert code == 0
     assert b"\x1b" not in seen
     assert b"+ added" in seen
@@ -158,7 +158,7 @@ def test_a_dumb_terminal_gets_the_report() -> None:
     code, seen = on_terminal("replay", WINDOW, env={"TERM": "dumb"})
     assert code == 0
     assert b"\x1b" not in seen
-    assert b"summary" in seen
+    assert b"2 turns, 3 steps" in seen
 
 
 def test_json_has_no_colour_even_on_a_terminal() -> None:
@@ -169,7 +169,7 @@ def test_json_has_no_colour_even_on_a_terminal() -> None:
 
 
 def test_hostile_traces_reach_no_terminal() -> None:
-    for arguments in (("replay", "--plain"), ("show", "--text"), ("show",), ("diff",)):
+    for arguments in (("replay", "--plain"), ("replay", "--steps"), ("show", "--text"), ("show",), ("diff",)):
         target = str(TRACES / "hostile.jsonl") + ("@2" if arguments[0] == "diff" else "")
         code, seen = on_terminal(arguments[0], target, *arguments[1:], "--color", "never")
         assert code == 0

@@ -76,7 +76,9 @@ def test_what_is_there_already_is_told_as_replay_tells_it(tmp_path: Path, data: 
     path.write_bytes(data)
     watched = ctxctl("watch", str(path), how, "--idle", "0.2")
     assert watched.returncode == 0
-    assert watched.stdout == ctxctl("replay", str(path), how).stdout
+    assert (
+        watched.stdout == ctxctl("replay", str(path), how, *(["--steps"] if how == "--plain" else [])).stdout
+    )
 
 
 @pytest.mark.parametrize("data", [DEMO, CAPTURE], ids=["demo", "claude-code"])

@@ -91,7 +91,7 @@ def test_it_is_fitted_told_kept_and_used(traces: list[str], capsys: Out) -> None
     assert fit.weights[8] == pytest.approx(PER_ITEM, abs=1.5)
     assert fit.beyond.p50 == pytest.approx(BEYOND, abs=40)
 
-    assert run(["replay", traces[2], "--plain"]) == 0
+    assert run(["replay", traces[2], "--plain", "--steps"]) == 0
     out = capsys.readouterr().out
     told = " ".join(out.split())
     assert f"(calibration {over_shipped(saved).digest[:8]}, saved); the next size is off by" in told

@@ -1,0 +1,168 @@
+"""The turns of a replay, a row each: what was sent, what entered and left, its cost, what happened there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from heapq import nlargest
+from typing import Final, NamedTuple
+
+from ctxctl.analysis.costs import Costs
+from ctxctl.engine.sizes.prefix import breaks_cache
+from ctxctl.model.money import ZERO
+from ctxctl.model.results import Change, Step, Turn, Window
+from ctxctl.tokens.catalogue.rates import RateBook
+
+LARGEST: Final = 5
+"""How many of the items that a compaction took are named."""
+TOLD_APART: Final = frozenset({"compacted", "simulated"})
+"""Flags of a step that its row says otherwise."""
+
+ThreadName = tuple[str | None, str]
+"""A thread's session and its own name."""
+
+
+class Taken(NamedTuple):
+    """One item that a compaction took out."""
+
+    item: str
+    kind: str
+    title: str | None
+    tokens: int
+
+
+class Compacting(NamedTuple):
+    """What one step's compactions took out of the window, as its changes record it."""
+
+    turn: int
+    step: int
+    items: int
+    tokens: int
+    kinds: tuple[tuple[str, int, int], ...]
+    """Kind, items, tokens; the largest first."""
+    largest: tuple[Taken, ...]
+    """At most `LARGEST`, the largest first."""
+    triggers: tuple[str, ...]
+    """What set them off, where that is recorded; untrusted text."""
+
+
+@dataclass
+class TurnSum:
+    """One turn."""
+
+    session: str | None
+    thread: str
+    turn: int
+    title: str | None = None
+    """First words of its prompt."""
+    steps: int = 0
+    window: Window | None = None
+    """Of its last step."""
+    new: int = 0
+    freed: int = 0
+    reweighed: int = 0
+    cost: Decimal = ZERO
+    """Of the requests with a known price."""
+    unpriced: int = 0
+    """Requests whose price is not known."""
+    is_counted: bool = False
+    """A part of the cost is of what was counted, not billed."""
+    is_least: bool = False
+    """Something that was billed has no known price."""
+    breaks: int = 0
+    """Requests of which a cache could reuse less than nine tenths of the one before."""
+    misses: int = 0
+    """Cache misses that nothing recorded explains."""
+    over: int = 0
+    """Requests over their limit."""
+    flags: dict[str, int] = field(default_factory=dict)
+    """Steps by flag, but for those of `TOLD_APART`."""
+    compactions: list[Compacting] = field(default_factory=list)
+
+
+class TurnSums:
+    """Takes the steps and turns of a replay in their order; holds no step longer than its turn.
+
+    Args:
+        book: Where prices are from.
+    """
+
+    def __init__(self, book: RateBook) -> None:
+        self.turns: list[TurnSum] = []
+        """In the order in which they ended."""
+        self.costs = Costs(book)
+        self.compared = 0
+        """Requests that could be held against the one before: only they can break a cache."""
+        self.reported = 0
+        """Requests whose bill says what was read from a cache."""
+        self.first_time: str | None = None
+        self.last_time: str | None = None
+        """The least and the greatest time of the steps, as recorded."""
+        self._open: dict[ThreadName, TurnSum] = {}
+
+    def step(self, step: Step) -> None:
+        """Take in a step."""
+        key = (step.session, step.thread)
+        row = self._open.get(key)
+        if row is None or row.turn != step.turn:
+            row = self._open[key] = TurnSum(step.session, step.thread, step.turn)
+        cost = self.costs.add(step, [])
+        row.steps += 1
+        row.window = step.window
+        row.new += step.ledger.new
+        row.freed += step.ledger.freed
+        row.reweighed += step.ledger.reweighed
+        if cost.sent is None:
+            row.unpriced += 1
+        else:
+            row.cost += cost.sent.total
+            row.is_counted |= cost.billed_tokens is None or cost.believed_tokens != cost.billed_tokens
+        row.is_least |= bool(cost.not_priced)
+        row.breaks += breaks_cache(step)
+        row.misses += step.cache.miss is not None
+        row.over += bool(step.window.over)
+        for flag in TOLD_APART.union(step.flags) - TOLD_APART:
+            row.flags[flag] = row.flags.get(flag, 0) + 1
+        if "compacted" in step.flags or step.annotations.compactions:
+            row.compactions.append(compacting(step))
+        self.compared += step.cache.possible_prefix is not None
+        self.reported += step.cache.reported_cached is not None
+        if step.time is not None:
+            self.first_time = min(self.first_time or step.time, step.time)
+            self.last_time = max(self.last_time or step.time, step.time)
+
+    def turn(self, turn: Turn) -> None:
+        """Take in a turn that is over."""
+        row = self._open.pop((turn.session, turn.thread), None)
+        if row is not None:
+            row.title = turn.title
+            self.turns.append(row)
+
+    @property
+    def compactions(self) -> Iterator[tuple[TurnSum, Compacting]]:
+        """All of them, with their turns."""
+        return ((row, one) for row in self.turns for one in row.compactions)
+
+
+def compacting(step: Step) -> Compacting:
+    """What a step's compactions took, by its changes."""
+    taken = [change for change in step.changes if change.status == "removed" and change.cause == "compacted"]
+    kinds: dict[str, list[int]] = {}
+    for change in taken:
+        held = kinds.setdefault(change.kind, [0, 0])
+        held[0] += 1
+        held[1] += change.freed
+    by_size = sorted(kinds.items(), key=lambda row: (-row[1][1], row[0]))
+    return Compacting(
+        step.turn, step.step, len(taken), sum(change.freed for change in taken),
+        tuple((kind, items, tokens) for kind, (items, tokens) in by_size),
+        tuple(_largest(taken)),
+        tuple(dict.fromkeys(one.trigger for one in step.annotations.compactions if one.trigger)),
+    )  # fmt: skip
+
+
+def _largest(taken: Iterable[Change]) -> Iterator[Taken]:
+    for change in nlargest(LARGEST, taken, key=lambda change: change.freed):
+        if change.freed:
+            yield Taken(change.item, change.kind, change.title, change.freed)

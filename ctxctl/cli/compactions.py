@@ -1,0 +1,33 @@
+"""``ctxctl compactions``: what each compaction took out of the window, and what of it is handed on."""
+
+from __future__ import annotations
+
+from ctxctl.cli import options as opt
+
+
+@opt.takes("json everything thread", opt.COUNTED, "calibration", opt.READ)
+def compactions(options: opt.CommonOptions, trace: opt.TraceArg) -> None:
+    """What each compaction took, and which paths, commands, tasks, figures and messages of it are lost.
+
+    They are looked for by their words: in the summary, and in what came later.
+    """
+    from ctxctl.analysis import handed_on
+    from ctxctl.cli.run import begin, header, reported
+    from ctxctl.report import jsonout
+    from ctxctl.report.compactions import compaction_lines, to_json
+    from ctxctl.report.heading import header_lines
+
+    run = begin(options)
+    out = run.out
+    with reported(trace, run, "replaying") as inspector:
+        found = handed_on.compactions(inspector, out.progressed)
+        if options.thread is not None:
+            found = [one for one in found if one.thread == options.thread]
+        head = header(inspector, thread=options.thread)
+        if options.json:
+            out.json(jsonout.trace(head))
+            for one in found:
+                out.json(to_json(one))
+        else:
+            out.lines([*header_lines(head, out.width), ""])
+            out.lines(compaction_lines(found, out.width, out.paint, everything=run.everything))

@@ -1,0 +1,160 @@
+"""What compactions took and what of it is handed on, in plain text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from ctxctl.analysis.handed_on import KINDS, LATER, NOWHERE, SUMMARY, Compaction, Handed
+from ctxctl.analysis.turn_sums import Compacting, Taken
+from ctxctl.model.addresses import prefix
+from ctxctl.report.paint import Paint
+from ctxctl.report.tables import Column, labelled, table
+from ctxctl.text import cells, preview, visible
+from ctxctl.wording import COMPACTION, noun, number, plural, short_kind
+
+_LISTED: Final = 8
+"""Things of a kind that are listed unless all are asked for."""
+_PLACES: Final = ((SUMMARY, "in the summary"), (LATER, "only later"), (NOWHERE, "nowhere"))
+_COLUMNS: Final = (Column("of what went"), *(Column(title, right=True) for _, title in _PLACES))
+NOTE: Final = (
+    "A thing counts as found where its words stand; one that is said in other words counts as nowhere, and "
+    "results of tools are not searched for (docs/compactions.md)."
+)
+
+
+def compaction_lines(
+    found: Sequence[Compaction], width: int, paint: Paint, *, everything: bool = False
+) -> Iterator[str]:
+    """A paragraph for each, and what the figures mean; a line where there is none."""
+    if not found:
+        yield "no compaction is recorded in this trace"
+        return
+    several = len({one.session for one in found}) > 1
+    for one in found:
+        yield from _paragraph(one, width, paint, several=several, everything=everything)
+        yield ""
+    yield from labelled("", NOTE, width, tab=0)
+
+
+def _paragraph(
+    one: Compaction, width: int, paint: Paint, *, several: bool, everything: bool
+) -> Iterator[str]:
+    where = visible(prefix(one.thread, one.session if several else None))
+    title = f"{where}{one.taken.turn}.{one.taken.step}{triggers_text(one.taken)}: "
+    for n, line in enumerate(labelled(COMPACTION, title + _flow(one), width, tab=2)):
+        yield paint("head", line) if not n else line
+    for label, text in taken_facts(one.taken):
+        yield from labelled(label, text, width, indent=2, tab=9)
+    if one.unread:
+        text = f"{plural(one.unread, 'item')} without a text: what they held is not known"
+        yield from labelled("unread", text, width, indent=2, tab=9)
+    if not one.facts:
+        return
+    yield ""
+    listed = table(_COLUMNS, list(_rows(one)), width - 2)
+    for n, line in enumerate([*listed.head, *(line for lines in listed.rows for line in lines)]):
+        yield "  " + (paint("dim", line) if listed.head and not n else line)
+    for kind in KINDS:
+        yield from _gone(one, kind, width, everything=everything)
+
+
+def _flow(one: Compaction) -> str:
+    taken = one.taken
+    if not taken.items:
+        return "what it took is not recorded"
+    text = f"{plural(taken.items, 'item')}, {plural(taken.tokens, 'token')} went"
+    if not one.summary:
+        return f"{text}; no summary is recorded"
+    return f"{text}; a summary of {plural(one.summary_tokens, 'token')} came"
+
+
+def triggers_text(taken: Compacting) -> str:
+    """What set it off, in brackets; empty where that is not recorded."""
+    return f" ({', '.join(visible(trigger) for trigger in taken.triggers)})" if taken.triggers else ""
+
+
+def taken_facts(taken: Compacting) -> Iterator[tuple[str, str]]:
+    """Labelled: what was taken by kind, and the largest items."""
+    if taken.kinds:
+        yield "took", kinds_text(taken)
+    if taken.largest:
+        yield "largest", largest_text(taken)
+
+
+def kinds_text(taken: Compacting) -> str:
+    """``result 101,335 (69), call 23,286 (68)``: tokens and items by kind."""
+    return ", ".join(
+        f"{short_kind(visible(kind))} {number(tokens)} ({number(items)})"
+        for kind, items, tokens in taken.kinds
+    )
+
+
+def largest_text(taken: Compacting) -> str:
+    """The largest items by title, with their tokens."""
+    return ", ".join(_named(item) for item in taken.largest)
+
+
+def _named(item: Taken) -> str:
+    name = item.title or f"{short_kind(visible(item.kind))} {item.item}"
+    return f"{preview(name, 48)} {number(item.tokens)}"
+
+
+def _rows(one: Compaction) -> Iterator[tuple[str, ...]]:
+    for kind in KINDS:
+        if facts := one.of(kind):
+            counts = (number(len(one.of(kind, place))) for place, _ in _PLACES)
+            more = one.unsought.get(kind)
+            name = f"{number(len(facts))} {noun(len(facts), 'open task' if kind == 'task' else kind)}"
+            yield (name + (f" (and {number(more)} not looked for)" if more else ""), *counts)
+
+
+def _gone(one: Compaction, kind: str, width: int, *, everything: bool) -> Iterator[str]:
+    """What of a kind stands nowhere, and what only came back later."""
+    for place, title in _PLACES[1:]:
+        facts = one.of(kind, place)
+        if not facts:
+            continue
+        label = f"{noun(len(facts), 'open task' if kind == 'task' else kind)} {title}"
+        yield f"  {label}"
+        shown = facts if everything else facts[:_LISTED]
+        for fact in shown:
+            yield f"    {_line(fact, width - 4)}"
+        if len(facts) > len(shown):
+            yield f"    and {number(len(facts) - len(shown))} more (--all)"
+
+
+def _line(one: Handed, width: int) -> str:
+    notes = [f"{number(one.mentions)} times"] if one.mentions > 1 else []
+    if one.turn is not None:
+        notes.append(f"again at {one.turn}.{one.step}")
+    end = f"  ({', '.join(notes)})" if notes else ""
+    return preview(one.fact.text, max(20, min(width, 400) - cells(end))) + end
+
+
+def to_json(one: Compaction) -> dict[str, Any]:
+    """One compaction as a line of JSON."""
+    taken = one.taken
+    return {
+        "type": "compaction",
+        "session": one.session,
+        "thread": one.thread,
+        "turn": taken.turn,
+        "step": taken.step,
+        "triggers": list(taken.triggers),
+        "items": taken.items,
+        "tokens": taken.tokens,
+        "by_kind": [{"kind": kind, "items": items, "tokens": tokens} for kind, items, tokens in taken.kinds],
+        "largest": [item._asdict() for item in taken.largest],
+        "summary": list(one.summary),
+        "summary_tokens": one.summary_tokens if one.summary else None,
+        "without_text": one.unread,
+        "facts": [
+            {
+                "kind": handed.fact.kind, "text": handed.fact.text, "mentions": handed.mentions,
+                "where": handed.where, "turn": handed.turn, "step": handed.step,
+            }
+            for handed in one.facts
+        ],
+        "not_looked_for": dict(one.unsought),
+    }  # fmt: skip

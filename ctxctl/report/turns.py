@@ -1,0 +1,300 @@
+"""The short report of a replay: what it is, how full, what it cost and what happened in ten lines or so, then
+a row for each turn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from ctxctl.analysis.turn_sums import Compacting, TurnSum, TurnSums
+from ctxctl.model.addresses import prefix
+from ctxctl.model.results import Step, Summary, Turn
+from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
+from ctxctl.report.bill_notes import with_mark
+from ctxctl.report.compactions import kinds_text, largest_text, triggers_text
+from ctxctl.report.heading import Header, calibration_text, doubts_text, learned_text
+from ctxctl.report.paint import Paint
+from ctxctl.report.replay import Totals, fits_text, held
+from ctxctl.report.sent import NOT_RECORDED, known_by, limit_text, size_of_limit, threshold_text
+from ctxctl.report.step import believed_bill
+from ctxctl.report.tables import Column, labelled, ordered_segments, table
+from ctxctl.text import preview, visible
+from ctxctl.tokens.catalogue.rates import RateBook
+from ctxctl.wording import (
+    AT_LEAST,
+    BREAK,
+    COMPACTION,
+    MINUS,
+    NOT_KNOWN,
+    WARNING,
+    dollars,
+    number,
+    plural,
+    share,
+    short,
+)
+
+_PLACES: Final = 3
+"""Addresses that a line names before it says how many more there are."""
+_TITLE: Final = 120
+_WIDE: Final = 110
+"""Cells from which on the table of turns has all of its columns, and tokens have all their digits."""
+_MINUTE: Final = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)")
+_COLUMNS: Final = (
+    Column("turn", least=28),
+    Column("steps", right=True),
+    Column("sent", right=True),
+    Column("full", right=True),
+    Column("new", right=True),
+    Column("freed", right=True),
+    Column("cost", right=True),
+    Column("notes"),
+    Column("prompt", least=16),
+)
+_ROOMY: Final = (4, 5)
+"""Columns that only a wide table has: what entered and what left."""
+
+
+class TurnsReport:
+    """Takes the stream of a replay and gives the report at its end; holds a row for each turn."""
+
+    def __init__(self, header: Header, width: int, paint: Paint, book: RateBook) -> None:
+        self.totals = Totals()
+        self._sums = TurnSums(book)
+        self._header = header
+        self._width = width
+        self._paint = paint
+
+    def feed(self, result: Step | Turn) -> None:
+        """Take in a step or a turn."""
+        if isinstance(result, Step):
+            self.totals.add(result)
+            self._sums.step(result)
+        else:
+            self._sums.turn(result)
+
+    def end(self, summary: Summary) -> Iterator[str]:
+        """The summary, and a row for each turn."""
+        for label, text in self._facts(summary):
+            yield from labelled(label, text, self._width)
+        if self._sums.turns:
+            yield ""
+            yield from self._rows()
+
+    # The summary --------------------------------------------------------------------------------------------
+
+    def _facts(self, summary: Summary) -> Iterator[tuple[str, str]]:
+        totals, header = self.totals, self._header
+        yield "trace", ", ".join(self._identity())
+        threads = plural(totals.threads, "thread")
+        several = f" of {plural(totals.sessions, 'session')}" if totals.sessions > 1 else ""
+        yield (
+            "holds",
+            f"{plural(len(totals.turns), 'turn')}, {plural(totals.steps, 'step')}, {threads}{several}",
+        )
+        yield from self._sent()
+        if totals.steps:
+            yield "cost", self._cost()
+            yield "happened", "; ".join(self._happened())
+        if header.limits.given:
+            yield "supposed", fits_text(totals, self._address)
+        yield from held(totals)
+        if header.calibration is not None:
+            yield "sizes", calibration_text(header.calibration)
+        elif header.encoding_known:
+            yield "sizes", f"counted with {visible(header.encoding)}"
+        else:
+            yield "assumed", visible(header.assumed)
+        if header.learned is not None:
+            yield "learned", learned_text(header.learned)
+        if header.doubts:
+            yield "in doubt", doubts_text(header.doubts)
+        if summary.problems:
+            yield "problems", f"{number(summary.problems)} in the trace"
+
+    def _identity(self) -> Iterator[str]:
+        header, sums = self._header, self._sums
+        yield visible(header.trace)
+        yield visible(header.format)
+        if header.policy != "recorded":
+            yield f"policy {visible(header.policy)}"
+        if header.model is not None:
+            yield f"counted as for {visible(header.model)}"
+        models = dict.fromkeys(step.model for step in self.totals.last if step.model)
+        yield from (visible(model) for model in list(models)[:_PLACES])
+        if header.target != "model":
+            yield f"target {visible(header.target)}"
+        if header.thread is not None:
+            yield f"only thread {visible(header.thread)}"
+        if sums.first_time is not None and sums.last_time is not None:
+            yield _span(sums.first_time, sums.last_time)
+
+    def _sent(self) -> Iterator[tuple[str, str]]:
+        """What the last request sent and of what it is made; the largest one, where that is another."""
+        totals = self.totals
+        if not totals.last:
+            return
+        last = next((step for step in reversed(totals.last) if step.thread == MAIN_THREAD), totals.last[-1])
+        window = last.window
+        if window.used_method == "recorded":
+            parts = [f"{number(window.recorded)} recorded; what was sent is not known: no bill was read"]
+        else:
+            parts = [size_of_limit(window), known_by(window, billed=believed_bill(last))]
+        parts += [said for said in (limit_text(window), threshold_text(window)) if said is not None]
+        yield "sent", f"at the last step, {self._place(last)}: {'; '.join(parts)}"
+        if segments := _segments(last):
+            yield "", segments
+        largest = totals.largest
+        if largest is not None and largest is not last and largest.window.used > window.used:
+            yield "at most", f"{size_of_limit(largest.window)}, at {self._place(largest)}"
+
+    def _cost(self) -> str:
+        costs = self._sums.costs
+        if not any(costs.sources):
+            why = next(iter(costs.unpriced), None)
+            return "not known" + (f": {visible(why)}" if why else "")
+        counted = bool(costs.doubted.requests or costs.unbilled)
+        text = with_mark(dollars(costs.sent.total), counted)
+        if costs.not_priced or costs.unpriced:
+            text = f"{AT_LEAST} {text}"
+        billed = costs.steps - costs.unreported
+        text += f"; {number(billed)} of {plural(costs.steps, 'request')} billed"
+        if unpriced := sum(costs.unpriced.values()):
+            text += f", {number(unpriced)} without a known price"
+        context = costs.sent_tokens.context
+        if self._sums.reported and context:
+            read = costs.sent_tokens.cached + costs.sent_tokens.audio_cached
+            text += f"; {share(read, context)} of the input read from a cache"
+        return text
+
+    def _happened(self) -> Iterator[str]:
+        sums, totals = self._sums, self.totals
+        compactions = [f"{self._prefix(row)}{one.turn}.{one.step}" for row, one in sums.compactions]
+        yield (
+            f"{plural(len(compactions), 'compaction')}{_named(compactions)}"
+            if compactions
+            else ("no compaction recorded")
+        )
+        breaks = [self._address(row) for row in sums.turns if row.breaks]
+        if breaks:
+            yield f"{plural(sum(row.breaks for row in sums.turns), 'cache break')}{_named(breaks, 'turn')}"
+        elif sums.compared:
+            yield "no cache break"
+        misses = sums.costs.misses.whole
+        if misses.number:
+            money = "not priced" if misses.unpriced == misses.number else dollars(misses.money)
+            missed = [self._address(row) for row in sums.turns if row.misses]
+            yield (
+                f"{plural(misses.number, 'cache miss', 'cache misses')}{_named(missed, 'turn')}: "
+                f"{plural(misses.tokens, 'token')}, {money}"
+            )
+        if totals.over:
+            yield f"{plural(totals.over, 'step')} over the limit"
+        flags: dict[str, int] = {}
+        for row in sums.turns:
+            for flag, steps in row.flags.items():
+                flags[flag] = flags.get(flag, 0) + steps
+        for flag, steps in flags.items():
+            yield f"{visible(flag.replace('_', ' '))} in {plural(steps, 'step')}"
+
+    # The turns ----------------------------------------------------------------------------------------------
+
+    def _rows(self) -> Iterator[str]:
+        turns = self._sums.turns
+        amount = number if self._width >= _WIDE else short
+        rows = [self._cells(row, amount) for row in turns]
+        if self._width < _WIDE:
+            rows = [tuple("" if n in _ROOMY else cell for n, cell in enumerate(row)) for row in rows]
+        listed = table(_COLUMNS, rows, self._width)
+        for line in listed.head:
+            yield self._paint("dim", line)
+        for row, lines in zip(turns, listed.rows, strict=True):
+            yield from lines
+            for one in row.compactions:
+                yield from self._compacting(row, one)
+
+    def _cells(self, row: TurnSum, amount: Callable[[int], str]) -> tuple[str, ...]:
+        window = row.window
+        assert window is not None
+        is_known = window.used_method != "recorded"
+        sent = with_mark(amount(window.used), window.used_method == "expected") if is_known else NOT_KNOWN
+        return (
+            self._address(row),
+            number(row.steps),
+            sent,
+            share(window.used, window.cap) if window.cap and is_known else NOT_KNOWN,
+            f"+{amount(row.new)}" if row.new else "0",
+            f"{MINUS}{amount(row.freed)}" if row.freed else "0",
+            _money(row),
+            _marks(row),
+            preview(row.title, _TITLE) if row.title else "",
+        )
+
+    def _compacting(self, row: TurnSum, one: Compacting) -> Iterator[str]:
+        """What a compaction took: how much, of what kinds, and the largest."""
+        text = f"compaction{triggers_text(one)} at {self._prefix(row)}{one.turn}.{one.step}"
+        if not one.items:
+            text += ": what it took is not recorded"
+        else:
+            text += f" took {plural(one.items, 'item')}, {plural(one.tokens, 'token')}: {kinds_text(one)}"
+        if one.largest:
+            text += f"; largest: {largest_text(one)}"
+        yield from labelled(COMPACTION, text, self._width, indent=2, tab=2)
+
+    def _prefix(self, place: TurnSum | Step) -> str:
+        session = place.session if self.totals.sessions > 1 else None
+        return visible(prefix(place.thread, session))
+
+    def _address(self, place: TurnSum | Step) -> str:
+        return f"{self._prefix(place)}{place.turn}"
+
+    def _place(self, step: Step) -> str:
+        return f"{self._address(step)}.{step.step}"
+
+
+def _span(first: str, last: str) -> str:
+    """From when to when, to the minute where the times are written as dates."""
+    one, two = _MINUTE.match(first), _MINUTE.match(last)
+    if one is None or two is None:
+        return f"{visible(first)} to {visible(last)}"
+    begin, end = f"{one[1]} {one[2]}", f"{two[1]} {two[2]}"
+    if begin == end:
+        return begin
+    return f"{begin} to {two[2] if one[1] == two[1] else end}"
+
+
+def _segments(step: Step) -> str:
+    """What a request is made of, by segment, the largest first."""
+    held = [
+        (name, step.segments[name]) for name in ordered_segments(step.segments) if step.segments[name] > 0
+    ]
+    whole = sum(tokens for _, tokens in held)
+    return ", ".join(
+        f"{NOT_RECORDED if name == UNRECORDED else visible(name)} {number(tokens)} ({share(tokens, whole)})"
+        for name, tokens in sorted(held, key=lambda one: -one[1])
+    )
+
+
+def _named(places: Sequence[str], what: str = "") -> str:
+    """The first places, in brackets, and how many more there are."""
+    more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
+    lead = f"{what}{'s' if len(places) > 1 else ''} " if what else ""
+    return f" ({lead}{', '.join(places[:_PLACES])}{more})"
+
+
+def _money(row: TurnSum) -> str:
+    if row.unpriced == row.steps:
+        return NOT_KNOWN
+    text = with_mark(dollars(row.cost), row.is_counted)
+    return f"{AT_LEAST}{text}" if row.unpriced or row.is_least else text
+
+
+def _marks(row: TurnSum) -> str:
+    """What happened in a turn, in signs and words."""
+    marks = [(COMPACTION, len(row.compactions)), (BREAK, row.breaks), (f"{BREAK}miss", row.misses)]
+    said = [sign if times == 1 else f"{sign}{times}" for sign, times in marks if times]
+    if row.over:
+        said.append("over" if row.over == 1 else f"over {row.over:,}")
+    return " ".join([*said, *([WARNING] if row.flags else [])])
