@@ -20,10 +20,12 @@ from ctxctl.trace.object_graph import NotKeptError
 from ctxctl.trace.reader import SeenEvents, TracePass, no_events
 
 if TYPE_CHECKING:
+    from ctxctl.engine.replay.edits import Edits
     from ctxctl.engine.replay.rules import ReplayRules
     from ctxctl.engine.replay.run import Engine
     from ctxctl.model.event import Event
     from ctxctl.model.results import Summary
+    from ctxctl.policies.registry import Strategy
     from ctxctl.session.params import Params
     from ctxctl.session.places import StepPlaces
     from ctxctl.trace.reader import Trace
@@ -39,6 +41,8 @@ class Inspected(Protocol):
 
     trace: Trace
     params: Params
+    strategy: Strategy | None
+    edits: Edits | None
 
     def rules(self) -> ReplayRules:
         """What every replay of it is made under."""

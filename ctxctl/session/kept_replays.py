@@ -9,8 +9,7 @@ from ctxctl.trace.cache_files import LEAST, is_keeping
 if TYPE_CHECKING:
     from ctxctl.engine.replay.edits import Edits
     from ctxctl.policies.registry import Strategy
-    from ctxctl.session.facade import Inspector
-    from ctxctl.session.grown_replay import GrownReplay
+    from ctxctl.session.grown_replay import GrownReplay, Inspected
     from ctxctl.session.params import Params
     from ctxctl.session.replay_cache import KeptReplay
     from ctxctl.session.replay_rows import ReplayKey
@@ -28,7 +27,7 @@ class KeptReplays:
         self._tried = False
         """Whether a replay of a part of the trace was looked for."""
 
-    def of(self, inspector: Inspector) -> KeptReplay | None:
+    def of(self, inspector: Inspected) -> KeptReplay | None:
         """The kept replay of what an inspector shows, gone on with where its log has grown; None where none
         is kept."""
         asked = inspector.params, inspector.strategy, inspector.edits

@@ -193,7 +193,7 @@ class LiveInspector(Inspector):
 
     def opened_anew(self, opened: Opened) -> None:
         """A capture was imported again: what the importer reported this time counts."""
-        self._opened = opened
+        self.opened = opened
 
     def lookahead_changed(self) -> bool:
         """Whether what was assumed of the rest of the trace no longer holds: then replay anew."""
