@@ -30,6 +30,7 @@ from ctxctl.wording import (
     NOT_KNOWN,
     WARNING,
     dollars,
+    noun,
     number,
     plural,
     share,
@@ -280,7 +281,7 @@ def _segments(step: Step) -> str:
 def _named(places: Sequence[str], what: str = "") -> str:
     """The first places, in brackets, and how many more there are."""
     more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
-    lead = f"{what}{'s' if len(places) > 1 else ''} " if what else ""
+    lead = f"{noun(len(places), what)} " if what else ""
     return f" ({lead}{', '.join(places[:_PLACES])}{more})"
 
 
