@@ -89,7 +89,13 @@ def test_finding_filters_what_a_plain_replay_prints(folder: Path, events: list[E
         printed = [jsonout.step(r) for r in inspector.replay() if isinstance(r, Step)]
         # JSON as it is printed: changes are structs by then
         steps = [
-            {**step, "window": vars_of(step["window"]), "ledger": vars_of(step["ledger"])} for step in printed
+            {
+                **step,
+                "window": vars_of(step["window"]),
+                "ledger": vars_of(step["ledger"]),
+                "changes": [vars_of(change) for change in step["changes"]],
+            }
+            for step in printed
         ]
         expected = []
         for ordinal, step in enumerate(steps):

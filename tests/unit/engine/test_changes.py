@@ -82,7 +82,7 @@ ENTERING = st.lists(
     st.sampled_from(
         POOL
         + [msgspec.structs.replace(one, stale=True) for one in POOL[:2]]
-        + [placement(f"c{n}", 20 + n, carried=True, derived=n > 0) for n in range(3)]
+        + [msgspec.structs.replace(placement(f"c{n}", 20 + n), carried=True, derived=n > 0) for n in range(3)]
     ),
     max_size=6,
 )
