@@ -121,7 +121,7 @@ def model_weights(calibration: Calibration | None, model: str | None, encoding: 
     if fit is None:
         how = f"{name} is not fitted: counted with {encoding} as it is"
         if found.known:
-            how = f"{name} has {found.encoding}, which is not what was counted with"
+            how = f"counted with {encoding}, and {name} has {found.encoding}"
         return ModelWeights(
             f"estimate:{encoding}", ONES, (common.item,) * len(CLASSES), 0.0, common.estimate, common.broken,
             ESTIMATED, how,
