@@ -20,14 +20,16 @@ from ctxctl.trace import inputs
 CAPTURE = Path(__file__).parents[3] / "fixtures" / "claude_code" / "compaction.jsonl"
 
 FROM_THE_CACHE = (
-    "replay --json {}", "replay --plain {}", "replay --steps {}", "replay --plain --turn 2 {}", "replay --plain --policy fifo {}",
+    "replay --json {}", "replay --plain {}", "replay --steps {}",
+    "replay --plain --turn 2 {}", "replay --plain --policy fifo {}",
     "replay --plain --window 8k {}", "replay --plain --where tokens>100 {}", "replay --strict --json {}",
     "show {}", "show --json --text {}@2", "show --strict {}", "diff {}@-2 @-1", "diff --json {}@-1",
     "diff --sessions {} {}", "blame {}", "blame --json --stat {}@2", "blame --strict {}", "log {} toolu_01",
     "find {} the", "find --json {} tokens>100", "find --count {} window>20%",
     "find {} text:the", "find {} cost>0.001", "find {} segment:history", "find {} status:omitted",
     "find --policy fifo {} the", "find . the", "bisect {} window>20%", "bisect {} {}",
-    "compactions {}", "cost {}", "cost --json {}", "cost --steps {}", "cost --by item {}", "cost --by session {}", "cost .",
+    "compactions {}",
+    "cost {}", "cost --json {}", "cost --steps {}", "cost --by item {}", "cost --by session {}", "cost .",
     "budget --from {} --init", "lint {}", "lint --json {}",
     "lint --select all {}", "lint --set CTX009.share=0.4 {}", "lint .", "validate {}", "calibrate {}",
     "calibrate .", "import {}", "export {}", "export --format html {}", "export --format markdown {}",
