@@ -8,7 +8,7 @@ means that the words stand nowhere, and not that the matter is forgotten.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -18,6 +18,7 @@ from ctxctl.analysis.turn_sums import Compacting, ThreadName, compacting
 from ctxctl.model.results import Placement, Step
 
 if TYPE_CHECKING:
+    from ctxctl.engine.replay.cursor import StepAt
     from ctxctl.session.facade import Inspector, Progress
 
 KINDS: Final = ("path", "command", "task", "figure", "message")
@@ -94,13 +95,17 @@ class Compaction:
         return [one for one in self.facts if one.fact.kind == kind and where in (None, one.where)]
 
 
-def compactions(inspector: Inspector, progress: Progress | None = None) -> list[Compaction]:
+def compactions(
+    inspector: Inspector, progress: Progress | None = None, see: Callable[[StepAt], None] | None = None
+) -> list[Compaction]:
     """All compactions of a trace, in the order of their steps.  Reads each step once, and once the texts of
-    what was taken and of what came into those threads afterwards.
+    what was taken and of what came into those threads afterwards.  `see` is shown each step.
     """
     reader = _Reader(inspector)
     for at in inspector.steps(progress):
         reader.step(at.step, at.placements)
+        if see is not None:
+            see(at)
     return reader.found
 
 

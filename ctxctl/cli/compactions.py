@@ -5,22 +5,25 @@ from __future__ import annotations
 from ctxctl.cli import options as opt
 
 
-@opt.takes("json everything thread", opt.COUNTED, "calibration", opt.READ)
-def compactions(options: opt.CommonOptions, trace: opt.TraceArg) -> None:
+@opt.takes("json everything ids thread", opt.COUNTED, "calibration", opt.READ)
+def compactions(options: opt.CommonOptions, trace: opt.NewestArg = None) -> None:
     """What each compaction took, and which paths, commands, tasks, figures and messages of it are lost.
 
     They are looked for by their words: in the summary, and in what came later.
     """
     from ctxctl.analysis import handed_on
     from ctxctl.cli.run import begin, header, reported
+    from ctxctl.cli.sessions import given_or_newest
     from ctxctl.report import jsonout
     from ctxctl.report.compactions import compaction_lines, to_json
     from ctxctl.report.heading import header_lines
+    from ctxctl.session.item_words import ItemWords
 
     run = begin(options)
-    out = run.out
+    trace, out = given_or_newest(trace, run), run.out
     with reported(trace, run, "replaying") as inspector:
-        found = handed_on.compactions(inspector, out.progressed)
+        words = ItemWords(inspector)
+        found = handed_on.compactions(inspector, out.progressed, words.see)
         if options.thread is not None:
             found = [one for one in found if one.thread == options.thread]
         head = header(inspector, thread=options.thread)
@@ -30,4 +33,5 @@ def compactions(options: opt.CommonOptions, trace: opt.TraceArg) -> None:
                 out.json(to_json(one))
         else:
             out.lines([*header_lines(head, out.width), ""])
-            out.lines(compaction_lines(found, out.width, out.paint, everything=run.everything))
+            names = words.names(ids=options.ids)
+            out.lines(compaction_lines(found, out.width, out.paint, names, everything=run.everything))

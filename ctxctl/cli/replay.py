@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ctxctl.analysis.comparison import Comparison
+    from ctxctl.analysis.turn_sums import Compacting, TurnSum
     from ctxctl.cli.run import Run
     from ctxctl.cli.selection import TurnSelection
     from ctxctl.engine.query import Query
+    from ctxctl.item_names import ItemNames
     from ctxctl.model.results import Summary
     from ctxctl.model.turnpairs import TurnPair
     from ctxctl.model.whatif import Supposition
@@ -174,6 +176,8 @@ def _turns(
     inspector: Inspector, run: Run, chosen: TurnSelection, turn: str | None, query: Query | None
 ) -> int:
     """A summary, and a row for each turn."""
+    from functools import partial
+
     from ctxctl.cli.run import header, tell_problems, verdict
     from ctxctl.cli.selection import SelectedResults
     from ctxctl.report.turns import TurnsReport
@@ -182,13 +186,26 @@ def _turns(
     out = run.out
     _calm_collector()
     head = header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)
-    report = TurnsReport(head, out.width, out.paint, RateBook(run.settings.models))
+    names = partial(_names_taken, inspector, run)
+    report = TurnsReport(head, out.width, out.paint, RateBook(run.settings.models), names)
     for result, _ in SelectedResults(inspector, run, query, chosen):
         report.feed(result)
     summary = _finished(inspector, chosen, turn, report.totals.steps)
     out.lines(report.end(summary))
     tell_problems(inspector, run)
     return verdict(inspector, run, differs=bool(report.totals.differs))
+
+
+def _names_taken(inspector: Inspector, run: Run, row: TurnSum, one: Compacting) -> ItemNames:
+    """How the items are called that a compaction took; words are read only where an item has no title."""
+    from ctxctl.item_names import ItemNames
+    from ctxctl.session.item_words import directory_of, names_at
+
+    if all(item.title for item in one.largest):
+        return ItemNames(directory_of(inspector), ids=run.options.ids)
+    place = (row.session, row.thread, one.turn, one.step)
+    ordinal = next(n for n, span in enumerate(inspector.places().spans) if span[:4] == place)
+    return names_at(inspector, ordinal, ids=run.options.ids)
 
 
 def _steps(

@@ -7,12 +7,15 @@ from typing import Any, Final
 
 from ctxctl.analysis.handed_on import KINDS, LATER, NOWHERE, SUMMARY, Compaction, Handed
 from ctxctl.analysis.turn_sums import Compacting, Taken
+from ctxctl.item_names import ItemNames, fitted, local
 from ctxctl.model.addresses import prefix
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import cells, preview, visible
 from ctxctl.wording import COMPACTION, noun, number, plural, short_kind
 
+_NAME: Final = 48
+"""Cells of an item's name."""
 _LISTED: Final = 8
 """Things of a kind that are listed unless all are asked for."""
 _PLACES: Final = ((SUMMARY, "in the summary"), (LATER, "only later"), (NOWHERE, "nowhere"))
@@ -24,7 +27,7 @@ NOTE: Final = (
 
 
 def compaction_lines(
-    found: Sequence[Compaction], width: int, paint: Paint, *, everything: bool = False
+    found: Sequence[Compaction], width: int, paint: Paint, names: ItemNames, *, everything: bool = False
 ) -> Iterator[str]:
     """A paragraph for each, and what the figures mean; a line where there is none."""
     if not found:
@@ -32,19 +35,19 @@ def compaction_lines(
         return
     several = len({one.session for one in found}) > 1
     for one in found:
-        yield from _paragraph(one, width, paint, several=several, everything=everything)
+        yield from _paragraph(one, width, paint, names, several=several, everything=everything)
         yield ""
     yield from labelled("", NOTE, width, tab=0)
 
 
 def _paragraph(
-    one: Compaction, width: int, paint: Paint, *, several: bool, everything: bool
+    one: Compaction, width: int, paint: Paint, names: ItemNames, *, several: bool, everything: bool
 ) -> Iterator[str]:
     where = visible(prefix(one.thread, one.session if several else None))
     title = f"{where}{one.taken.turn}.{one.taken.step}{triggers_text(one.taken)}: "
     for n, line in enumerate(labelled(COMPACTION, title + _flow(one), width, tab=2)):
         yield paint("head", line) if not n else line
-    for label, text in taken_facts(one.taken):
+    for label, text in taken_facts(one.taken, names):
         yield from labelled(label, text, width, indent=2, tab=9)
     if one.unread:
         text = f"{plural(one.unread, 'item')} without a text: what they held is not known"
@@ -56,7 +59,7 @@ def _paragraph(
     for n, line in enumerate([*listed.head, *(line for lines in listed.rows for line in lines)]):
         yield "  " + (paint("dim", line) if listed.head and not n else line)
     for kind in KINDS:
-        yield from _gone(one, kind, width, everything=everything)
+        yield from _gone(one, kind, width, names.directory, everything=everything)
 
 
 def _flow(one: Compaction) -> str:
@@ -74,12 +77,12 @@ def triggers_text(taken: Compacting) -> str:
     return f" ({', '.join(visible(trigger) for trigger in taken.triggers)})" if taken.triggers else ""
 
 
-def taken_facts(taken: Compacting) -> Iterator[tuple[str, str]]:
+def taken_facts(taken: Compacting, names: ItemNames) -> Iterator[tuple[str, str]]:
     """Labelled: what was taken by kind, and the largest items."""
     if taken.kinds:
         yield "took", kinds_text(taken)
     if taken.largest:
-        yield "largest", largest_text(taken)
+        yield "largest", largest_text(taken, names)
 
 
 def kinds_text(taken: Compacting) -> str:
@@ -90,14 +93,20 @@ def kinds_text(taken: Compacting) -> str:
     )
 
 
-def largest_text(taken: Compacting) -> str:
-    """The largest items by title, with their tokens."""
-    return ", ".join(_named(item) for item in taken.largest)
+def largest_text(taken: Compacting, names: ItemNames) -> str:
+    """The largest items by name, with their tokens."""
+    rows = [names.row(item.item, item.title, item.kind) for item in taken.largest]
+    found = names.listed(rows, _NAME)
+    return ", ".join(
+        f"{name}{_beside(item, names, alike=found.count(name) > 1)} {number(item.tokens)}"
+        for name, item in zip(found, taken.largest, strict=True)
+    )
 
 
-def _named(item: Taken) -> str:
-    name = item.title or f"{short_kind(visible(item.kind))} {item.item}"
-    return f"{preview(name, 48)} {number(item.tokens)}"
+def _beside(item: Taken, names: ItemNames, *, alike: bool) -> str:
+    """What tells an item from another of its name, a call from its result; and its id where that is asked."""
+    kind = f" ({short_kind(visible(item.kind))})" if alike else ""
+    return f"{kind} [{visible(item.item)}]" if names.ids else kind
 
 
 def _rows(one: Compaction) -> Iterator[tuple[str, ...]]:
@@ -109,7 +118,9 @@ def _rows(one: Compaction) -> Iterator[tuple[str, ...]]:
             yield (name + (f" (and {number(more)} not looked for)" if more else ""), *counts)
 
 
-def _gone(one: Compaction, kind: str, width: int, *, everything: bool) -> Iterator[str]:
+def _gone(
+    one: Compaction, kind: str, width: int, directory: str | None, *, everything: bool
+) -> Iterator[str]:
     """What of a kind stands nowhere, and what only came back later."""
     for place, title in _PLACES[1:]:
         facts = one.of(kind, place)
@@ -119,17 +130,20 @@ def _gone(one: Compaction, kind: str, width: int, *, everything: bool) -> Iterat
         yield f"  {label}"
         shown = facts if everything else facts[:_LISTED]
         for fact in shown:
-            yield f"    {_line(fact, width - 4)}"
+            yield f"    {_line(fact, width - 4, directory)}"
         if len(facts) > len(shown):
             yield f"    and {number(len(facts) - len(shown))} more (--all)"
 
 
-def _line(one: Handed, width: int) -> str:
+def _line(one: Handed, width: int, directory: str | None) -> str:
     notes = [f"{number(one.mentions)} times"] if one.mentions > 1 else []
     if one.turn is not None:
         notes.append(f"again at {one.turn}.{one.step}")
     end = f"  ({', '.join(notes)})" if notes else ""
-    return preview(one.fact.text, max(20, min(width, 400) - cells(end))) + end
+    room = max(20, min(width, 400) - cells(end))
+    if one.fact.kind == "path":
+        return fitted(visible(local(one.fact.text, directory)), room) + end
+    return preview(one.fact.text, room) + end
 
 
 def to_json(one: Compaction) -> dict[str, Any]:

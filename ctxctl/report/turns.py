@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from ctxctl.analysis.turn_sums import Compacting, TurnSum, TurnSums
+from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
@@ -58,15 +59,26 @@ _ROOMY: Final = (4, 5)
 """Columns that only a wide table has: what entered and what left."""
 
 
+NamesOf = Callable[[TurnSum, Compacting], ItemNames]
+"""How the items that a turn's compaction took are called."""
+
+
+def _by_title(_row: TurnSum, _one: Compacting) -> ItemNames:
+    return NAMELESS
+
+
 class TurnsReport:
     """Takes the stream of a replay and gives the report at its end; holds a row for each turn."""
 
-    def __init__(self, header: Header, width: int, paint: Paint, book: RateBook) -> None:
+    def __init__(
+        self, header: Header, width: int, paint: Paint, book: RateBook, names: NamesOf = _by_title
+    ) -> None:
         self.totals = Totals()
         self._sums = TurnSums(book)
         self._header = header
         self._width = width
         self._paint = paint
+        self._names = names
 
     def feed(self, result: Step | Turn) -> None:
         """Take in a step or a turn."""
@@ -241,7 +253,7 @@ class TurnsReport:
         else:
             text += f" took {plural(one.items, 'item')}, {plural(one.tokens, 'token')}: {kinds_text(one)}"
         if one.largest:
-            text += f"; largest: {largest_text(one)}"
+            text += f"; largest: {largest_text(one, self._names(row, one))}"
         yield from labelled(COMPACTION, text, self._width, indent=2, tab=2)
 
     def _prefix(self, place: TurnSum | Step) -> str:
