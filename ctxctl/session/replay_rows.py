@@ -28,8 +28,8 @@ _AT_ONCE: Final = 500
 LATELY: Final = 86_400.0
 """Seconds: a log that nobody wrote to for so long hardly goes on, and is replayed whole once if it does."""
 MARKED: Final = 512 << 20
-"""Bytes of a trace up to which it is marked where its replay can be gone on with: what a mark holds grows with
-it, and at a gigabyte would take a replay from 94 MB of memory to 216 MB."""
+"""Bytes of a trace up to which it is marked where its replay can be gone on with: what a mark holds grows
+with it, and at a gigabyte would take a replay from 94 MB of memory to 216 MB."""
 LAYOUT: Final = """
 CREATE TABLE meta (number INTEGER PRIMARY KEY, body BLOB);
 CREATE TABLE steps (number INTEGER PRIMARY KEY, body BLOB);
