@@ -73,6 +73,9 @@ class Condition:
         idle: What to say where no request told anything.
     """
 
+    which = "worst"
+    """Which of several requests at which it fails is told."""
+
     def __init__(self, name: str, bound: str | None, broke: str, idle: str) -> None:
         self.name, self.bound = name, bound
         self._broke, self._idle = broke, idle
@@ -110,7 +113,7 @@ class Condition:
         if noted is not None:
             message = noted.message
             if outcome == "fails":
-                message = f"{self._of(self.failed)} {self._broke}{_lead(self.failed, 'worst')}{message}"
+                message = f"{self._of(self.failed)} {self._broke}{_lead(self.failed, self.which)}{message}"
             elif outcome == "unknown":
                 message = f"not known at {self._of(self.unknown)}{_lead(self.unknown, 'first')}{message}"
         return ConditionResult(
@@ -231,7 +234,7 @@ class MaxToolResult(Condition):
 
 
 class StablePrefix(Condition):
-    """Every request keeps nine tenths of the one before as its beginning, so that a prompt cache can be read."""
+    """Every request begins with nine tenths of the one before, so that a prompt cache can be read."""
 
     def __init__(self, names: ItemNames) -> None:
         super().__init__("stable-prefix", None, "broke the prefix", "no request has another before it")
@@ -323,6 +326,8 @@ class NoCompaction(Condition):
 class Predicate(Condition):
     """A query of the user's that holds at no request (`never`), or at every one (`always`)."""
 
+    which = "first"
+
     def __init__(self, name: str, text: str, query: WhereQuery, names: ItemNames) -> None:
         never = name == "never"
         idle = "no request matched" if never else "every request matched"
@@ -386,7 +391,8 @@ class MaxCost(Condition):
         message = f"{sign}{dollars(self._sum)} for {plural(self.steps, 'request')}"
         told = self._noted.get(None if outcome == "unknown" else True)
         if self.unknown:
-            message += f"; not known of {number(self.unknown)}{_lead(self.unknown, 'first')}{self._noted[None].message}"
+            first = self._noted[None].message
+            message += f"; not known of {number(self.unknown)}{_lead(self.unknown, 'first')}{first}"
         if outcome != "unknown" and told is not None:
             message += f"; {told.message}"
         if self._replaced:

@@ -30,9 +30,7 @@ Max = Annotated[
 ]
 Growth = Annotated[
     str | None,
-    Option(
-        "--max-growth", metavar="TOKENS", help="No request is larger by more than the one before it was."
-    ),
+    Option("--max-growth", metavar="TOKENS", help="No request is larger by more than the one before it was."),
 ]
 ToolResult = Annotated[
     str | None, Option("--max-tool-result", metavar="TOKENS", help="No tool result is larger.")
@@ -60,9 +58,7 @@ AllowUnknown = Annotated[
 ]
 Junit = Annotated[
     str | None,
-    Option(
-        "--junit", metavar="FILE", help="Write a JUnit report too.", autocompletion=opt.complete_files
-    ),
+    Option("--junit", metavar="FILE", help="Write a JUnit report too.", autocompletion=opt.complete_files),
 ]
 Github = Annotated[bool, Option("--github", help="Annotate what does not hold, for GitHub Actions.")]
 Quiet = Annotated[bool, Option("-q", "--quiet", help="Say only what goes wrong.")]
@@ -156,7 +152,9 @@ def _rules(given: dict[str, Any], own: dict[str, Any]) -> CheckRules:
         values[name] = given[name] or bool(own.get(name))
     for name in ("never", "always"):
         both = dict.fromkeys([*(given[name] or ()), *own.get(name, ())])
-        values[name] = tuple(str(query_of(text)) for text in both)
+        for text in both:
+            query_of(text)
+        values[name] = tuple(both)
     return CheckRules(**values)
 
 
@@ -242,7 +240,8 @@ def _tell(
             )
         )  # fmt: skip
         if github:
-            for line in gates.github(report.annotations(checked, allow_unknown=allow_unknown), "ctxctl check"):
+            found = report.marked(checked, allow_unknown=allow_unknown)
+            for line in gates.github(found, "ctxctl check"):
                 out.write(line)
     out.flush()
     if junit is not None:

@@ -1,4 +1,4 @@
-"""What came of the conditions of `ctxctl check`: in plain text, as JSON objects, and as CI systems read it."""
+"""What came of the conditions of `ctxctl check`: in plain text, as JSON, and as CI systems read it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _lines(result: ConditionResult, tab: int, width: int, paint: Paint) -> Itera
 
 def _sum(checked: Sequence[CheckedTrace], *, allow_unknown: bool) -> str:
     """How many conditions there were, and what came of them."""
-    counts = Counter(result.outcome for one in checked for result in one.results)
+    counts: Counter[str] = Counter(result.outcome for one in checked for result in one.results)
     steps = sum(one.steps for one in checked)
     among = plural(steps, "request")
     if len(checked) > 1:
@@ -153,7 +153,7 @@ def suites(checked: Sequence[CheckedTrace], *, allow_unknown: bool) -> list[Suit
     ]
 
 
-def annotations(checked: Sequence[CheckedTrace], *, allow_unknown: bool) -> list[Result]:
+def marked(checked: Sequence[CheckedTrace], *, allow_unknown: bool) -> list[Result]:
     """What does not hold, as CI systems mark it."""
     return [result for one in checked for result in _results(one, allow_unknown=allow_unknown)]
 
