@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ctxctl.tokens.catalogue.rates import RateBook
 
 Truth = bool | None
+_UNSEEN: Final = "nothing of what was sent is recorded"
 _NAME: Final = 60
 """Cells of an item's name."""
 WANTED: Final = "a number of tokens, as 120000 or 120k, or a share of the limit in whole per cent, as 80%"
@@ -215,6 +216,8 @@ class MaxToolResult(Condition):
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
         """What came in."""
+        if judged and not one.at.placements:
+            self.note(None, place, lambda: _UNSEEN)
         came = [p for p in one.delta.inserted if p.kind == "tool_result"] if judged else []
         if not came:
             return
@@ -250,10 +253,12 @@ class StablePrefix(Condition):
             self.note(None, place, lambda: "prompt caches are of the model's requests")
         elif prefix is not None:
             whole = step.ledger.window_before
-            broken = breaks_cache(step)
-            self.note(not broken, place, lambda: self._told(step, prefix), whole - prefix, whole - prefix)
+            truth = not breaks_cache(step) if whole else None
+            self.note(truth, place, lambda: self._told(step, prefix), whole - prefix, whole - prefix)
 
     def _told(self, step: Step, prefix: int) -> str:
+        if not step.ledger.window_before:
+            return "nothing of the request before it is recorded"
         before = number(step.ledger.window_before)
         text = f"{number(prefix)} of {before} recorded tokens kept"
         broken = step.cache.broken_by
@@ -321,6 +326,8 @@ class NoCompaction(Condition):
             self.note(False, place, lambda: told, tokens, tokens)
         elif "unrecorded_cut" in step.flags:
             self.note(None, place, lambda: "history was cut, and nothing recorded says why")
+        elif not one.at.placements:
+            self.note(None, place, lambda: _UNSEEN)
 
 
 class Predicate(Condition):
@@ -387,17 +394,24 @@ class MaxCost(Condition):
         if not self.steps:
             return super().result()
         outcome: Outcome = "fails" if self._sum > self._most else "unknown" if self.unknown else "holds"
-        sign = AT_LEAST if self.unknown else APPROXIMATE if self._replaced else ""
-        message = f"{sign}{dollars(self._sum)} for {plural(self.steps, 'request')}"
         told = self._noted.get(None if outcome == "unknown" else True)
-        if self.unknown:
-            first = self._noted[None].message
-            message += f"; not known of {number(self.unknown)}{_lead(self.unknown, 'first')}{first}"
-        if outcome != "unknown" and told is not None:
-            message += f"; {told.message}"
-        if self._replaced:
-            message += f"; {plural(self._replaced, 'bill')} that cannot be true: as counted"
+        usd = self._sum if True in self._noted else None
         return ConditionResult(
-            self.name, self.bound, outcome, message, self.steps, 0, self.unknown,
-            None if told is None else told.place, None, self._sum,
+            self.name, self.bound, outcome, self._message(outcome), self.steps, 0, self.unknown,
+            None if told is None else told.place, None, usd,
         )  # fmt: skip
+
+    def _message(self, outcome: Outcome) -> str:
+        dearest, first = self._noted.get(True), self._noted.get(None)
+        unknown = f"{_lead(self.unknown, 'first')}{first.message}" if first is not None else ""
+        if dearest is None:
+            return f"known of none of {plural(self.steps, 'request')}{unknown}"
+        sign = AT_LEAST if self.unknown else APPROXIMATE if self._replaced else ""
+        parts = [f"{sign}{dollars(self._sum)} for {plural(self.steps, 'request')}"]
+        if self._replaced:
+            parts.append(f"{plural(self._replaced, 'bill')} that cannot be true: as counted")
+        if unknown:
+            parts.append(f"not known of {number(self.unknown)}{unknown}")
+        if outcome != "unknown":
+            parts.append(dearest.message)
+        return "; ".join(parts)

@@ -326,6 +326,20 @@ def test_conditions_come_in_the_order_of_the_options(trace: Path) -> None:
     ]  # fmt: skip
 
 
+def test_what_is_in_no_capture_is_not_said_to_be_absent(trace: Path) -> None:
+    """Two bills, and nothing of what they are for."""
+    events = at("1", "1", inject(), bill(9_000)) + at("2", "1", inject(), bill(9_100))
+    found = checked(trace, events, max_tool_result=5, stable_prefix=True, no_compaction=True)
+    assert [(one.outcome, one.unknown) for one in found] == [("unknown", 2), ("unknown", 1), ("unknown", 2)]
+
+
+def test_a_cost_that_nobody_knows_is_no_sum(trace: Path) -> None:
+    found = only(trace, step(1, CAT) + step(2, CAT), max_cost="1")
+    assert (found.outcome, found.usd, found.message) == (
+        "unknown", None, "known of none of 2 requests; the first: no bill",
+    )  # fmt: skip
+
+
 def test_no_rules_are_none() -> None:
     assert not CheckRules()
     assert CheckRules(max="0")
