@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Truth = bool | None
 _UNSEEN: Final = "nothing of what was sent is recorded"
+_RESULTS: Final = frozenset({"tool_result", "session_history"})
+"""Kinds that hold results of tools; a history that stands for many messages may."""
 _NAME: Final = 60
 """Cells of an item's name."""
 WANTED: Final = "a number of tokens, as 120000 or 120k, or a share of the limit in whole per cent, as 80%"
@@ -216,9 +218,13 @@ class MaxToolResult(Condition):
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
         """What came in."""
-        if judged and not one.at.placements:
+        if not judged:
+            return
+        if not one.at.step.window.recorded:
             self.note(None, place, lambda: _UNSEEN)
-        came = [p for p in one.delta.inserted if p.kind == "tool_result"] if judged else []
+            return
+        came = [p for p in one.delta.inserted if p.kind in _RESULTS]
+        came = [p for p in came if p.kind == "tool_result" or p.method == "uncounted"]
         if not came:
             return
         largest = max(came, key=lambda p: p.tokens)
@@ -326,7 +332,7 @@ class NoCompaction(Condition):
             self.note(False, place, lambda: told, tokens, tokens)
         elif "unrecorded_cut" in step.flags:
             self.note(None, place, lambda: "history was cut, and nothing recorded says why")
-        elif not one.at.placements:
+        elif not step.window.recorded:
             self.note(None, place, lambda: _UNSEEN)
 
 

@@ -181,7 +181,13 @@ def test_tool_results_are_weighed_as_they_come_in(trace: Path) -> None:
     opaque = at("3", "1", item("o", kind="tool_result"), append("w3", ["o"]))
     unknown = only(trace, events + opaque, max_tool_result=5)
     assert (unknown.outcome, unknown.unknown, place(unknown)) == ("unknown", 1, (3, 1))
-    assert only(trace, at("1", "1", item("m", CAT), append("w", ["m"])), max_tool_result=0).outcome == "holds"
+    plain = at("1", "1", item("m", CAT), item("h", kind="session_history"), append("w", ["m"]))
+    assert only(trace, plain, max_tool_result=0).outcome == "holds"
+    many = plain + at("2", "1", append("w2", ["h"]))
+    assert (
+        only(trace, many, max_tool_result=0).message
+        == "not known at 1 of 2 requests: h has neither text nor size"
+    )
 
 
 def bill(tokens: int, output: int | None = 0, **more: Any) -> Event:
@@ -328,7 +334,9 @@ def test_conditions_come_in_the_order_of_the_options(trace: Path) -> None:
 
 def test_what_is_in_no_capture_is_not_said_to_be_absent(trace: Path) -> None:
     """Two bills, and nothing of what they are for."""
-    events = at("1", "1", inject(), bill(9_000)) + at("2", "1", inject(), bill(9_100))
+    marker = item("m", kind="tool_definition")
+    events = at("1", "1", marker, assembly("w1", ["m"]), inject("w1"), bill(9_000))
+    events += at("2", "1", assembly("w2", ["m"]), inject("w2"), bill(9_100))
     found = checked(trace, events, max_tool_result=5, stable_prefix=True, no_compaction=True)
     assert [(one.outcome, one.unknown) for one in found] == [("unknown", 2), ("unknown", 1), ("unknown", 2)]
 
