@@ -64,6 +64,9 @@ class Settings(msgspec.Struct, frozen=True):
     lint: dict[str, Any] = {}
     """What `ctxctl lint` looks for: `select`, `ignore`, `severity`, `baseline`, and `rules` with parameters
     by code or name; `ctxctl.lint.registry` knows them."""
+    check: dict[str, Any] = {}
+    """What `ctxctl check` holds a session to, by the names of its options with `_` for `-`; bounds are read
+    where they are used."""
     file: str | None = None
     """The file that settings were read from."""
 
@@ -131,6 +134,18 @@ _LINT_FIELDS: Final = {
     "baseline": _Text,
     "rules": _Tables,
 }
+_CHECK_FIELDS: Final = {
+    "max": str | int,
+    "max_growth": str | int,
+    "max_tool_result": str | int,
+    "max_cost": str | int | float,
+    "stable_prefix": bool,
+    "no_misses": bool,
+    "no_compaction": bool,
+    "never": _Names,
+    "always": _Names,
+    "allow_unknown": bool,
+}
 
 
 def _switch(value: object) -> bool:
@@ -189,13 +204,25 @@ def _models(value: object) -> dict[str, dict[str, Any]]:
 def _lint(value: object) -> dict[str, Any]:
     """A table of what to lint; names of rules are checked where they are known."""
     words = 'a table such as [lint] with lines like ignore = ["CTX011"], and [lint.rules.CTX009]'
+    return _fields(value, _LINT_FIELDS, words)
+
+
+def _check(value: object) -> dict[str, Any]:
+    """A table of conditions; a name may be written with `-` as its option is."""
+    words = 'a table such as [check] with lines like max = "80%" and stable-prefix = true'
+    table = _checked(value, dict[str, Any], words)
+    return _fields({name.replace("-", "_"): given for name, given in table.items()}, _CHECK_FIELDS, words)
+
+
+def _fields(value: object, fields: Mapping[str, Any], words: str) -> dict[str, Any]:
+    """A table whose entries have these types; where names are wanted, one text is a list of one."""
     table: dict[str, Any] = {}
     for name, given in _checked(value, dict[str, Any], words).items():
         misfit = f"{words}; {name!r} does not fit"
-        if name not in _LINT_FIELDS:
+        if name not in fields:
             raise ValueError(misfit)
-        several = _LINT_FIELDS[name] is _Names and isinstance(given, str)
-        table[name] = _checked([given] if several else given, _LINT_FIELDS[name], misfit)
+        several = fields[name] is _Names and isinstance(given, str)
+        table[name] = _checked([given] if several else given, fields[name], misfit)
     return table
 
 
@@ -243,9 +270,10 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "models": _models,
     "cache": _cache,
     "lint": _lint,
+    "check": _check,
 }
 """Takes each setting from what was given for it, or raises ValueError with what it must be."""
-_TABLES: Final = frozenset(("cache", "keys", "lint", "models"))
+_TABLES: Final = frozenset(("cache", "check", "keys", "lint", "models"))
 """Settings that only a file can have."""
 
 

@@ -40,6 +40,7 @@ COMMANDS: Final = {
     "cost": Command("cost:cost", "What a session cost, and on what."),
     "budget": Command("budget:budget", "Will a planned context fit, and a gate for CI."),
     "lint": Command("lint:lint", "Waste, contradictions and leaks in traces."),
+    "check": Command("check:check", "A gate for CI: what a recorded session must keep to."),
     "validate": Command("validate:validate", "Check a trace against schemas and rules."),
     "import": Command("convert:convert", "Convert foreign captures to a trace."),
     "export": Command("export:export", "Write a trace in another form."),

@@ -33,8 +33,13 @@ def address(place: Place) -> str | None:
 
 def command(finding: Finding) -> str:
     """The command that shows the place of a finding."""
-    at = address(finding.place)
-    return "ctxctl show " + shlex.quote(finding.trace + (f"@{at}" if at is not None else ""))
+    return show_command(finding.trace, finding.place)
+
+
+def show_command(trace: str, place: Place) -> str:
+    """The command that shows a place of a trace."""
+    at = address(place)
+    return "ctxctl show " + shlex.quote(trace + (f"@{at}" if at is not None else ""))
 
 
 def cost(finding: Finding) -> str:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/tutorial.md", "docs/why.md")
+PAGES = ("README.md", "docs/tutorial.md", "docs/why.md", "docs/check.md")
 UPDATE = os.environ.get("CTXCTL_UPDATE_GOLDENS") == "1"
 ELISION = "..."
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

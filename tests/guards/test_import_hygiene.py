@@ -42,6 +42,7 @@ MAY = [
     (("why", "--json", f"{TRACE}@-1", "tool:search"), COUNTS),
     (("find", TRACE, "window > 10%"), COUNTS),
     (("cost", "--json", TRACE), COUNTS),
+    (("check", TRACE, "--max", "100%"), COUNTS),
     (("import", SESSION), IMPORT),
     (("replay", "--json", SESSION), IMPORT),
     (("show", "--json", SESSION), IMPORT),

@@ -254,7 +254,7 @@ def test_shell_completion_answers(tmp_path: Path, capsys: Out, monkeypatch: pyte
 def test_every_command_has_help(capsys: Out) -> None:
     assert list(COMMANDS) == [
         "ls", "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why",
-        "compactions", "cost", "budget", "lint", "validate", "import", "export",
+        "compactions", "cost", "budget", "lint", "check", "validate", "import", "export",
         "formats", "policies", "calibrate", "learn", "models", "cache",
     ]  # fmt: skip
     for name in COMMANDS:

@@ -32,6 +32,8 @@ FROM_THE_CACHE = (
     "cost {}", "cost --json {}", "cost --steps {}", "cost --by item {}", "cost --by session {}", "cost .",
     "budget --from {} --init", "lint {}", "lint --json {}",
     "lint --select all {}", "lint --set CTX009.share=0.4 {}", "lint .", "validate {}", "calibrate {}",
+    "check {} --max 80% --max-growth 9 --max-tool-result 9 --max-cost 1 --stable-prefix --no-misses",
+    "check --json {} --no-compaction --never the --always tokens>1", "check . --max 80%",
     "calibrate .", "import {}", "export {}", "export --format html {}", "export --format markdown {}",
     "export --format csv {}", "export --format otlp {}", "export --format envelopes {}",
 )  # fmt: skip
@@ -40,6 +42,7 @@ REPLAYED = {
     "replay --all --plain {}": "what every step skipped is not kept",
     "find --all {} the": "what every step skipped is not kept",
     "find {} status:skipped": "what every step skipped is not kept",
+    "check {} --never status:skipped": "what every step skipped is not kept",
     "find --first {} tokens>1": "it reads no further than it has to, and only whole replays are kept",
     "budget --from {}@2 --init": "it reads no further than it has to, and only whole replays are kept",
     "replay --plain --drop kind:tool_result {}": "what is supposed is replayed",

@@ -1,0 +1,98 @@
+"""A recorded session held to conditions, all of them in one walk through the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ctxctl.analysis.conditions import (
+    Condition,
+    MaxCost,
+    MaxGrowth,
+    MaxSent,
+    MaxToolResult,
+    NoCompaction,
+    NoMisses,
+    Predicate,
+    StablePrefix,
+)
+from ctxctl.analysis.frame_pair import several_sessions
+from ctxctl.analysis.where import WhereQuery
+from ctxctl.engine.query import parse_query
+from ctxctl.model.findings import Place
+from ctxctl.session.item_words import ItemWords
+from ctxctl.session.walked import walked
+from ctxctl.tokens.catalogue.rates import RateBook
+
+if TYPE_CHECKING:
+    from ctxctl.item_names import ItemNames
+    from ctxctl.model.checks import CheckRules, ConditionResult
+    from ctxctl.model.results import Step
+    from ctxctl.session.facade import Inspector, Progress
+
+
+def check_trace(
+    inspector: Inspector,
+    rules: CheckRules,
+    models: Mapping[str, dict[str, Any]],
+    progress: Progress | None = None,
+    *,
+    thread: str | None = None,
+    left_out: Callable[[Step], bool] | None = None,
+) -> list[ConditionResult]:
+    """What came of each condition, in the order of the command line.
+
+    Args:
+        inspector: On the trace; its `problems` and `summary` are those of this walk.
+        rules: The conditions, with bounds that can be read.
+        models: Models of the user's own, as the settings have them.
+        progress: Told the share of the trace read so far.
+        thread: Only requests of this thread are looked at.
+        left_out: Told of every step to the last, and says whether it is passed over.
+    """
+    words = ItemWords(inspector)
+    queries = [(name, text, parse_query(text)) for name, text in _predicates(rules)]
+    asked = list(_conditions(rules, words.names(), models))
+    if queries:
+        book = RateBook(dict(models))
+        names = words.names()
+        asked += [
+            Predicate(name, text, WhereQuery(inspector, query, book), names) for name, text, query in queries
+        ]
+    several = several_sessions(inspector)
+    skipped = any(query.asks_skipped for _, _, query in queries)
+    for ordinal, one in enumerate(walked(inspector, progress, skipped=skipped, settle=True)):
+        step = one.at.step
+        words.see(one.at)
+        passed_over = left_out is not None and left_out(step)
+        place = Place(
+            ordinal, step.session, step.thread, step.turn, step.step, step.first_line, None, several
+        )
+        for condition in asked:
+            condition.take(one, place, judged=not passed_over and thread in (None, step.thread))
+    return [condition.result() for condition in asked]
+
+
+def _conditions(rules: CheckRules, names: ItemNames, models: Mapping[str, Any]) -> Iterator[Condition]:
+    """Those that are no predicates."""
+    if rules.max is not None:
+        yield MaxSent(rules.max)
+    if rules.max_growth is not None:
+        yield MaxGrowth(rules.max_growth)
+    if rules.max_tool_result is not None:
+        yield MaxToolResult(rules.max_tool_result, names)
+    if rules.max_cost is not None:
+        yield MaxCost(Decimal(rules.max_cost), RateBook(dict(models)))
+    if rules.stable_prefix:
+        yield StablePrefix(names)
+    if rules.no_misses:
+        yield NoMisses()
+    if rules.no_compaction:
+        yield NoCompaction()
+
+
+def _predicates(rules: CheckRules) -> Iterator[tuple[str, str]]:
+    """Each predicate with the option that it was given by."""
+    yield from (("never", text) for text in rules.never)
+    yield from (("always", text) for text in rules.always)
