@@ -1,4 +1,4 @@
-"""The whole session on one screen: totals, the window by turn, and all threads."""
+"""The whole session on one screen: totals, the window by turn or by step, and all threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from ctxctl.tui import keys
 from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
-from ctxctl.tui.screens.overview import lines
 from ctxctl.tui.screens.overview import lines as overview
 from ctxctl.tui.screens.overview.lines import View
 from ctxctl.tui.screens.turns.view import State
@@ -96,21 +95,17 @@ class Overview(Board[int]):
 
     def _chart(self, width: int) -> Sequence[Parts]:
         height = self.query_one("#chart", Banner).size.height
-        thread = self.view.thread
-        if thread is None:
+        if self.view.thread is None:
             return []
-        return lines.chart(thread.series, self.view.at, width, height)
+        axis = overview.axis_of(self.view, self._state().list.turns, overview.chart_room(width))
+        return overview.chart(axis, width, height)
 
-    def _columns(self) -> int:
-        """Columns of the chart as it is now."""
-        thread = self.view.thread
-        banner = self.query_one("#chart", Banner)
-        if thread is None:
-            return 1
-        return max(lines.layout(len(thread.turns), banner.size.width, banner.size.height).columns, 1)
+    def _room(self) -> int:
+        """Cells for the bars of the chart as it is now."""
+        return overview.chart_room(self.query_one("#chart", Banner).size.width)
 
     def _here(self, width: int) -> Sequence[Parts]:
-        return [overview.turn_in_front(self._state(), self.view, width, self._columns())]
+        return [overview.turn_in_front(self._state(), self.view, width, self._room())]
 
     def _keys(self, width: int) -> Sequence[Parts]:
         shown = [Piece(word, "hint", rank, key) for key, word, rank in keys.hints(("overview", "list"))]
@@ -131,7 +126,7 @@ class Overview(Board[int]):
 
     def action_column(self, by: int) -> None:
         """Go a column on, or back."""
-        self.show(overview.to_column(self.view, by, self._columns()))
+        self.show(overview.to_column(self.view, self._state().list.turns, by, self._room()))
 
     def action_turn(self, by: int) -> None:
         """Go a turn on, or back."""
@@ -142,11 +137,12 @@ class Overview(Board[int]):
         self.show(overview.to_edge(self.view, last))
 
     def action_open(self) -> None:
-        """Go to the turn on the main screen."""
+        """Go to the turn, or the step, on the main screen."""
         thread = self.view.thread
         if thread is None or not thread.turns:
             return
-        self.dismiss(self._state().list.turns.entries[thread.turns[self.view.at]].last)
+        last = self._state().list.turns.entries[thread.turns[self.view.at]].last
+        self.dismiss(last if self.view.ordinal is None else self.view.ordinal)
 
     def action_close(self) -> None:
         """Go back to where the user was."""
