@@ -11,9 +11,10 @@ from typing import Final
 from ctxctl.analysis.turn_sums import Compacting, TurnSum, TurnSums
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
+from ctxctl.model.cost_sums import Paid
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
-from ctxctl.report.bill_notes import with_mark
+from ctxctl.report.bill_notes import paid_text, with_mark
 from ctxctl.report.compactions import kinds_text, largest_text, triggers_text
 from ctxctl.report.heading import Header, calibration_text, doubts_text, learned_text
 from ctxctl.report.paint import Paint
@@ -240,7 +241,7 @@ class TurnsReport:
             share(window.used, window.cap) if window.cap and is_known else NOT_KNOWN,
             f"+{amount(row.new)}" if row.new else "0",
             f"{MINUS}{amount(row.freed)}" if row.freed else "0",
-            _money(row),
+            paid_text(Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least)),
             _marks(row),
             preview(row.title, _TITLE) if row.title else "",
         )
@@ -295,13 +296,6 @@ def _named(places: Sequence[str], what: str = "") -> str:
     more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
     lead = f"{noun(len(places), what)} " if what else ""
     return f" ({lead}{', '.join(places[:_PLACES])}{more})"
-
-
-def _money(row: TurnSum) -> str:
-    if row.unpriced == row.steps:
-        return NOT_KNOWN
-    text = with_mark(dollars(row.cost), row.is_counted)
-    return f"{AT_LEAST}{text}" if row.unpriced or row.is_least else text
 
 
 def _marks(row: TurnSum) -> str:

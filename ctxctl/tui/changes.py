@@ -64,6 +64,8 @@ class Group:
     saved: int | None = None
     stale: int = 0
     folded: bool = False
+    cause: str | None = None
+    """The cause of all of them, where they have one and nothing else is to be said of any."""
     noted: Sequence[Change] = ()
     """Changes to list even where the group is folded: something happened to what was skipped."""
 
@@ -94,6 +96,16 @@ class Note:
 Line = Note | Group | Change
 
 
+def size_of(change: Change) -> int:
+    """Tokens that an item holds in the window, held until it left, or would hold had it not been omitted."""
+    return change.in_window or change.freed or (change.tokens if change.status == "omitted" else 0)
+
+
+def flags_told(change: Change) -> tuple[str, ...]:
+    """The flags of a change that say more than its cause and its sign do."""
+    return tuple(flag for flag in change.flags if flag not in ("derived-identity", change.cause))
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeTable:
     """The list; `starts` holds the line on which each group begins."""
@@ -110,6 +122,8 @@ class ChangeTable:
     arrangement: Arrangement = AS_IT_IS
     has_causes: bool = True
     """Whether something is to be said of any of the changes beside its amounts."""
+    largest: int = 0
+    """Tokens of the largest item listed; 0 where there are no two to compare."""
 
     @classmethod
     def of(
@@ -129,9 +143,14 @@ class ChangeTable:
         }
         named, held = names or NameList(), holdings or {}
         causes = any(one.stale for one in held.values()) or any(
-            change.cause or change.reason or change.flags for group in kept for change in group.changes
+            change.cause or change.reason or flags_told(change)
+            for group in kept
+            if group.cause is None
+            for change in group.changes
         )
-        return cls(tuple(notes), kept, (), places, named, held, arrangement, causes)._placed()
+        sizes = [size_of(change) for group in kept for change in (group.changes or group.noted)]
+        largest = max(sizes) if len(sizes) > 1 else 0
+        return cls(tuple(notes), kept, (), places, named, held, arrangement, causes, largest)._placed()
 
     def _placed(self) -> ChangeTable:
         line = len(self.notes)
@@ -308,4 +327,14 @@ def _group(key: str, changes: Sequence[Change], facts: Facts) -> Group:
         sum(change.new for change in changes),
         sum(change.freed for change in changes),
         stale=sum(_holding(facts, change).stale for change in changes),
+        cause=_common_cause(changes),
     )
+
+
+def _common_cause(changes: Sequence[Change]) -> str | None:
+    """What set all of several changes off, where nothing else is to be said of any of them."""
+    said = {(change.cause, change.reason, flags_told(change)) for change in changes}
+    if len(changes) < 2 or len(said) != 1:
+        return None
+    cause, reason, flags = said.pop()
+    return cause if reason in (None, cause) and not flags else None

@@ -1,4 +1,4 @@
-"""Figures of many turns, or steps, aggregated beforehand: what a chart asks for costs its width, never the turns.
+"""Figures of many turns, or steps, aggregated beforehand: what a chart asks for costs its width.
 
 Plain Python.  Each level of the pyramid sums up `_FAN` values of the one below, so a value set or taken away
 costs the logarithm of their number.
@@ -213,3 +213,14 @@ def level_sign(part: int, whole: int) -> str:
     if whole <= 0 or part <= 0:
         return " " if part <= 0 else LEVELS[-1]
     return LEVELS[min(part * len(LEVELS) // whole, len(LEVELS) - 1)]
+
+
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+
+
+def size_bar(part: int, whole: int, width: int) -> str:
+    """A bar of at most `width` cells, to an eighth of a cell; what is there at all has an eighth."""
+    if part <= 0 or whole <= 0:
+        return ""
+    eighths = min(-(-part * 8 * width // whole), 8 * width)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()

@@ -194,6 +194,8 @@ class ThreadTree:
         """Turns at the top that have something below, ascending."""
         self.billed = 0
         """Turns of which a bill is known."""
+        self.freed = 0
+        """Tokens that left, in all."""
         self.touched: set[int] = set()
         """Turns at the top with changes in or below them, until somebody takes note."""
         self._rows: Sequence[Row] = ()
@@ -344,6 +346,7 @@ class ThreadTree:
     def _sum(self, thread: Thread, entry: TurnEntry, sign: int) -> None:
         thread.new += sign * entry.new
         thread.freed += sign * entry.freed
+        self.freed += sign * entry.freed
         thread.steps += sign * entry.steps
         thread.breaks += sign * entry.rewritten
         thread.compactions += sign * entry.compacted

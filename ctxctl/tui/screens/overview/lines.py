@@ -1,6 +1,7 @@
 """The whole trace on one screen: what is shown, and what each line says.  Plain Python.
 
-The largest part is the chart, the window by turn, or by step where turns are few: bars, what they may not go beyond, and what happened there.
+The largest part is the chart, the window by turn, or by step where turns are few: bars, what they may not go
+beyond, and what happened there.
 """
 
 from __future__ import annotations
@@ -102,9 +103,7 @@ def to_turn(view: View, by: int) -> View:
 
 
 def to_column(view: View, turns: Turns, by: int, room: int) -> View:
-    """Go some columns of a chart of `room` cells on, or back: to the first turn or step of note in it, else to
-    its first.
-    """
+    """Go some columns of a chart of `room` cells on, or back: to what is of note in it, else to its first."""
     thread = view.thread
     if thread is None or not thread.turns:
         return view
@@ -231,8 +230,9 @@ def _compacts(state: State, view: View) -> list[Piece]:
 
 
 def turn_in_front(state: State, view: View, width: int, room: int) -> Parts:
-    """The turn or step under the cursor in one line, and the column's if it holds several; `room`: the chart's
-    cells.
+    """The turn or step under the cursor in one line, and the column's if it holds several.
+
+    `room`: cells that the chart has for bars.
     """
     thread, turns = view.thread, state.list.turns
     if thread is None or not thread.turns:

@@ -20,7 +20,7 @@ from ctxctl.tui.screens.assembled.screen import AssembledScreen
 from ctxctl.tui.screens.diff.screen import DiffScreen
 from ctxctl.tui.screens.diff.values import against
 from ctxctl.tui.screens.overview.screen import Overview
-from ctxctl.tui.screens.pointers.requests import FindingsRequest, Goal, PageRequest
+from ctxctl.tui.screens.pointers.requests import CompactionsRequest, FindingsRequest, Goal, PageRequest
 from ctxctl.tui.screens.pointers.screen import PointerScreen, blame_of, why_at
 from ctxctl.tui.screens.reader import Reader
 from ctxctl.tui.screens.search.screen import search_screen
@@ -134,7 +134,7 @@ def read_notes(host: Host) -> bool:
     return bool(notes)
 
 
-# Why, blame and findings
+# Why, blame, findings and compactions
 
 
 def why(host: Host) -> None:
@@ -159,6 +159,15 @@ def findings(host: Host) -> None:
     """Tell what the rules find in the trace."""
     if host.state.phase != "opening":
         _point(host, FindingsRequest("findings"), _here(host))
+
+
+def compactions(host: Host) -> None:
+    """Tell what the compactions of the turn or step in front took, and what of it is handed on."""
+    target = host.state.target
+    if target is None:
+        return
+    ordinals = range(target.first, target.ordinal + 1)
+    _point(host, CompactionsRequest("compactions", ordinals), _here(host))
 
 
 def _here(host: Host) -> Goal | None:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.model.results import StageView, Step, Window
 from ctxctl.model.vocab import SEGMENTS, STAGES, UNRECORDED, UsedMethod, Verdict
-from ctxctl.report.bill_notes import doubt_text, miss_text
+from ctxctl.report.bill_notes import doubt_text, miss_text, paid_text
 from ctxctl.report.sent import NOT_RECORDED, unrecorded_text
 from ctxctl.text import cells, pad
 from ctxctl.tui import sizes
@@ -90,8 +90,8 @@ def sparkline(series: Series, current: int | None, width: int, rows: int = 1, un
     """Lines from the top down: a column for each turn, or for several, as high as what was sent.
 
     The top is the limit, or the most that was sent where none is known.  At the right stands the limit, as
-    `┄` with its tokens, and `unit`: what has a column where that is not a turn.  What nobody billed is dimmed;
-    `current` is painted reverse.
+    `┄` with its tokens, and `unit`: what has a column, where that is not a turn.  What nobody billed is
+    dimmed; `current` is painted reverse.
     """
     whole = series.over(0, len(series))
     top = max(whole.cap, whole.used)
@@ -193,6 +193,7 @@ def _where(state: State, width: int) -> Parts:
         total = state.list.turns.total(entry)
         right.append(Piece(f"turn {number(entry.turn)}/{number(total)}", "strong", 10))
         right.append(Piece(f"step {number(_step(state, entry))}/{number(entry.steps)}", "", 8))
+        right.append(Piece(_cost(state, entry), "", 5))
     if step is not None:
         left.append(Piece(step.model or "", "", 6))
         mode = step.mode if step.mode_declared else f"{step.mode} (inferred)"
@@ -200,6 +201,18 @@ def _where(state: State, width: int) -> Parts:
     methods_said = "" if step is None else methods(step.window.by_method)
     right.append(Piece(methods_said or state.trace.encoding, "muted", 3))
     return spread(left, right, width)
+
+
+def _cost(state: State, entry: TurnEntry) -> str:
+    """What the turn, or the step, under the cursor cost; empty where nobody knows."""
+    target = state.target
+    if not state.costs.is_priced or target is None:
+        return ""
+    if target.whole_turn:
+        paid = state.costs.sum((entry.session, entry.thread, entry.turn), entry.steps)
+    else:
+        paid = state.costs.step(target.ordinal)
+    return "" if paid is None or paid.unpriced == paid.steps else paid_text(paid)
 
 
 def _following(state: State) -> Piece:

@@ -10,9 +10,11 @@ from ctxctl.engine.query import Query
 from ctxctl.model.results import Change, Step, Turn, Window
 from ctxctl.report.sent import NOT_RECORDED
 from ctxctl.tui.changes import Arrangement, ChangeTable, Facet, Order
+from ctxctl.tui.cost_column import CostColumn
 from ctxctl.tui.document import Document
 from ctxctl.tui.folding import Folding
 from ctxctl.tui.outline import Turns
+from ctxctl.tui.step_words import KnownWords
 from ctxctl.tui.tabs import Tab, Tabs
 from ctxctl.tui.thread_tree import HEADING, Place, TurnEntry
 from ctxctl.tui.watching import Watching
@@ -152,6 +154,12 @@ class State:
     text: ItemText | None = None
     tabs: Tabs = field(default_factory=Tabs)
     """What else is known of the selected item."""
+    costs: CostColumn = field(default_factory=CostColumn)
+    """What steps cost; grows in place."""
+    priced: int = 0
+    """Steps of which that is known."""
+    said: KnownWords = field(default_factory=KnownWords)
+    """What was done in steps that are listed; grows in place."""
     marked: int | None = None
     """Ordinal of the step whose frame others are compared with."""
 
