@@ -208,6 +208,9 @@ class _Reader:
             return fact
         return Fact("path", f"{self._directory}/{path}")
 
+    def _text(self, placement: Placement) -> str | None:
+        return None if placement.content is None else self._inspector.text(placement.content)
+
 
 def _rank(row: tuple[Fact, int]) -> tuple[int, int, str]:
     fact, mentions = row
