@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TELLING: Final = (
     "thread_summary", "tool_call", "assistant_message", "user_message", "tool_result", "reasoning",
 )  # fmt: skip
-"""Kinds of items that tell what a step was about, the most telling first."""
+"""Kinds of items that tell what a step was about, the most telling first; of others the largest does."""
 
 
 def _said(context: AnswerContext, request: WordsRequest) -> Said:
@@ -36,9 +36,10 @@ def words_of(inspector: Inspector, ordinal: int) -> StepWords | None:
 
     frame = inspector.frame(ordinal)
     came = [change for change in frame.step.changes if change.status == "added"]
-    kind = next((kind for kind in _TELLING if any(change.kind == kind for change in came)), None)
-    if kind is None:
+    if not came:
         return None
+    largest = max(came, key=lambda change: change.in_window).kind
+    kind = next((kind for kind in _TELLING if any(change.kind == kind for change in came)), largest)
     words = ItemWords(inspector)
     words.see_frame(frame.step, frame.placements)
     names = words.names()

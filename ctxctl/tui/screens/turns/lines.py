@@ -45,6 +45,8 @@ _EXTRAS: Final = (
     _Extra("items", 14, 28),
 )
 """The most wanted first."""
+_SIZED: Final = 24
+"""Cells of an omitted item's size and reason, where there is no column for either."""
 _PHRASE: Final = 12
 """Cells that the words of a step are worth beside what is of note."""
 _OVER: Final = frozenset({"over_budget", "still_over_budget"})
@@ -360,9 +362,12 @@ def _table_line(
     widths = _widths(table, width)
     styles = {"new": "new", "freed": "freed", "net": "freed" if amounts.net[:1] == MINUS else "new"}
     columns = [*first]
+    shown = _columns(table, width)
+    if out and not widths.cause and not {"new", "freed"} <= set(shown):
+        said = f"{amounts.window} {cause}".strip()
+        return laid_out([*columns, Column(f" {said}", "muted", min(cells(said) + 1, _SIZED))], width)
     if widths.bar:
         columns += [Column("", "", 1), bar or Column("", "", widths.bar)]
-    shown = _columns(table, width)
     if out and not widths.cause:
         shown = tuple(name for name in shown if name not in ("new", "freed", "net"))
     for name in shown:
