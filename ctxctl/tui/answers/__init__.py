@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.tui.answers import assembled, compactions, costs, diff, item, pointers, step_words, turns, whatif
+from ctxctl.tui.answers import assembled, compactions, diff, item, pointers, steps, turns, whatif
 
 if TYPE_CHECKING:
     from ctxctl.tui.answers.context import Answer
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 ANSWERS: Final[dict[type[Request], Answer[Any]]] = {
     **turns.ANSWERS,
     **item.ANSWERS,
-    **costs.ANSWERS,
-    **step_words.ANSWERS,
+    **steps.ANSWERS,
     **whatif.ANSWERS,
     **diff.ANSWERS,
     **assembled.ANSWERS,

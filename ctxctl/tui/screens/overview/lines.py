@@ -13,6 +13,8 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.report.bill_notes import paid_text
+from ctxctl.tui.cost_column import CostColumn
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.outline import Turns, step_entry
 from ctxctl.tui.screens.turns.view import State
@@ -188,14 +190,17 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
     if state.progress is not None:
         left.append(Piece(f"reading the trace… {progress(state.progress)}", "warning", 9))
     sessions = len({thread.name[0] for thread in threads})
+    steps = sum(t.steps for t in threads)
     right = [
         Piece(plural(sessions, "session"), "", 4),
         Piece(plural(len(threads), "thread"), "", 5),
         Piece(plural(len(state.list.turns.entries), "turn"), "strong", 7),
-        Piece(plural(sum(t.steps for t in threads), "step"), "", 6),
+        Piece(plural(steps, "step"), "", 6),
     ]
+    paid = state.costs.sum(None, steps) if state.costs.is_priced else None
     happened = [
         Piece(f"peak {amount(most.used, most.method, content=False)} {done}", "strong", 10),
+        Piece("" if paid is None else paid_text(paid), "strong", 10),
         *_compacts(state, view),
         Piece(f"{signed(sum(t.new for t in threads))} new", "new", 8),
         Piece(f"{number(-sum(t.freed for t in threads))} freed", "freed", 8),
@@ -241,10 +246,14 @@ def turn_in_front(state: State, view: View, width: int, room: int) -> Parts:
     axis = axis_of(view, turns, room)
     held = turns_of(column_of(axis.at, len(axis.series), room), len(axis.series), room)
     if axis.steps is None:
+        paid = state.costs.sum((entry.session, entry.thread, entry.turn), entry.steps)
         left = [Piece(f"turn {number(entry.turn)}", "strong", 10), *_figures(entry)]
     else:
         row = turns.rows[axis.steps.ordinals[axis.at]]
+        paid = state.costs.step(row.ordinal)
         left = [Piece(f"step {row.turn}.{row.step}", "strong", 10), *_figures(step_entry(row))]
+    if paid is not None and state.costs.is_priced:
+        left.append(Piece(paid_text(paid), "", 8))
     if len(held) > 1:
         most = _most(axis.series.over(held.start, held.stop), turns.tree.billed > 0)
         unit = "turn" if axis.steps is None else "step"
@@ -284,9 +293,10 @@ _COLUMNS: Final = (
     (BREAK, 5, 72),
     ("!", 5, 72),
     (SIGNS["omitted"], 5, 76),
-    ("input", 9, 110),
-    ("cached", 9, 110),
-    ("output", 9, 110),
+    ("cost", 11, 90),
+    ("input", 9, 120),
+    ("cached", 9, 120),
+    ("output", 9, 120),
 )
 """Columns of the table, their cells, and from which width they are shown."""
 
@@ -300,9 +310,10 @@ def table_heading(width: int) -> Parts:
     return laid_out(columns, width)
 
 
-def thread_line(view: View, line: int, width: int) -> Parts:
+def thread_line(view: View, line: int, width: int, costs: CostColumn) -> Parts:
     """The line of a thread: its name below what set it off, and its sums."""
     thread, depth = view.threads[line]
+    paid = costs.sum(thread.name, thread.steps)
     figures = {
         "turns": number(len(thread.turns)),
         "steps": number(thread.steps),
@@ -313,6 +324,7 @@ def thread_line(view: View, line: int, width: int) -> Parts:
         BREAK: str(thread.breaks or "·"),
         "!": str(thread.warnings or "·"),
         SIGNS["omitted"]: str(thread.omissions or "·"),
+        "cost": "" if paid is None else paid_text(paid),
         "input": _known(thread.reported),
         "cached": _known(thread.cached),
         "output": (APPROXIMATE if thread.doubted else "") + _known(thread.answered),

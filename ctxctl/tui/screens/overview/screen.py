@@ -39,7 +39,7 @@ class Overview(Board[int]):
         yield Banner(self._chart, ident="chart")
         yield Banner(self._here, ident="here")
         yield Banner(lambda width: [[(" ", ""), *overview.table_heading(width - 1)]], classes="columns")
-        yield Rows(lambda line, width: overview.thread_line(self.view, line, width), "threads")
+        yield Rows(self._thread, "threads")
         yield Banner(self._keys, ident="keys")
 
     def on_mount(self) -> None:
@@ -61,7 +61,7 @@ class Overview(Board[int]):
             *self._chart(width),
             *self._here(width),
             overview.table_heading(width),
-            *(overview.thread_line(self.view, n, width) for n in range(len(self.view.threads))),
+            *(self._thread(n, width) for n in range(len(self.view.threads))),
         ]
         text = "\n".join("".join(part for part, _ in parts).rstrip() for parts in shown)
         return VisibleText("overview", text)
@@ -71,7 +71,8 @@ class Overview(Board[int]):
     def _known(self) -> object:
         state = self._state()
         turns = state.list.turns
-        return id(turns), len(turns.entries), id(turns.entries[-1]) if turns.entries else 0, state.progress
+        last = id(turns.entries[-1]) if turns.entries else 0
+        return id(turns), len(turns.entries), last, state.progress, state.priced
 
     def _look(self) -> None:
         known = self._known()
@@ -91,6 +92,7 @@ class Overview(Board[int]):
         for name in ("totals", "chart", "here"):
             self.query_one(f"#{name}", Banner).update()
         if rows:
+            self.query_one("#threads", Rows).styles.max_height = max(len(self.view.threads), 1)
             self.query_one("#threads", Rows).show(len(self.view.threads), self.view.line)
 
     def _chart(self, width: int) -> Sequence[Parts]:
@@ -99,6 +101,9 @@ class Overview(Board[int]):
             return []
         axis = overview.axis_of(self.view, self._state().list.turns, overview.chart_room(width))
         return overview.chart(axis, width, height)
+
+    def _thread(self, line: int, width: int) -> Parts:
+        return overview.thread_line(self.view, line, width, self._state().costs)
 
     def _room(self) -> int:
         """Cells for the bars of the chart as it is now."""
