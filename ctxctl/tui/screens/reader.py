@@ -13,7 +13,7 @@ from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.literal import content
 from ctxctl.tui.requests import Handlers
 from ctxctl.tui.widgets.canvas import Board
-from ctxctl.tui.widgets.paint import Banner
+from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.textview import TextView
 from ctxctl.wording import BREAK, COMPACTION, SIGNS, WRITTEN
 
@@ -31,7 +31,7 @@ class Reader(Board[None]):
     def compose(self) -> ComposeResult:
         """Lay out the text and the keys."""
         yield TextView(ident="text")
-        yield Banner(self._keys, ident="keys")
+        yield KeyLine(self._keys)
 
     def on_mount(self) -> None:
         """Show the document, or wait for it."""

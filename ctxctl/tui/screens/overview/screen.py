@@ -15,6 +15,7 @@ from ctxctl.tui.screens.overview import lines as overview
 from ctxctl.tui.screens.overview.lines import View
 from ctxctl.tui.screens.turns.view import State
 from ctxctl.tui.widgets.canvas import Board
+from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.rows import Rows
 
@@ -40,7 +41,7 @@ class Overview(Board[int]):
         yield Banner(self._here, ident="here")
         yield Banner(lambda width: [[(" ", ""), *overview.table_heading(width - 1)]], classes="columns")
         yield Rows(self._thread, "threads")
-        yield Banner(self._keys, ident="keys")
+        yield KeyLine(self._keys)
 
     def on_mount(self) -> None:
         """Show what is known, and look for more now and then."""

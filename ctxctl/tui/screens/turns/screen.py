@@ -33,6 +33,7 @@ from ctxctl.tui.screens.whatif.state import Memory
 from ctxctl.tui.tabs import Tab
 from ctxctl.tui.watching import Watching
 from ctxctl.tui.widgets.canvas import Board
+from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop
 from ctxctl.tui.widgets.pane import Pane as Frame
@@ -161,7 +162,7 @@ class TurnsScreen(Board[None]):
             with Frame(ident="pane-item"):
                 yield Banner(self._item.head, ident="item-head")
                 yield TextView(ident="item")
-        yield Banner(self._keys, ident="keys")
+        yield KeyLine(self._keys)
 
     def on_mount(self) -> None:
         """Show that the trace is being opened."""
