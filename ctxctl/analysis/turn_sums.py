@@ -147,7 +147,8 @@ class TurnSums:
 def paid_for(cost: StepCost) -> Paid:
     """What one request cost, in the form in which turns and steps are listed with it."""
     least = bool(cost.not_priced)
-    if cost.sent is None:
+    unknown = cost.billed_tokens is None and not cost.sent_tokens.context  # neither a bill nor any content
+    if cost.sent is None or unknown:
         return Paid(1, unpriced=1, is_least=least)
     counted = cost.billed_tokens is None or cost.believed_tokens != cost.billed_tokens
     return Paid(1, cost.sent.total, is_counted=counted, is_least=least)

@@ -189,6 +189,8 @@ class TurnsReport:
         if not any(costs.sources):
             why = next(iter(costs.unpriced), None)
             return "not known" + (f": {visible(why)}" if why else "")
+        if costs.unreported == costs.steps and not costs.sent_tokens.context:
+            return "not known: no request was billed, and no content is recorded"
         counted = bool(costs.doubted.requests or costs.unbilled)
         text = with_mark(dollars(costs.sent.total), counted)
         if costs.not_priced or costs.unpriced:

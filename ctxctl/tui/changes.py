@@ -26,6 +26,10 @@ FACETS: Final[tuple[Facet, ...]] = ("status", "kind", "source", "segment", "serv
 """What the changes can be grouped by."""
 
 
+Causes = Literal["none", "omitted", "many"]
+"""Of no change, of what was omitted alone, or of others too."""
+
+
 class Arrangement(NamedTuple):
     """How the changes are listed."""
 
@@ -120,8 +124,8 @@ class ChangeTable:
     holdings: Mapping[str, Holding] = field(default_factory=dict)
     """By item, what else is known; of those of which something is."""
     arrangement: Arrangement = AS_IT_IS
-    has_causes: bool = True
-    """Whether something is to be said of any of the changes beside its amounts."""
+    causes: Causes = "many"
+    """Of which changes something is to be said beside its amounts."""
     largest: int = 0
     """Tokens of the largest item listed; 0 where there are no two to compare."""
 
@@ -142,12 +146,17 @@ class ChangeTable:
             for n, change in enumerate(group.changes or group.noted)
         }
         named, held = names or NameList(), holdings or {}
-        causes = any(one.stale for one in held.values()) or any(
-            change.cause or change.reason or flags_told(change)
+        said = [
+            change
             for group in kept
             if group.cause is None
             for change in group.changes
-        )
+            if change.cause or change.reason or flags_told(change)
+        ]
+        stale = any(one.stale for one in held.values())
+        causes: Causes = "none"
+        if stale or said:
+            causes = "many" if stale or any(one.status != "omitted" for one in said) else "omitted"
         sizes = [size_of(change) for group in kept for change in (group.changes or group.noted)]
         largest = max(sizes) if len(sizes) > 1 else 0
         return cls(tuple(notes), kept, (), places, named, held, arrangement, causes, largest)._placed()

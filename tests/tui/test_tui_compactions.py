@@ -75,6 +75,15 @@ async def test_the_key_is_named_where_there_was_a_compaction(tmp_path: Path) -> 
         assert "◇ 2.1" in ui.text, "a turn without one has those of the trace"
 
 
+async def test_its_note_leads_to_the_page(tmp_path: Path) -> None:
+    async with running(app(compacted(tmp_path)), LARGE) as ui:
+        await ui.press("right_square_bracket", "enter", "g")
+        state = ui.app.turns.state
+        assert state.table.notes[0].text.startswith("◇ 4 items, 102 tokens went")
+        await ui.press("enter")
+        assert isinstance(ui.app.screen, PointerScreen)
+
+
 async def test_a_trace_without_compactions_says_so() -> None:
     async with running(app(Path(__file__).parents[2] / "traces" / "notes-assistant.jsonl")) as ui:
         await ui.press("C")

@@ -31,6 +31,7 @@ from ctxctl.tui.screens.turns.requests import ReadingKind, ReadingRequest
 from ctxctl.tui.screens.turns.state import Pane, State, Target
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import Rows
+from ctxctl.wording import COMPACTION
 
 # Other turns
 
@@ -126,9 +127,14 @@ def read(host: Host, request: ReadingRequest) -> None:
 
 
 def read_notes(host: Host) -> bool:
-    """Read the notes above the changes whole, where the cursor is on one; whether it is."""
+    """Read the notes above the changes whole, where the cursor is on one; whether it is.
+
+    That of a compaction leads to all that it took.
+    """
     notes = moves.notes_at(host.state)
-    if notes:
+    if notes and notes[host.state.change].text.startswith(COMPACTION):
+        compactions(host)
+    elif notes:
         lines = [("!" if note.warning else " ", note.text) for note in notes]
         host.screen.app.push_screen(Reader("notes on the frame", Document.of_lines(lines)))
     return bool(notes)

@@ -294,14 +294,19 @@ def _widths(table: ChangeTable, width: int) -> _Widths:
     one for bars where there are sizes to compare.
     """
     widths = _widest(width)
-    widths = widths if table.has_causes else widths._replace(cause=0)
+    # Of what was omitted, the reason can stand in the place of other amounts.
+    alone = table.causes == "none" or (table.causes == "omitted" and width < _ROOMY)
+    widths = widths._replace(cause=0) if alone else widths
     return widths if table.largest else widths._replace(bar=0)
+
+
+_ROOMY: Final = 84
 
 
 def _widest(width: int) -> _Widths:
     if width >= 110:
         return _Widths(kind=18, amount=10, cause=26, bar=8, brief=False)
-    if width >= 84:
+    if width >= _ROOMY:
         return _Widths(kind=16, amount=9, cause=16, bar=6, brief=False)
     if width >= 64:
         return _Widths(kind=6, amount=8, cause=14, bar=4, brief=True)
