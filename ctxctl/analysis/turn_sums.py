@@ -71,6 +71,8 @@ class TurnSum:
     """A part of the cost is of what was counted, not billed."""
     is_least: bool = False
     """Something that was billed has no known price."""
+    is_known: bool = False
+    """Some request has a bill, or content that is recorded."""
     breaks: int = 0
     """Requests of which a cache could reuse less than nine tenths of the one before."""
     misses: int = 0
@@ -118,6 +120,7 @@ class TurnSums:
         row.unpriced += paid.unpriced
         row.is_counted |= paid.is_counted
         row.is_least |= paid.is_least
+        row.is_known |= paid.is_known
         row.breaks += breaks_cache(step)
         row.misses += step.cache.miss is not None
         row.over += bool(step.window.over)
@@ -147,11 +150,11 @@ class TurnSums:
 def paid_for(cost: StepCost) -> Paid:
     """What one request cost, in the form in which turns and steps are listed with it."""
     least = bool(cost.not_priced)
-    unknown = cost.billed_tokens is None and not cost.sent_tokens.context  # neither a bill nor any content
-    if cost.sent is None or unknown:
+    if cost.sent is None:
         return Paid(1, unpriced=1, is_least=least)
     counted = cost.billed_tokens is None or cost.believed_tokens != cost.billed_tokens
-    return Paid(1, cost.sent.total, is_counted=counted, is_least=least)
+    empty = cost.billed_tokens is None and not cost.sent_tokens.context
+    return Paid(1, cost.sent.total, is_counted=counted, is_least=least, is_known=not empty)
 
 
 def compacting(step: Step) -> Compacting:

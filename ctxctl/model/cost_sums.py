@@ -35,6 +35,8 @@ class Paid(NamedTuple):
     """A part of the cost is of what was counted, not billed."""
     is_least: bool = False
     """Something that was billed has no known price."""
+    is_known: bool = True
+    """Some of them have a bill, or content that is recorded; without either nobody knows what they cost."""
 
 
 class MissSum(msgspec.Struct, frozen=True, array_like=True):

@@ -30,7 +30,7 @@ def with_mark(text: str, is_counted: bool) -> str:
 
 def paid_text(paid: Paid) -> str:
     """What some requests cost, with the signs of how it is known; `-` where no price is."""
-    if paid.unpriced == paid.steps:
+    if paid.unpriced == paid.steps or not paid.is_known:
         return NOT_KNOWN
     text = with_mark(dollars(paid.cost), paid.is_counted)
     return f"{AT_LEAST}{text}" if paid.unpriced or paid.is_least else text

@@ -263,7 +263,7 @@ class TurnsReport:
             share(window.used, window.cap) if window.cap and is_known else NOT_KNOWN,
             f"+{amount(row.new)}" if row.new else "0",
             f"{MINUS}{amount(row.freed)}" if row.freed else "0",
-            paid_text(Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least)),
+            paid_text(_paid(row)),
             _marks(row),
             preview(row.title, _TITLE) if row.title else "",
         )
@@ -318,6 +318,10 @@ def _named(places: Sequence[str], what: str = "") -> str:
     more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
     lead = f"{noun(len(places), what)} " if what else ""
     return f" ({lead}{', '.join(places[:_PLACES])}{more})"
+
+
+def _paid(row: TurnSum) -> Paid:
+    return Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known)
 
 
 def _marks(row: TurnSum) -> str:

@@ -20,6 +20,7 @@ _DIGITS: Final = 10
 _PRICED: Final = 1
 _COUNTED: Final = 2
 _LEAST: Final = 4
+_KNOWN: Final = 8
 
 TurnName = tuple[str | None, str, int]
 
@@ -38,7 +39,11 @@ class Paids(NamedTuple):
         """The same in the form in which it is told."""
         amounts = array("q", [int(one.cost.scaleb(_DIGITS)) for one in paid])
         flags = (
-            _PRICED * (not one.unpriced) | _COUNTED * one.is_counted | _LEAST * one.is_least for one in paid
+            _PRICED * (not one.unpriced)
+            | _COUNTED * one.is_counted
+            | _LEAST * one.is_least
+            | _KNOWN * one.is_known
+            for one in paid
         )
         return cls(start, amounts, bytes(flags))
 
@@ -80,7 +85,7 @@ class CostColumn:
     def is_priced(self) -> bool:
         """Whether the price of any step is known."""
         held = self._sums.get(None)
-        return held is not None and held[2] < held[0]
+        return held is not None and held[2] < held[0] and bool(held[3] & _KNOWN)
 
     def step(self, ordinal: int) -> Paid | None:
         """What a step cost; None: it has not been worked out."""
@@ -96,4 +101,5 @@ class CostColumn:
 
 def _paid(steps: int, amount: int, unpriced: int, flags: int) -> Paid:
     cost = Decimal(amount).scaleb(-_DIGITS)
-    return Paid(steps, cost, unpriced, bool(flags & _COUNTED), bool(flags & _LEAST))
+    marks = (bool(flags & mark) for mark in (_COUNTED, _LEAST, _KNOWN))
+    return Paid(steps, cost, unpriced, *marks)

@@ -24,7 +24,7 @@ from ctxctl.tui.series import COMPACTED, LEVELS, Figures, Series, column_of
 from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
 from ctxctl.tui.thread_tree import Place, TurnEntry
 from ctxctl.tui.watching import LOST, watching_phrase
-from ctxctl.wording import AT_MOST, LIMIT_SOURCES, methods, number, plural, progress, share, short
+from ctxctl.wording import AT_MOST, LIMIT_SOURCES, NOT_KNOWN, methods, number, plural, progress, share, short
 
 
 def sent_pieces(window: Window) -> list[Piece]:
@@ -212,7 +212,8 @@ def _cost(state: State, entry: TurnEntry) -> str:
         paid = state.costs.sum((entry.session, entry.thread, entry.turn), entry.steps)
     else:
         paid = state.costs.step(target.ordinal)
-    return "" if paid is None or paid.unpriced == paid.steps else paid_text(paid)
+    said = NOT_KNOWN if paid is None else paid_text(paid)
+    return "" if said == NOT_KNOWN else said
 
 
 def _following(state: State) -> Piece:
