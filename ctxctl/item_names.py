@@ -92,6 +92,15 @@ def fitted(name: str, width: int) -> str:
     return clip(tool + (shortened_path(said, room) if room >= _LEAST else _last_part(said)), width)
 
 
+def fitted_call(name: str, width: int) -> str:
+    """A shown name in at most `width` cells, without its tool where that would take half of them: what a tool
+    was called with tells one call from another.
+    """
+    tool, said = _parted(name)
+    cut = cells(name) > width and cells(tool) * 2 > width
+    return fitted(said if cut and said else name, width)
+
+
 def shortened_path(path: str, width: int) -> str:
     """The end of a path in at most `width` cells, cut at a separator: its last parts tell it from others."""
     if cells(path) <= width:
@@ -109,6 +118,11 @@ def shortened_path(path: str, width: int) -> str:
 
 def _last_part(path: str) -> str:
     return _SEPARATORS.split(path.rstrip("/\\"))[-1]
+
+
+def is_rooted(path: str) -> bool:
+    """Whether a path says from where it starts."""
+    return _ROOTED.match(path) is not None
 
 
 def is_path(text: str) -> bool:

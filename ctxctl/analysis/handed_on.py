@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from ctxctl.analysis.turn_sums import Compacting, ThreadName, compacting
+from ctxctl.item_names import is_rooted
 from ctxctl.model.results import Placement, Step
+from ctxctl.session.item_words import directory_of
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.cursor import StepAt
@@ -118,6 +120,7 @@ class _Reader:
         self._before: dict[ThreadName, list[Placement]] = {}
         self._open: dict[ThreadName, dict[Fact, list[Handed]]] = {}
         """By thread, what was taken and stands nowhere so far."""
+        self._directory = (directory_of(inspector) or "").rstrip("/\\")
 
     def step(self, step: Step, placements: list[Placement]) -> None:
         key = (step.session, step.thread)
@@ -138,7 +141,7 @@ class _Reader:
             return
         for placement in fresh:
             for fact in set(facts_of(placement.kind, self._text(placement) or "")):
-                for one in left.pop(fact, ()):
+                for one in (*left.pop(fact, ()), *left.pop(self._rooted(fact), ())):
                     one.where, one.turn, one.step = LATER, step.turn, step.step
 
     def _compacted(
@@ -157,6 +160,7 @@ class _Reader:
         summary = Text("\n".join(self._text(p) or "" for p in said))
         rest = [p for p in fresh if p not in said]
         met = {fact for p in rest for fact in facts_of(p.kind, self._text(p) or "")}
+        met |= {self._rooted(fact) for fact in met}
         names = _unique_names(counts)
         left = self._open.setdefault(key, {})
         sought: dict[str, int] = {}
@@ -193,7 +197,16 @@ class _Reader:
                 tasks = listed
             for fact in facts - listed:
                 counts[fact] = counts.get(fact, 0) + 1
+        for fact in [one for one in counts if self._rooted(one) != one and self._rooted(one) in counts]:
+            counts[self._rooted(fact)] += counts.pop(fact)  # one file, called in two ways
         return counts | dict.fromkeys(tasks, 1), unread
+
+    def _rooted(self, fact: Fact) -> Fact:
+        """A path with the session's directory before it, where it has no root of its own."""
+        path = fact.text.removeprefix("./")
+        if fact.kind != "path" or not self._directory or is_rooted(path):
+            return fact
+        return Fact("path", f"{self._directory}/{path}")
 
     def _text(self, placement: Placement) -> str | None:
         return None if placement.content is None else self._inspector.text(placement.content)

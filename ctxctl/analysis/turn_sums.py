@@ -8,8 +8,9 @@ from decimal import Decimal
 from heapq import nlargest
 from typing import Final, NamedTuple
 
-from ctxctl.analysis.costs import Costs
+from ctxctl.analysis.costs import Costs, StepCost
 from ctxctl.engine.sizes.prefix import breaks_cache
+from ctxctl.model.cost_sums import Paid
 from ctxctl.model.money import ZERO
 from ctxctl.model.results import Change, Step, Turn, Window
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -70,6 +71,8 @@ class TurnSum:
     """A part of the cost is of what was counted, not billed."""
     is_least: bool = False
     """Something that was billed has no known price."""
+    is_known: bool = False
+    """Some request has a bill, or content that is recorded."""
     breaks: int = 0
     """Requests of which a cache could reuse less than nine tenths of the one before."""
     misses: int = 0
@@ -107,18 +110,17 @@ class TurnSums:
         row = self._open.get(key)
         if row is None or row.turn != step.turn:
             row = self._open[key] = TurnSum(step.session, step.thread, step.turn)
-        cost = self.costs.add(step, [])
+        paid = paid_for(self.costs.add(step, []))
         row.steps += 1
         row.window = step.window
         row.new += step.ledger.new
         row.freed += step.ledger.freed
         row.reweighed += step.ledger.reweighed
-        if cost.sent is None:
-            row.unpriced += 1
-        else:
-            row.cost += cost.sent.total
-            row.is_counted |= cost.billed_tokens is None or cost.believed_tokens != cost.billed_tokens
-        row.is_least |= bool(cost.not_priced)
+        row.cost += paid.cost
+        row.unpriced += paid.unpriced
+        row.is_counted |= paid.is_counted
+        row.is_least |= paid.is_least
+        row.is_known |= paid.is_known
         row.breaks += breaks_cache(step)
         row.misses += step.cache.miss is not None
         row.over += bool(step.window.over)
@@ -143,6 +145,16 @@ class TurnSums:
     def compactions(self) -> Iterator[tuple[TurnSum, Compacting]]:
         """All of them, with their turns."""
         return ((row, one) for row in self.turns for one in row.compactions)
+
+
+def paid_for(cost: StepCost) -> Paid:
+    """What one request cost, in the form in which turns and steps are listed with it."""
+    least = bool(cost.not_priced)
+    if cost.sent is None:
+        return Paid(1, unpriced=1, is_least=least)
+    counted = cost.billed_tokens is None or cost.believed_tokens != cost.billed_tokens
+    empty = cost.billed_tokens is None and not cost.sent_tokens.context
+    return Paid(1, cost.sent.total, is_counted=counted, is_least=least, is_known=not empty)
 
 
 def compacting(step: Step) -> Compacting:

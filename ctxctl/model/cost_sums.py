@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,22 @@ NO_OUTPUT: Final = "no output is recorded: none priced"
 
 _NOTHING: Final = Money()
 _NONE: Final = Tokens()
+
+
+class Paid(NamedTuple):
+    """What one request, or some together, cost, as far as that is known."""
+
+    steps: int = 0
+    cost: Decimal = ZERO
+    """Of the requests with a known price, in US dollars."""
+    unpriced: int = 0
+    """Requests whose price is not known."""
+    is_counted: bool = False
+    """A part of the cost is of what was counted, not billed."""
+    is_least: bool = False
+    """Something that was billed has no known price."""
+    is_known: bool = True
+    """Some of them have a bill, or content that is recorded; without either nobody knows what they cost."""
 
 
 class MissSum(msgspec.Struct, frozen=True, array_like=True):

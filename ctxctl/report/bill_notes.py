@@ -9,11 +9,11 @@ from ctxctl.model.missed import miss_reason
 from ctxctl.model.money import BILL_PARTS
 from ctxctl.model.results import Miss
 from ctxctl.report.jsonout import exact
-from ctxctl.wording import APPROXIMATE, dollars, plural
+from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, dollars, plural
 
 if TYPE_CHECKING:
     from ctxctl.analysis.costs import StepCost
-    from ctxctl.model.cost_sums import CostSums, DoubtedSums
+    from ctxctl.model.cost_sums import CostSums, DoubtedSums, Paid
     from ctxctl.model.results import Doubt
 
 _WHY: Final = {
@@ -26,6 +26,14 @@ _WHY: Final = {
 def with_mark(text: str, is_counted: bool) -> str:
     """A figure, with the mark before it where part of it is as counted."""
     return f"{APPROXIMATE}{text}" if is_counted else text
+
+
+def paid_text(paid: Paid) -> str:
+    """What some requests cost, with the signs of how it is known; `-` where no price is."""
+    if paid.unpriced == paid.steps or not paid.is_known:
+        return NOT_KNOWN
+    text = with_mark(dollars(paid.cost), paid.is_counted)
+    return f"{AT_LEAST}{text}" if paid.unpriced or paid.is_least else text
 
 
 def doubt_text(doubt: Doubt) -> str:

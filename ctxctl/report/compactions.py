@@ -45,7 +45,7 @@ def _paragraph(
 ) -> Iterator[str]:
     where = visible(prefix(one.thread, one.session if several else None))
     title = f"{where}{one.taken.turn}.{one.taken.step}{triggers_text(one.taken)}: "
-    for n, line in enumerate(labelled(COMPACTION, title + _flow(one), width, tab=2)):
+    for n, line in enumerate(labelled(COMPACTION, title + flow_text(one), width, tab=2)):
         yield paint("head", line) if not n else line
     for label, text in taken_facts(one.taken, names):
         yield from labelled(label, text, width, indent=2, tab=9)
@@ -62,7 +62,8 @@ def _paragraph(
         yield from _gone(one, kind, width, names.directory, everything=everything)
 
 
-def _flow(one: Compaction) -> str:
+def flow_text(one: Compaction) -> str:
+    """How much went, and how large a summary came."""
     taken = one.taken
     if not taken.items:
         return "what it took is not recorded"

@@ -11,9 +11,10 @@ from typing import Final
 from ctxctl.analysis.turn_sums import Compacting, TurnSum, TurnSums
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
+from ctxctl.model.cost_sums import Paid
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
-from ctxctl.report.bill_notes import with_mark
+from ctxctl.report.bill_notes import paid_text, with_mark
 from ctxctl.report.compactions import kinds_text, largest_text, triggers_text
 from ctxctl.report.fidelity import LOOKED_AT, WRITTEN_BY, not_understood
 from ctxctl.report.heading import (
@@ -188,6 +189,8 @@ class TurnsReport:
         if not any(costs.sources):
             why = next(iter(costs.unpriced), None)
             return "not known" + (f": {visible(why)}" if why else "")
+        if costs.unreported == costs.steps and not costs.sent_tokens.context:
+            return "not known: no request was billed, and no content is recorded"
         counted = bool(costs.doubted.requests or costs.unbilled)
         text = with_mark(dollars(costs.sent.total), counted)
         if costs.not_priced or costs.unpriced:
@@ -260,7 +263,7 @@ class TurnsReport:
             share(window.used, window.cap) if window.cap and is_known else NOT_KNOWN,
             f"+{amount(row.new)}" if row.new else "0",
             f"{MINUS}{amount(row.freed)}" if row.freed else "0",
-            _money(row),
+            paid_text(_paid(row)),
             _marks(row),
             preview(row.title, _TITLE) if row.title else "",
         )
@@ -317,11 +320,8 @@ def _named(places: Sequence[str], what: str = "") -> str:
     return f" ({lead}{', '.join(places[:_PLACES])}{more})"
 
 
-def _money(row: TurnSum) -> str:
-    if row.unpriced == row.steps:
-        return NOT_KNOWN
-    text = with_mark(dollars(row.cost), row.is_counted)
-    return f"{AT_LEAST}{text}" if row.unpriced or row.is_least else text
+def _paid(row: TurnSum) -> Paid:
+    return Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known)
 
 
 def _marks(row: TurnSum) -> str:

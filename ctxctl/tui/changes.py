@@ -26,6 +26,10 @@ FACETS: Final[tuple[Facet, ...]] = ("status", "kind", "source", "segment", "serv
 """What the changes can be grouped by."""
 
 
+Causes = Literal["none", "omitted", "many"]
+"""Of no change, of what was omitted alone, or of others too."""
+
+
 class Arrangement(NamedTuple):
     """How the changes are listed."""
 
@@ -64,6 +68,8 @@ class Group:
     saved: int | None = None
     stale: int = 0
     folded: bool = False
+    cause: str | None = None
+    """The cause of all of them, where they have one and nothing else is to be said of any."""
     noted: Sequence[Change] = ()
     """Changes to list even where the group is folded: something happened to what was skipped."""
 
@@ -94,6 +100,16 @@ class Note:
 Line = Note | Group | Change
 
 
+def size_of(change: Change) -> int:
+    """Tokens that an item holds in the window, held until it left, or would hold had it not been omitted."""
+    return change.in_window or change.freed or (change.tokens if change.status == "omitted" else 0)
+
+
+def flags_told(change: Change) -> tuple[str, ...]:
+    """The flags of a change that say more than its cause and its sign do."""
+    return tuple(flag for flag in change.flags if flag not in ("derived-identity", change.cause))
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeTable:
     """The list; `starts` holds the line on which each group begins."""
@@ -108,8 +124,10 @@ class ChangeTable:
     holdings: Mapping[str, Holding] = field(default_factory=dict)
     """By item, what else is known; of those of which something is."""
     arrangement: Arrangement = AS_IT_IS
-    has_causes: bool = True
-    """Whether something is to be said of any of the changes beside its amounts."""
+    causes: Causes = "many"
+    """Of which changes something is to be said beside its amounts."""
+    largest: int = 0
+    """Tokens of the largest item listed; 0 where there are no two to compare."""
 
     @classmethod
     def of(
@@ -128,10 +146,20 @@ class ChangeTable:
             for n, change in enumerate(group.changes or group.noted)
         }
         named, held = names or NameList(), holdings or {}
-        causes = any(one.stale for one in held.values()) or any(
-            change.cause or change.reason or change.flags for group in kept for change in group.changes
-        )
-        return cls(tuple(notes), kept, (), places, named, held, arrangement, causes)._placed()
+        said = [
+            change
+            for group in kept
+            if group.cause is None
+            for change in group.changes
+            if change.cause or change.reason or flags_told(change)
+        ]
+        stale = any(one.stale for one in held.values())
+        causes: Causes = "none"
+        if stale or said:
+            causes = "many" if stale or any(one.status != "omitted" for one in said) else "omitted"
+        sizes = [size_of(change) for group in kept for change in (group.changes or group.noted)]
+        largest = max(sizes) if len(sizes) > 1 else 0
+        return cls(tuple(notes), kept, (), places, named, held, arrangement, causes, largest)._placed()
 
     def _placed(self) -> ChangeTable:
         line = len(self.notes)
@@ -308,4 +336,14 @@ def _group(key: str, changes: Sequence[Change], facts: Facts) -> Group:
         sum(change.new for change in changes),
         sum(change.freed for change in changes),
         stale=sum(_holding(facts, change).stale for change in changes),
+        cause=_common_cause(changes),
     )
+
+
+def _common_cause(changes: Sequence[Change]) -> str | None:
+    """What set all of several changes off, where nothing else is to be said of any of them."""
+    said = {(change.cause, change.reason, flags_told(change)) for change in changes}
+    if len(changes) < 2 or len(said) != 1:
+        return None
+    cause, reason, flags = said.pop()
+    return cause if reason in (None, cause) and not flags else None

@@ -156,6 +156,13 @@ _MAIN: Final[tuple[Action, ...]] = (
     Action("why", ("w",), "why", "why the item is, or is not, in the window", "turns"),
     Action("blame", ("b",), "blame", "blame: whose the blocks are, and since when", "turns"),
     Action("findings", ("exclamation_mark",), "findings", "what lint finds in the trace", "turns"),
+    Action(
+        "compactions",
+        ("C",),
+        "compactions",
+        "what a compaction took, and what of it is handed on",
+        "turns",
+    ),
     Action("whatif", ("W",), "whatif", "what if: another window, model or policy, simulated", "turns"),
     Action("search", ("slash",), "search", "search the whole trace", "turns", "search", ("turns", "changes")),
     Action("filter", ("f",), "filter", "list only changes that fit a query", "turns", panes=("changes",)),

@@ -189,6 +189,22 @@ def _hint(action: Action) -> str:
     return pair[1].join(key for key in (key_of(pair[0]), key_of(pair[2])) if key)
 
 
+def clicked(label: str, at: int) -> str | None:
+    """Textual's name of the key that a hint shows as `label`, clicked at a character of it, or behind it.
+
+    Of a hint that stands for two keys each can be clicked; its word does what the hint says.
+    """
+    for action in ACTIONS:
+        if not keys_of(action) or _hint(action) != label:
+            continue
+        ident, pair = action.id, _PAIRS.get(action.id)
+        if pair is not None and at < len(label):
+            ident = pair[0] if at < len(key_of(pair[0])) else pair[2]
+        found = keys_of(BY_ID[ident])
+        return found[0] if found else None
+    return None
+
+
 def _suits(action: Action, pane: str) -> bool:
     return not pane or not action.panes or pane in action.panes
 

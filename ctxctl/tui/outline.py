@@ -28,6 +28,8 @@ class Growth(NamedTuple):
     """Most tokens that any step sent."""
     kept: int | None = None
     """Leading entries that are the turns they were; those behind them are gone or told anew.  None: all."""
+    since: int | None = None
+    """Ordinal from which on rows are new or told anew; all before are as they were.  None: all of them."""
 
 
 class _Undo(NamedTuple):
@@ -78,7 +80,7 @@ class Grouping:
         if kept is not None and kept < self._read:
             self._cut(rows, kept)
             known = min(known, len(self._entries))
-        end = len(rows)
+        end, since = len(rows), self._read
         settled = min(end, getattr(rows, "settled", end))
         touched = set(self._untitled)
         for n in range(self._read, end):
@@ -98,7 +100,7 @@ class Grouping:
             self._open = {}
         changed = [(index, replace(self._entries[index])) for index in sorted(self._changed)]
         self._changed = set()
-        return Growth(changed, rows, self._peak, known)
+        return Growth(changed, rows, self._peak, known, since)
 
     def _take_back(self) -> None:
         """Forget the rows that were not taken for good."""
@@ -213,6 +215,14 @@ def _add(entry: TurnEntry, row: Row) -> None:
     entry.doubted |= "output" in row.doubted
 
 
+def step_entry(row: Row) -> TurnEntry:
+    """A step by itself, as if it were a turn."""
+    entry = TurnEntry(row.session, row.thread, row.turn, row.title)
+    entry.ordinals.append(row.ordinal)
+    _add(entry, row)
+    return entry
+
+
 def warned(row: Row) -> bool:
     """Whether the list marks the step: by its flags, or as it sent more than its cap."""
     return warns(row.flags, over=row.over)
@@ -255,6 +265,8 @@ class Turns:
 
     def grow(self, growth: Growth) -> None:
         """Take in what has become known."""
+        if growth.since is not None:
+            self.tree.cut_steps(growth.since)
         if growth.kept is not None:
             while len(self.entries) > growth.kept:
                 self._forget(self.entries.pop())

@@ -1,4 +1,4 @@
-"""Figures of many turns, aggregated beforehand: what a chart asks for costs its width, never the turns.
+"""Figures of many turns, or steps, aggregated beforehand: what a chart asks for costs its width.
 
 Plain Python.  Each level of the pyramid sums up `_FAN` values of the one below, so a value set or taken away
 costs the logarithm of their number.
@@ -7,6 +7,7 @@ costs the logarithm of their number.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
@@ -110,18 +111,36 @@ class Series:
             n //= _FAN
             self._fill(k, n)
 
+    def extend(self, figures: Sequence[Figures]) -> None:
+        """Add the figures of some more turns behind the last one."""
+        if not figures:
+            return
+        self._columns.clear()
+        start = len(self)
+        for values, more in zip(self._levels[0], zip(*figures, strict=True), strict=True):
+            values.extend(more)
+        k = 0
+        while (below := len(self._levels[k][0])) > _FAN or k + 1 < len(self._levels):
+            k += 1
+            if k == len(self._levels):
+                self._levels.append(_level())
+            first = min(start // _FAN**k, len(self._levels[k][0]))
+            for at in range(first, -(-below // _FAN)):
+                self._fill(k, at)
+
     def pop(self) -> None:
         """Take the last turn away."""
+        self.cut(len(self) - 1)
+
+    def cut(self, count: int) -> None:
+        """Take away all turns behind the first `count`."""
         self._columns.clear()
-        for values in self._levels[0]:
-            values.pop()
-        last = len(self)
-        for k, level in enumerate(self._levels[1:], 1):
-            size = -(-last // _FAN**k)
+        for k, level in enumerate(self._levels):
+            size = -(-count // _FAN**k)
             for values in level:
                 del values[size:]
-        if last:
-            self._sum_up(last - 1)
+        if count:
+            self._sum_up(count - 1)
 
     def over(self, start: int, stop: int) -> Figures:
         """What turns `start` to `stop`, not included, have in sum: the maxima and all marks."""
@@ -194,3 +213,14 @@ def level_sign(part: int, whole: int) -> str:
     if whole <= 0 or part <= 0:
         return " " if part <= 0 else LEVELS[-1]
     return LEVELS[min(part * len(LEVELS) // whole, len(LEVELS) - 1)]
+
+
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+
+
+def size_bar(part: int, whole: int, width: int) -> str:
+    """A bar of at most `width` cells, to an eighth of a cell; what is there at all has an eighth."""
+    if part <= 0 or whole <= 0:
+        return ""
+    eighths = min(-(-part * 8 * width // whole), 8 * width)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.model.vocab import MAIN_THREAD, UsedMethod
 from ctxctl.tui.series import BROKEN, COMPACTED, FLAGGED, OMITTED, Figures, Series
+from ctxctl.tui.step_series import MOST_TURNS, StepSeries, wants_steps
 
 if TYPE_CHECKING:
     from ctxctl.model.outline import Row
@@ -128,6 +129,8 @@ class Thread:
     turns: list[int] = field(default_factory=list)
     series: Series = field(default_factory=Series)
     """Figures of its turns, one after the other."""
+    by_step: StepSeries | None = field(default_factory=StepSeries)
+    """Figures of its steps; None: it has too many turns for anybody to ask."""
     at: Place | None = None
     """The step that it began in; None: it stands at the top."""
     recorded: bool = False
@@ -148,6 +151,11 @@ class Thread:
     """Models by the number of turns that ended with them."""
     sums: list[int] = field(default_factory=lambda: [0] * 6)
     """What the provider reported, in tokens: input, cached, output, and of how many turns each is known."""
+
+    def steps_for(self, room: int) -> StepSeries | None:
+        """The steps that a chart of so many cells shows; None: it shows the turns."""
+        wanted = self.by_step is not None and wants_steps(len(self.turns), self.steps, room)
+        return self.by_step if wanted else None
 
     @property
     def reported(self) -> int | None:
@@ -186,12 +194,16 @@ class ThreadTree:
         """Turns at the top that have something below, ascending."""
         self.billed = 0
         """Turns of which a bill is known."""
+        self.freed = 0
+        """Tokens that left, in all."""
         self.touched: set[int] = set()
         """Turns at the top with changes in or below them, until somebody takes note."""
         self._rows: Sequence[Row] = ()
         self._entries: list[TurnEntry] = []
         self._below: dict[int, int] = {}
         """By turn, how many turns of note stand below it."""
+        self._told = 0
+        """All steps with figures have lower ordinals."""
         self._floating: dict[ThreadName, None] = {}
         """Threads whose place may still change."""
 
@@ -219,9 +231,23 @@ class ThreadTree:
         self._count(thread.at, entry.notable - noted)
         at = bisect_left(thread.turns, index)
         thread.series.put(at, _figures(entry))
+        if len(thread.turns) > MOST_TURNS:
+            thread.by_step = None
+        if thread.by_step is not None:
+            thread.by_step.take(entry.ordinals, entry.steps, rows)
+            self._told = max(self._told, entry.last + 1)
         if thread.at is None:
             self._raise(index)
         self._note(self.root(index))
+
+    def cut_steps(self, ordinal: int) -> None:
+        """Steps from an ordinal on are told anew: forget what was known of them."""
+        if ordinal >= self._told:
+            return
+        for thread in self.threads.values():
+            if thread.by_step is not None:
+                thread.by_step.cut(ordinal)
+        self._told = ordinal
 
     def settle(self) -> None:
         """Find the places of threads that may have one by now."""
@@ -320,6 +346,7 @@ class ThreadTree:
     def _sum(self, thread: Thread, entry: TurnEntry, sign: int) -> None:
         thread.new += sign * entry.new
         thread.freed += sign * entry.freed
+        self.freed += sign * entry.freed
         thread.steps += sign * entry.steps
         thread.breaks += sign * entry.rewritten
         thread.compactions += sign * entry.compacted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from fake import FakeInspector, Request, SlowInspector, Thing, long_session, notes_agent
@@ -12,6 +13,7 @@ from ctxctl.text import cells
 from ctxctl.tui.layout import Parts
 from ctxctl.tui.outline import Turns
 from ctxctl.tui.screens.overview import lines as overview
+from ctxctl.tui.screens.overview.lines import Axis
 from ctxctl.tui.screens.overview.screen import Overview
 from ctxctl.tui.screens.turns import header
 from ctxctl.tui.screens.turns.view import State, Trace
@@ -36,16 +38,22 @@ def test_what_is_summed_up_beforehand_is_what_all_turns_have() -> None:
         for _ in range(rng.randint(0, 300)):
             figures = Figures(*(rng.randint(0, 15) for _ in range(4)))
             kind = rng.random()
-            if kind < 0.7 or not plain:
+            if kind < 0.6 or not plain:
                 found.put(len(plain), figures)
                 plain.append(figures)
+            elif kind < 0.7:
+                found.extend([figures] * rng.randint(0, 70))
+                plain += [figures] * (len(found) - len(plain))
             elif kind < 0.85:
                 at = rng.randrange(len(plain))
                 found.put(at, figures)
                 plain[at] = figures
-            else:
+            elif kind < 0.95:
                 found.pop()
                 plain.pop()
+            else:
+                found.cut(rng.randint(0, len(plain)))
+                del plain[len(found) :]
         assert len(found) == len(plain)
         for _ in range(20):
             a, b = rng.randint(0, len(plain)), rng.randint(0, len(plain))
@@ -83,13 +91,13 @@ def test_many_turns_share_a_column_that_shows_the_highest() -> None:
 @pytest.mark.parametrize("height", [1, 2, 5, 9, 30])
 def test_a_chart_fills_its_cells(width: int, height: int) -> None:
     for found in (series(), series(5), series(*range(300), limit=120, marks={7: FLAGGED})):
-        made_lines = overview.chart(found, 0, width, height)
+        made_lines = overview.chart(Axis(found, 0), width, height)
         assert len(made_lines) == height
         assert {cells(said(line)) for line in made_lines} == {width}
 
 
 def test_a_chart_has_the_limit_above_what_is_reserved() -> None:
-    lines = [said(line) for line in overview.chart(series(40, 80, cap=100, limit=120), 1, 40, 14)]
+    lines = [said(line) for line in overview.chart(Axis(series(40, 80, cap=100, limit=120), 1), 40, 14)]
     dashed = next(n for n, line in enumerate(lines) if "┄" in line)
     slashed = [n for n, line in enumerate(lines) if "\u2571" in line]
     assert dashed < min(slashed)
@@ -98,7 +106,7 @@ def test_a_chart_has_the_limit_above_what_is_reserved() -> None:
 
 
 def test_without_a_limit_a_chart_has_none() -> None:
-    text = "".join(said(line) for line in overview.chart(series(40, 80, cap=0), 0, 40, 14))
+    text = "".join(said(line) for line in overview.chart(Axis(series(40, 80, cap=0), 0), 40, 14))
     assert "┄" not in text
     assert "\u2571" not in text
 
@@ -110,10 +118,81 @@ def test_columns_lead_to_turns_of_note_first() -> None:
     state.list.turns.grow(_growth(requests))
     view = overview.opened(state)
     for _ in range(6):
-        view = overview.to_column(view, 1, 10)
+        view = overview.to_column(view, state.list.turns, 1, 10)
     assert view.turn == 60
-    assert overview.to_column(view, -1, 10).turn == 57
+    assert overview.to_column(view, state.list.turns, -1, 10).turn == 57
     assert overview.to_edge(view, True).turn == 99
+
+
+def by_steps() -> list[Request]:
+    """Two turns of many steps, with a compaction in the second."""
+    told = tuple(Thing(f"m{n}", "words and words " * 6) for n in range(40))
+    first = [Request(1, told[: n + 1], reported=30 * (n + 1), title="first") for n in range(10)]
+    second = [Request(2, told[: n + 11], reported=30 * (n + 11), title="second") for n in range(20)]
+    after = [Request(2, told[28 : 30 + n], flags=("compacted",) if not n else ()) for n in range(10)]
+    return first + second + after
+
+
+def test_where_turns_are_few_a_chart_shows_their_steps() -> None:
+    state = State(Trace("t"))
+    state.list.turns.grow(_growth(by_steps()))
+    view = overview.opened(state)
+    axis = overview.axis_of(view, state.list.turns, 60)
+    assert len(axis.series) == 40
+    assert (axis.at, [start for start, _ in axis.starts]) == (9, [0, 10])
+    lines = [said(line) for line in overview.chart(axis, 60 + overview.AXIS + 1, 20)]
+    numbered, turned = lines[-2:]
+    assert numbered.split("└")[0].split() == ["step"]
+    assert numbered.rstrip("─ ").endswith("40")
+    assert turned.split() == ["turn", "1", "2"]
+    (marked,) = (line for line in lines if "◇" in line)
+    assert marked.index("◇") == overview.AXIS + 1 + 30
+    assert len(overview.axis_of(view, state.list.turns, 6).series) == 2, (
+        "two turns fill six cells well enough"
+    )
+
+
+def test_columns_of_steps_lead_to_steps() -> None:
+    state = State(Trace("t"))
+    turns = state.list.turns
+    turns.grow(_growth(by_steps()))
+    view = overview.opened(state)
+    on = overview.to_column(view, turns, 1, 60)
+    assert (on.turn, on.ordinal) == (1, 10)
+    for _ in range(19):
+        on = overview.to_column(on, turns, 1, 60)
+    assert on.ordinal == 29
+    assert "step 2.21" in said(overview.turn_in_front(state, overview.to_column(on, turns, 1, 60), 120, 60))
+    back = overview.to_turn(on, -1)
+    assert (back.turn, back.ordinal) == (0, None)
+
+
+def test_steps_that_are_told_anew_have_one_place_each() -> None:
+    from ctxctl.tui.outline import Grouping
+
+    rows = FakeInspector(by_steps()).outline().rows
+    rng = random.Random(3)
+    for _ in range(30):
+        turns, grouping = Turns(), Grouping()
+        known = settled = 0
+        while known < len(rows):
+            known = min(known + rng.randint(1, 9), len(rows))
+            open_rows = Unsettled(rows[:known])
+            kept = rng.randint(0, settled) if rng.random() < 0.2 else None
+            settled = open_rows.settled = max(known - rng.randint(0, 4), settled)
+            turns.grow(grouping.take(open_rows, kept=kept))
+        turns.grow(grouping.take(rows, complete=True))
+        (thread,) = turns.tree.threads.values()
+        assert thread.by_step is not None
+        assert list(thread.by_step.ordinals) == list(range(len(rows)))
+        series = thread.by_step.series
+        assert [series.over(n, n + 1).used for n in range(len(rows))] == [row.used for row in rows]
+
+
+class Unsettled(list[Any]):
+    """Rows of which the last may be others the next time."""
+
+    settled = 0
 
 
 def _growth(requests: list[Request]) -> object:

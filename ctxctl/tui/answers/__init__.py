@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.tui.answers import assembled, diff, item, pointers, turns, whatif
+from ctxctl.tui.answers import assembled, compactions, diff, item, pointers, steps, turns, whatif
 
 if TYPE_CHECKING:
     from ctxctl.tui.answers.context import Answer
@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 ANSWERS: Final[dict[type[Request], Answer[Any]]] = {
     **turns.ANSWERS,
     **item.ANSWERS,
+    **steps.ANSWERS,
     **whatif.ANSWERS,
     **diff.ANSWERS,
     **assembled.ANSWERS,
     **pointers.ANSWERS,
+    **compactions.ANSWERS,
 }
 """By kind of request, what computes the answer."""

@@ -36,7 +36,16 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
         late=inspector.late_events,
         live=live,
         unrecorded=_unrecorded(inspector),
+        places=places_of(inspector.format),
     )
+
+
+def places_of(format_name: str) -> tuple[str, ...]:
+    """Where captures of a format come from, and what has to be switched on for them; empty for our own."""
+    from ctxctl.importers.capture import about_format
+
+    about = about_format(format_name)
+    return () if about is None else tuple(about.places)
 
 
 def _method(params: Params) -> str:

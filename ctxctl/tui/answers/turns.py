@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import msgspec
 
 from ctxctl.analysis.query_context import QueryContexts
+from ctxctl.analysis.turn_sums import Compacting, compacting
 from ctxctl.engine.query import Query, Word, contained_text
 from ctxctl.engine.query import facts as facts_of_queries
 from ctxctl.errors import UsageError
@@ -24,6 +25,7 @@ from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
 from ctxctl.model.vocab import WARNINGS
 from ctxctl.report.bill_notes import miss_text
+from ctxctl.report.compactions import kinds_text
 from ctxctl.report.step import annotation_facts, derived_basis
 from ctxctl.session.item_words import directory_of
 from ctxctl.tui import scheduling
@@ -36,7 +38,7 @@ from ctxctl.tui.screens.search.requests import Hits, SearchRequest
 from ctxctl.tui.screens.turns.requests import DetailRequest, ReadingRequest
 from ctxctl.tui.screens.turns.state import Detail, Target
 from ctxctl.tui.sizes import amount, method_of
-from ctxctl.wording import number, plural, signed
+from ctxctl.wording import COMPACTION, number, plural, signed
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
@@ -164,6 +166,8 @@ class Gathered(NamedTuple):
     """Whether the step is still being written."""
     before: Row | None = None
     """The step before in its thread, or before the turn."""
+    places: tuple[str, ...] = ()
+    """Where such captures come from, where this one holds no text of anything that was sent."""
 
 
 def gather_facts(inspector: Inspector, target: Target, with_skipped: bool) -> Gathered:
@@ -189,7 +193,8 @@ def gather_facts(inspector: Inspector, target: Target, with_skipped: bool) -> Ga
     before = inspector.previous(target.first)
     known = inspector.known
     row = known[before] if before is not None and before < len(known) else None
-    return Gathered(target, step, turn, found, names, target.ordinal >= settled, row)
+    places = trace_facts.places_of(inspector.format) if _is_without_texts(step) else ()
+    return Gathered(target, step, turn, found, names, target.ordinal >= settled, row, places)
 
 
 def detail(
@@ -208,6 +213,7 @@ def arranged_detail(found: Gathered, arrangement: Arrangement) -> Detail:
     written = [Note("still being written: shown as if nothing more came")] if found.written else []
     said = [
         *written,
+        *content_notes(found),
         *passing_notes(found.turn),
         *unrecorded_notes(found.before, found.step),
         *frame_notes(found.step),
@@ -278,6 +284,21 @@ def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict
     return labels
 
 
+def _is_without_texts(step: Step) -> bool:
+    return step.window.recorded == 0 and step.window.uncounted > 0
+
+
+def content_notes(found: Gathered) -> list[Note]:
+    """Where the capture holds no text of a frame: that, and where captures come from that do."""
+    if not _is_without_texts(found.step):
+        return []
+    items = plural(found.step.window.uncounted, "item")
+    said = [Note(f"the capture holds no text of {items}, so that no size is known", warning=True)]
+    if found.places:
+        said.append(Note(f"such captures come from: {'; '.join(found.places)}"))
+    return said
+
+
 def passing_notes(turn: Turn | None) -> list[Note]:
     """A turn's changes are from its beginning to its end: what many tokens did in between."""
     if turn is None or turn.steps < 2:
@@ -306,6 +327,8 @@ def frame_notes(step: Step) -> list[Note]:
     found = [Note(basis)] if basis is not None else []
     flags = [flag for flag in step.flags if not (flag == "simulated" and step.basis == "policy")]
     found += [Note(_NOTES[flag], warning=flag in WARNINGS) for flag in flags if flag in _NOTES]
+    if "compacted" in step.flags or step.annotations.compactions:
+        found.append(Note(_taken(compacting(step))))
     if step.cache.miss is not None:
         found.append(Note(f"cache: {miss_text(step.cache.miss)}", warning=True))
     # Ids are the same in step after step: they stand with the stages.
@@ -315,6 +338,13 @@ def frame_notes(step: Step) -> list[Note]:
     if differing:
         found.append(Note(f"not what was recorded: {', '.join(differing)}", warning=True))
     return sorted(found, key=lambda note: not note.warning)
+
+
+def _taken(taken: Compacting) -> str:
+    if not taken.items:
+        return f"{COMPACTION} a compaction: what it took is not recorded"
+    went = f"{plural(taken.items, 'item')}, {plural(taken.tokens, 'token')} went"
+    return f"{COMPACTION} {went}: {kinds_text(taken)}"
 
 
 def _skipped(frame: Frame, changes: Sequence[Change]) -> list[Change]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
+from textual import events
 from textual.app import ComposeResult
 
+from ctxctl.text import pad
 from ctxctl.tui import keys
 from ctxctl.tui.document import Document, Reading
 from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.literal import content
 from ctxctl.tui.requests import Handlers
+from ctxctl.tui.spans import Spans
 from ctxctl.tui.widgets.canvas import Board
-from ctxctl.tui.widgets.paint import Banner
+from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.textview import TextView
 from ctxctl.wording import BREAK, COMPACTION, SIGNS, WRITTEN
 
@@ -31,7 +35,7 @@ class Reader(Board[None]):
     def compose(self) -> ComposeResult:
         """Lay out the text and the keys."""
         yield TextView(ident="text")
-        yield Banner(self._keys, ident="keys")
+        yield KeyLine(self._keys)
 
     def on_mount(self) -> None:
         """Show the document, or wait for it."""
@@ -89,9 +93,60 @@ def _sign_lines() -> list[tuple[str, str]]:
     ]
 
 
+_COLUMN: Final = 76
+"""Cells of a column of the help, with the gap behind it."""
+
+
 class Help(Reader):
-    """All keys by where they work, and what the signs mean."""
+    """All keys by where they work, and what the signs mean, in as many columns as there is room for."""
 
     def __init__(self, front: Sequence[str] = ()) -> None:
         """`front`: the scopes to begin with."""
-        super().__init__("keys", Document.of_lines([*keys.help_lines(front), *_sign_lines()]))
+        self._lines = [*keys.help_lines(front), *_sign_lines()]
+        self._columns = 1
+        super().__init__("keys", Document.of_lines(self._lines))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay the keys out anew where there is room for more columns, or for fewer."""
+        columns = max(event.size.width // _COLUMN, 1)
+        if columns != self._columns:
+            self._columns = columns
+            self.show(self._heading, in_columns(self._lines, columns))
+
+
+def in_columns(lines: Sequence[tuple[str, str]], columns: int) -> Document:
+    """Paragraphs of (kind, text) lines side by side, the first ones in the first column; none is torn."""
+    if columns < 2:
+        return Document.of_lines(lines)
+    height = -(-len(lines) // columns)
+    sides: list[list[tuple[str, str]]] = [[]]
+    for block in _paragraphs(lines):
+        if sides[-1] and len(sides[-1]) + len(block) > height + _OVER and len(sides) < columns:
+            sides.append([])
+        sides[-1] += block
+    text, spans = "", Spans()
+    for n in range(max(map(len, sides))):
+        for k, side in enumerate(sides):
+            kind, said = side[n] if n < len(side) else (" ", "")
+            if kind == "@":
+                spans.add(len(text), len(text) + len(said), "hunk")
+            text += said if k + 1 == len(sides) else pad(said, _COLUMN)
+        text += "\n"
+    rows = text.removesuffix("\n")
+    return Document(rows, kinds=b" " * (rows.count("\n") + 1), spans=spans)
+
+
+_OVER: Final = 3
+"""Lines by which a column may be longer than its share before a paragraph goes to the next one."""
+
+
+def _paragraphs(lines: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """Lines up to each blank one, that with them."""
+    block: list[tuple[str, str]] = []
+    for line in lines:
+        block.append(line)
+        if not line[1]:
+            yield block
+            block = []
+    if block:
+        yield block

@@ -77,6 +77,29 @@ def test_paths_are_in_the_summary_or_come_back_or_are_nowhere(tmp_path: Path) ->
     assert found.taken.items == 5
 
 
+def test_one_file_that_is_called_in_two_ways_is_one_path(tmp_path: Path) -> None:
+    taken = [
+        call("one", file_path="/home/me/app/src/clock.py"),
+        call("two", file_path="src/clock.py"),
+        call("three", file_path="./src/tables.py"),
+        call("four", file_path="/home/me/app/src/tables.py"),
+        call("five", file_path="src/alone.py"),
+    ]
+    path = session(tmp_path, taken, "Nothing of it.", [call("again", file_path="src/tables.py")])
+    assert len(compacted(path).of("path")) == 5, "nobody says where the session ran"
+    first, rest = path.read_bytes().split(b"\n", 1)
+    event = json.loads(first)
+    event["metadata"] = {"ctxctl": {"cwd": "/home/me/app"}}
+    path.write_bytes(json.dumps(event).encode() + b"\n" + rest)
+    found = compacted(path)
+    assert where(found.of("path")) == {
+        "/home/me/app/src/clock.py": "nowhere",
+        "/home/me/app/src/tables.py": "later",
+        "src/alone.py": "nowhere",
+    }
+    assert [one.mentions for one in found.of("path", "later")] == [2]
+
+
 def test_commands_figures_and_messages(tmp_path: Path) -> None:
     taken = [
         call("one", command="pytest -q tests\necho done"),

@@ -16,6 +16,7 @@ from ctxctl.tui.screens.assembled import lines, requests
 from ctxctl.tui.screens.assembled.values import Assembled, BlockDocument
 from ctxctl.tui.screens.assembled.view import BlockView
 from ctxctl.tui.widgets.canvas import Board
+from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop
 from ctxctl.tui.widgets.rows import Rows
@@ -41,7 +42,7 @@ class AssembledScreen(Board[str | None]):
         with Backdrop(ident="assembled-panes"):
             yield Rows(self._outline, "outline")
             yield BlockView(ident="blocks")
-        yield Banner(self._keys, ident="keys")
+        yield KeyLine(self._keys)
 
     def on_mount(self) -> None:
         """Ask for the text."""

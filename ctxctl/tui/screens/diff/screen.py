@@ -17,6 +17,7 @@ from ctxctl.tui.screens.diff.state import BESIDE, DiffState
 from ctxctl.tui.screens.diff.values import ItemDiff, Pairing, TextKey
 from ctxctl.tui.screens.diff.view import SheetView
 from ctxctl.tui.widgets.canvas import Board
+from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop, Pane
 from ctxctl.tui.widgets.rows import Rows
@@ -53,7 +54,7 @@ class DiffScreen(Board[None]):
             with Pane(ident="diff-text"):
                 yield Banner(self._text_head, ident="diff-text-head", classes="columns")
                 yield SheetView(ident="sheet")
-        yield Banner(self._keys, ident="keys")
+        yield KeyLine(self._keys)
 
     def on_mount(self) -> None:
         """Ask for the frames."""

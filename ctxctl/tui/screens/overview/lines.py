@@ -1,17 +1,22 @@
 """The whole trace on one screen: what is shown, and what each line says.  Plain Python.
 
-The largest part is the chart, the window by turn: bars, what they may not go beyond, and what happened there.
+The largest part is the chart, the window by turn, or by step where turns are few: bars, what they may not go
+beyond, and what happened there.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.report.bill_notes import paid_text
+from ctxctl.tui.cost_column import CostColumn
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
-from ctxctl.tui.outline import Turns
+from ctxctl.tui.outline import Turns, step_entry
 from ctxctl.tui.screens.turns.view import State
 from ctxctl.tui.series import (
     BROKEN,
@@ -25,6 +30,7 @@ from ctxctl.tui.series import (
     turns_of,
 )
 from ctxctl.tui.sizes import amount, compaction_phrase
+from ctxctl.tui.step_series import StepSeries
 from ctxctl.tui.thread_tree import Thread, TurnEntry
 from ctxctl.wording import (
     APPROXIMATE,
@@ -51,6 +57,8 @@ class View:
     """The thread in front, by its place in the table."""
     turn: int = 0
     """By its place in the thread."""
+    ordinal: int | None = None
+    """The step in front; None: the last one of the turn."""
 
     @property
     def thread(self) -> Thread | None:
@@ -71,44 +79,78 @@ def opened(state: State) -> View:
         return view
     own = state.list.turns.tree.thread_of(place.turn)
     line = next(n for n, (thread, _) in enumerate(view.threads) if thread is own)
-    return replace(view, line=line, turn=bisect_left(own.turns, place.turn))
+    step = place.step if place.step is not None and place.step >= 0 else None
+    ordinal = None if step is None else state.list.turns.entries[place.turn].ordinals[step]
+    return replace(view, line=line, turn=bisect_left(own.turns, place.turn), ordinal=ordinal)
 
 
 def grown(view: View, turns: Turns) -> View:
     """The view when more is known; the thread in front stays, if it is still one."""
     threads = _listed(turns)
     line = next((n for n, (thread, _) in enumerate(threads) if thread is view.thread), 0)
-    return _clamped(replace(view, threads=threads, line=line))
+    known = view.ordinal is not None and view.ordinal < len(turns.rows)
+    return _clamped(replace(view, threads=threads, line=line, ordinal=view.ordinal if known else None))
 
 
 def to_thread(view: View, line: int) -> View:
     """The view with another thread in front, at its last turn."""
     if not 0 <= line < len(view.threads) or line == view.line:
         return view
-    return replace(view, line=line, turn=max(len(view.threads[line][0].turns) - 1, 0))
+    return replace(view, line=line, turn=max(len(view.threads[line][0].turns) - 1, 0), ordinal=None)
 
 
 def to_turn(view: View, by: int) -> View:
     """Go some turns on, or back."""
-    return _clamped(replace(view, turn=view.turn + by))
+    return _clamped(replace(view, turn=view.turn + by, ordinal=None))
 
 
-def to_column(view: View, by: int, columns: int) -> View:
-    """Go some columns of a chart on, or back: to the first turn of note in it, else to its first."""
+def to_column(view: View, turns: Turns, by: int, room: int) -> View:
+    """Go some columns of a chart of `room` cells on, or back: to what is of note in it, else to its first."""
     thread = view.thread
     if thread is None or not thread.turns:
         return view
-    count = len(thread.turns)
-    shown = min(columns, count)
-    column = min(max(column_of(view.at, count, columns) + by, 0), shown - 1)
-    held = turns_of(column, count, columns)
-    noted = (n for n in held if thread.series.over(n, n + 1).marks) if len(held) <= _SOUGHT else iter(())
-    return replace(view, turn=next(noted, held.start))
+    axis = axis_of(view, turns, room)
+    count = len(axis.series)
+    column = min(max(column_of(axis.at, count, room) + by, 0), min(room, count) - 1)
+    held = turns_of(column, count, room)
+    noted = (n for n in held if axis.series.over(n, n + 1).marks) if len(held) <= _SOUGHT else iter(())
+    found = next(noted, held.start)
+    if axis.steps is None:
+        return replace(view, turn=found, ordinal=None)
+    ordinal = axis.steps.ordinals[found]
+    turn = bisect_right(axis.starts, found, key=itemgetter(0)) - 1
+    return replace(view, turn=max(turn, 0), ordinal=ordinal)
 
 
 def to_edge(view: View, last: bool) -> View:
     """Go to the first turn or the last."""
-    return _clamped(replace(view, turn=len(view.thread.turns) if last and view.thread else 0))
+    return _clamped(replace(view, turn=len(view.thread.turns) if last and view.thread else 0, ordinal=None))
+
+
+class Axis(NamedTuple):
+    """What has a column in a chart: the turns of a thread, or its steps."""
+
+    series: Series
+    at: int
+    """The place in front."""
+    steps: StepSeries | None = None
+    """The steps, where they have the columns."""
+    starts: Sequence[tuple[int, int]] = ()
+    """Then, by turn, the place of its first step, and its number."""
+
+
+def axis_of(view: View, turns: Turns, room: int) -> Axis:
+    """What a chart of so many cells shows of the thread in front."""
+    thread = view.thread
+    if thread is None or not thread.turns:
+        return Axis(Series(), 0)
+    steps = thread.steps_for(room)
+    if steps is None:
+        return Axis(thread.series, view.at)
+    entries = [turns.entries[turn] for turn in thread.turns]
+    ordinal = entries[view.at].last if view.ordinal is None else view.ordinal
+    starts = [(steps.at(entry.ordinals[0]), entry.turn) for entry in entries]
+    return Axis(steps.series, steps.at(ordinal), steps, starts)
 
 
 _SOUGHT: Final = 2000
@@ -148,14 +190,17 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
     if state.progress is not None:
         left.append(Piece(f"reading the trace… {progress(state.progress)}", "warning", 9))
     sessions = len({thread.name[0] for thread in threads})
+    steps = sum(t.steps for t in threads)
     right = [
         Piece(plural(sessions, "session"), "", 4),
         Piece(plural(len(threads), "thread"), "", 5),
         Piece(plural(len(state.list.turns.entries), "turn"), "strong", 7),
-        Piece(plural(sum(t.steps for t in threads), "step"), "", 6),
+        Piece(plural(steps, "step"), "", 6),
     ]
+    paid = state.costs.sum(None, steps) if state.costs.is_priced else None
     happened = [
         Piece(f"peak {amount(most.used, most.method, content=False)} {done}", "strong", 10),
+        Piece("" if paid is None else paid_text(paid), "strong", 10),
         *_compacts(state, view),
         Piece(f"{signed(sum(t.new for t in threads))} new", "new", 8),
         Piece(f"{number(-sum(t.freed for t in threads))} freed", "freed", 8),
@@ -189,18 +234,30 @@ def _compacts(state: State, view: View) -> list[Piece]:
     return [Piece(f"{COMPACTS} {compaction_phrase(entry.threshold, entry.threshold_source)}", "threshold", 9)]
 
 
-def turn_in_front(state: State, view: View, width: int, columns: int) -> Parts:
-    """The turn under the cursor in one line, and the column's if it holds several."""
-    thread = view.thread
+def turn_in_front(state: State, view: View, width: int, room: int) -> Parts:
+    """The turn or step under the cursor in one line, and the column's if it holds several.
+
+    `room`: cells that the chart has for bars.
+    """
+    thread, turns = view.thread, state.list.turns
     if thread is None or not thread.turns:
         return spread([Piece("no turn is known yet", "muted")], [], width)
-    entry = state.list.turns.entries[thread.turns[view.at]]
-    count = len(thread.turns)
-    held = turns_of(column_of(view.at, count, columns), count, columns)
-    left = [Piece(f"turn {number(entry.turn)}", "strong", 10), *_figures(entry)]
+    entry = turns.entries[thread.turns[view.at]]
+    axis = axis_of(view, turns, room)
+    held = turns_of(column_of(axis.at, len(axis.series), room), len(axis.series), room)
+    if axis.steps is None:
+        paid = state.costs.sum((entry.session, entry.thread, entry.turn), entry.steps)
+        left = [Piece(f"turn {number(entry.turn)}", "strong", 10), *_figures(entry)]
+    else:
+        row = turns.rows[axis.steps.ordinals[axis.at]]
+        paid = state.costs.step(row.ordinal)
+        left = [Piece(f"step {row.turn}.{row.step}", "strong", 10), *_figures(step_entry(row))]
+    if paid is not None and state.costs.is_priced:
+        left.append(Piece(paid_text(paid), "", 8))
     if len(held) > 1:
-        most = _most(thread.series.over(held.start, held.stop), state.list.turns.tree.billed > 0)
-        left.append(Piece(f"▲ {number(len(held))} turns, up to {most}", "muted", 4))
+        most = _most(axis.series.over(held.start, held.stop), turns.tree.billed > 0)
+        unit = "turn" if axis.steps is None else "step"
+        left.append(Piece(f"▲ {plural(len(held), unit)}, up to {most}", "muted", 4))
     return spread(left, [Piece(one_line(entry.title or ""), "muted", 3)], width)
 
 
@@ -236,9 +293,10 @@ _COLUMNS: Final = (
     (BREAK, 5, 72),
     ("!", 5, 72),
     (SIGNS["omitted"], 5, 76),
-    ("input", 9, 110),
-    ("cached", 9, 110),
-    ("output", 9, 110),
+    ("cost", 11, 90),
+    ("input", 9, 120),
+    ("cached", 9, 120),
+    ("output", 9, 120),
 )
 """Columns of the table, their cells, and from which width they are shown."""
 
@@ -252,9 +310,10 @@ def table_heading(width: int) -> Parts:
     return laid_out(columns, width)
 
 
-def thread_line(view: View, line: int, width: int) -> Parts:
+def thread_line(view: View, line: int, width: int, costs: CostColumn) -> Parts:
     """The line of a thread: its name below what set it off, and its sums."""
     thread, depth = view.threads[line]
+    paid = costs.sum(thread.name, thread.steps)
     figures = {
         "turns": number(len(thread.turns)),
         "steps": number(thread.steps),
@@ -265,6 +324,7 @@ def thread_line(view: View, line: int, width: int) -> Parts:
         BREAK: str(thread.breaks or "·"),
         "!": str(thread.warnings or "·"),
         SIGNS["omitted"]: str(thread.omissions or "·"),
+        "cost": "" if paid is None else paid_text(paid),
         "input": _known(thread.reported),
         "cached": _known(thread.cached),
         "output": (APPROXIMATE if thread.doubted else "") + _known(thread.answered),
@@ -303,6 +363,8 @@ AXIS: Final = 8
 """Cells at the left for the tokens."""
 _BROADEST: Final = 16
 """Cells of a turn's bar where there are few turns."""
+_TURNED: Final = 8
+"""Lines of a chart by step from which on it says where turns begin."""
 _LIMIT: Final = "┄"
 _RESERVE: Final = "\u2571"
 COMPACTS: Final = "╌"
@@ -322,33 +384,47 @@ class Layout(NamedTuple):
     """Lines of the bars."""
     marked: int
     """Lines of marks."""
+    turned: int = 0
+    """Lines that say where turns begin, where the columns are steps."""
 
 
-def layout(count: int, width: int, height: int) -> Layout:
-    """The layout for so many turns: one column for each, or one for several."""
-    room = max(width - AXIS - 1, 1)
+def chart_room(width: int) -> int:
+    """The cells for bars in a chart of a width."""
+    return max(width - AXIS - 1, 1)
+
+
+def layout(count: int, width: int, height: int, *, turned: bool = False) -> Layout:
+    """The layout for so many turns or steps: one column for each, or one for several.
+
+    `turned`: with a line that says where turns begin, where there is room.
+    """
+    room = chart_room(width)
     columns = min(count, room)
     broad = min(max(room // columns, 1), _BROADEST) if columns else 1
     marked = len(MARKS) if height >= 16 else 1 if height >= 5 else 0
-    return Layout(columns, broad, max(height - marked - 1, 1), marked)
+    turns = int(turned and height >= _TURNED)
+    return Layout(columns, broad, max(height - marked - turns - 1, 1), marked, turns)
 
 
-def chart(series: Series, cursor: int, width: int, height: int) -> list[Parts]:
-    """Lines from the top down: bars with the tokens at the left, marks, and the turns' numbers.
+def chart(axis: Axis, width: int, height: int) -> list[Parts]:
+    """Lines from the top down: bars with the tokens at the left, marks, and the numbers of turns or steps.
 
     `┄` is the limit, slashes what is reserved below it, `╌` where the runtime compacts by itself.  `▲` stands
-    below the turn that `cursor` names; what nobody billed is dimmed.
+    below the turn or step in front; what nobody billed is dimmed.
     """
-    shape = layout(len(series), width, height)
+    series = axis.series
+    shape = layout(len(series), width, height, turned=axis.steps is not None)
     if not shape.columns or width <= AXIS + 1:
         return [[(" " * width, "")]] * height
     columns = series.columns(shape.columns)
     whole = series.over(0, len(series))
     top = max(whole.limit, whole.cap, whole.threshold, whole.used, 1)
-    here = column_of(cursor, len(series), shape.columns)
+    here = column_of(axis.at, len(series), shape.columns)
     made = [_bars(columns, shape, top, row, here, width) for row in range(shape.rows)]
     made += _marks(columns, shape, width)
-    made.append(_numbers(len(series), shape, here, width))
+    made.append(_numbers(axis, shape, here, width))
+    if shape.turned:
+        made.append(_turn_starts(axis, shape, width))
     return made[:height]
 
 
@@ -418,16 +494,32 @@ def _marks(columns: list[Figures], shape: Layout, width: int) -> list[Parts]:
     return made
 
 
-def _numbers(count: int, shape: Layout, here: int, width: int) -> Parts:
-    """The axis: the first and the last turn's number, and where the cursor is."""
+def _numbers(axis: Axis, shape: Layout, here: int, width: int) -> Parts:
+    """The axis: what the columns are, the first and the last one's number, and where the cursor is."""
     size = shape.columns * shape.broad
     line = ["─"] * size
-    first, last = "1", number(count)
+    first, last = "1", number(len(axis.series))
     if size > len(last) + 4:
         line[-len(last) :] = last
         line[: len(first)] = first
     line[min(here * shape.broad, size - 1)] = "▲"
-    parts: Parts = [(" " * (AXIS - 5) + "turn ", "muted"), ("└", "muted"), ("".join(line), "muted")]
+    unit = "turn" if axis.steps is None else "step"
+    parts: Parts = [(f"{unit:>{AXIS - 1}} ", "muted"), ("└", "muted"), ("".join(line), "muted")]
+    return _filled(parts, shape, width)
+
+
+def _turn_starts(axis: Axis, shape: Layout, width: int) -> Parts:
+    """Below an axis of steps, the numbers of the turns where they begin, as far as there is room for them."""
+    size = shape.columns * shape.broad
+    line = [" "] * size
+    free = 0
+    for start, turn in axis.starts:
+        at = column_of(start, len(axis.series), shape.columns) * shape.broad
+        said = number(turn)
+        if at >= free and at + len(said) <= size:
+            line[at : at + len(said)] = said
+            free = at + len(said) + 1
+    parts: Parts = [(f"{'turn':>{AXIS - 1}} ", "muted"), (" ", ""), ("".join(line), "muted")]
     return _filled(parts, shape, width)
 
 

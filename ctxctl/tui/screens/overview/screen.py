@@ -1,4 +1,4 @@
-"""The whole session on one screen: totals, the window by turn, and all threads."""
+"""The whole session on one screen: totals, the window by turn or by step, and all threads."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from textual.app import ComposeResult
 from ctxctl.tui import keys
 from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
-from ctxctl.tui.screens.overview import lines
 from ctxctl.tui.screens.overview import lines as overview
 from ctxctl.tui.screens.overview.lines import View
 from ctxctl.tui.screens.turns.view import State
 from ctxctl.tui.widgets.canvas import Board
+from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.rows import Rows
 
@@ -40,8 +40,8 @@ class Overview(Board[int]):
         yield Banner(self._chart, ident="chart")
         yield Banner(self._here, ident="here")
         yield Banner(lambda width: [[(" ", ""), *overview.table_heading(width - 1)]], classes="columns")
-        yield Rows(lambda line, width: overview.thread_line(self.view, line, width), "threads")
-        yield Banner(self._keys, ident="keys")
+        yield Rows(self._thread, "threads")
+        yield KeyLine(self._keys)
 
     def on_mount(self) -> None:
         """Show what is known, and look for more now and then."""
@@ -62,7 +62,7 @@ class Overview(Board[int]):
             *self._chart(width),
             *self._here(width),
             overview.table_heading(width),
-            *(overview.thread_line(self.view, n, width) for n in range(len(self.view.threads))),
+            *(self._thread(n, width) for n in range(len(self.view.threads))),
         ]
         text = "\n".join("".join(part for part, _ in parts).rstrip() for parts in shown)
         return VisibleText("overview", text)
@@ -72,7 +72,8 @@ class Overview(Board[int]):
     def _known(self) -> object:
         state = self._state()
         turns = state.list.turns
-        return id(turns), len(turns.entries), id(turns.entries[-1]) if turns.entries else 0, state.progress
+        last = id(turns.entries[-1]) if turns.entries else 0
+        return id(turns), len(turns.entries), last, state.progress, state.priced
 
     def _look(self) -> None:
         known = self._known()
@@ -92,25 +93,25 @@ class Overview(Board[int]):
         for name in ("totals", "chart", "here"):
             self.query_one(f"#{name}", Banner).update()
         if rows:
+            self.query_one("#threads", Rows).styles.max_height = max(len(self.view.threads), 1)
             self.query_one("#threads", Rows).show(len(self.view.threads), self.view.line)
 
     def _chart(self, width: int) -> Sequence[Parts]:
         height = self.query_one("#chart", Banner).size.height
-        thread = self.view.thread
-        if thread is None:
+        if self.view.thread is None:
             return []
-        return lines.chart(thread.series, self.view.at, width, height)
+        axis = overview.axis_of(self.view, self._state().list.turns, overview.chart_room(width))
+        return overview.chart(axis, width, height)
 
-    def _columns(self) -> int:
-        """Columns of the chart as it is now."""
-        thread = self.view.thread
-        banner = self.query_one("#chart", Banner)
-        if thread is None:
-            return 1
-        return max(lines.layout(len(thread.turns), banner.size.width, banner.size.height).columns, 1)
+    def _thread(self, line: int, width: int) -> Parts:
+        return overview.thread_line(self.view, line, width, self._state().costs)
+
+    def _room(self) -> int:
+        """Cells for the bars of the chart as it is now."""
+        return overview.chart_room(self.query_one("#chart", Banner).size.width)
 
     def _here(self, width: int) -> Sequence[Parts]:
-        return [overview.turn_in_front(self._state(), self.view, width, self._columns())]
+        return [overview.turn_in_front(self._state(), self.view, width, self._room())]
 
     def _keys(self, width: int) -> Sequence[Parts]:
         shown = [Piece(word, "hint", rank, key) for key, word, rank in keys.hints(("overview", "list"))]
@@ -131,7 +132,7 @@ class Overview(Board[int]):
 
     def action_column(self, by: int) -> None:
         """Go a column on, or back."""
-        self.show(overview.to_column(self.view, by, self._columns()))
+        self.show(overview.to_column(self.view, self._state().list.turns, by, self._room()))
 
     def action_turn(self, by: int) -> None:
         """Go a turn on, or back."""
@@ -142,11 +143,12 @@ class Overview(Board[int]):
         self.show(overview.to_edge(self.view, last))
 
     def action_open(self) -> None:
-        """Go to the turn on the main screen."""
+        """Go to the turn, or the step, on the main screen."""
         thread = self.view.thread
         if thread is None or not thread.turns:
             return
-        self.dismiss(self._state().list.turns.entries[thread.turns[self.view.at]].last)
+        last = self._state().list.turns.entries[thread.turns[self.view.at]].last
+        self.dismiss(last if self.view.ordinal is None else self.view.ordinal)
 
     def action_close(self) -> None:
         """Go back to where the user was."""

@@ -1,4 +1,4 @@
-"""The requests of the screen of why, blame and findings.
+"""The requests of the screen of why, blame, findings and compactions.
 
 Each is answered by a `Page`, a text whose lines lead somewhere; as much as is known of it comes first.
 """
@@ -15,7 +15,7 @@ from ctxctl.tui.requests import Request
 
 @dataclass(frozen=True, slots=True)
 class PageRequest(Request):
-    """Why, blame or findings; they may take a pass over the trace."""
+    """Why, blame, findings or compactions; they may take a pass over the trace."""
 
     worker: ClassVar[str] = "pointers"
     newest_only: ClassVar[bool] = True
@@ -46,6 +46,13 @@ class BlameRequest(PageRequest):
 @dataclass(frozen=True, slots=True)
 class FindingsRequest(PageRequest):
     """What the rules find in the trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionsRequest(PageRequest):
+    """What compactions took, and what of it is handed on: those of some steps, else all."""
+
+    ordinals: range
 
 
 Kind = Literal["why", "blame", "findings"]

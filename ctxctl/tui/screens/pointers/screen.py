@@ -17,6 +17,7 @@ from ctxctl.tui.requests import Handlers, ask
 from ctxctl.tui.screens.pointers import requests
 from ctxctl.tui.screens.pointers.requests import Goal, Page
 from ctxctl.tui.widgets.canvas import Board
+from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.textview import TextView
 
@@ -55,7 +56,7 @@ class PointerScreen(Board[Goal | None]):
     def compose(self) -> ComposeResult:
         """Lay out the text and the keys."""
         yield TextView(ident="text")
-        yield Banner(self._keys, ident="keys")
+        yield KeyLine(self._keys)
 
     def on_mount(self) -> None:
         """Ask for the page."""

@@ -20,6 +20,7 @@ from ctxctl.tui.screens.search.requests import Hits, SearchRequest
 from ctxctl.tui.screens.search.state import Search
 from ctxctl.tui.screens.turns.view import State
 from ctxctl.tui.widgets.canvas import Board
+from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import Rows
@@ -92,7 +93,7 @@ class SearchScreen(Board[None]):
         yield Rows(self._hit, "hits")
         yield Banner(self._remarks, ident="search-help")
         yield Banner(lambda width: [said.foot(self.state, width, self._known)], ident="search-foot")
-        yield Banner(self._keys, ident="keys")
+        yield KeyLine(self._keys)
 
     @property
     def prompt(self) -> Prompt:

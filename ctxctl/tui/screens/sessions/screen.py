@@ -19,6 +19,7 @@ from ctxctl.tui.requests import Handlers
 from ctxctl.tui.screens.sessions import lines as said
 from ctxctl.tui.screens.sessions.state import Arranged, Wish, next_order
 from ctxctl.tui.widgets.canvas import Board
+from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import Rows
@@ -76,7 +77,7 @@ class SessionsScreen(Board[None]):
         yield Rows(self._line, "session-rows")
         yield Banner(lambda width: [[], *said.nothing(self.view, width)], ident="sessions-nothing")
         yield Banner(lambda width: said.foot(self.view, self.front, width), ident="sessions-foot")
-        yield Banner(self._keys, ident="keys")
+        yield KeyLine(self._keys)
 
     @property
     def rows(self) -> Rows:

@@ -20,7 +20,7 @@ from ctxctl.tui.screens.assembled.screen import AssembledScreen
 from ctxctl.tui.screens.diff.screen import DiffScreen
 from ctxctl.tui.screens.diff.values import against
 from ctxctl.tui.screens.overview.screen import Overview
-from ctxctl.tui.screens.pointers.requests import FindingsRequest, Goal, PageRequest
+from ctxctl.tui.screens.pointers.requests import CompactionsRequest, FindingsRequest, Goal, PageRequest
 from ctxctl.tui.screens.pointers.screen import PointerScreen, blame_of, why_at
 from ctxctl.tui.screens.reader import Reader
 from ctxctl.tui.screens.search.screen import search_screen
@@ -31,6 +31,7 @@ from ctxctl.tui.screens.turns.requests import ReadingKind, ReadingRequest
 from ctxctl.tui.screens.turns.state import Pane, State, Target
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import Rows
+from ctxctl.wording import COMPACTION
 
 # Other turns
 
@@ -126,15 +127,20 @@ def read(host: Host, request: ReadingRequest) -> None:
 
 
 def read_notes(host: Host) -> bool:
-    """Read the notes above the changes whole, where the cursor is on one; whether it is."""
+    """Read the notes above the changes whole, where the cursor is on one; whether it is.
+
+    That of a compaction leads to all that it took.
+    """
     notes = moves.notes_at(host.state)
-    if notes:
+    if notes and notes[host.state.change].text.startswith(COMPACTION):
+        compactions(host)
+    elif notes:
         lines = [("!" if note.warning else " ", note.text) for note in notes]
         host.screen.app.push_screen(Reader("notes on the frame", Document.of_lines(lines)))
     return bool(notes)
 
 
-# Why, blame and findings
+# Why, blame, findings and compactions
 
 
 def why(host: Host) -> None:
@@ -159,6 +165,15 @@ def findings(host: Host) -> None:
     """Tell what the rules find in the trace."""
     if host.state.phase != "opening":
         _point(host, FindingsRequest("findings"), _here(host))
+
+
+def compactions(host: Host) -> None:
+    """Tell what the compactions of the turn or step in front took, and what of it is handed on."""
+    target = host.state.target
+    if target is None:
+        return
+    ordinals = range(target.first, target.ordinal + 1)
+    _point(host, CompactionsRequest("compactions", ordinals), _here(host))
 
 
 def _here(host: Host) -> Goal | None:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.model.results import StageView, Step, Window
 from ctxctl.model.vocab import SEGMENTS, STAGES, UNRECORDED, UsedMethod, Verdict
-from ctxctl.report.bill_notes import doubt_text, miss_text
+from ctxctl.report.bill_notes import doubt_text, miss_text, paid_text
 from ctxctl.report.sent import NOT_RECORDED, unrecorded_text
 from ctxctl.text import cells, pad
 from ctxctl.tui import sizes
@@ -22,9 +22,9 @@ from ctxctl.tui.layout import Parts, Piece, one_line, spread
 from ctxctl.tui.screens.turns.state import State
 from ctxctl.tui.series import COMPACTED, LEVELS, Figures, Series, column_of
 from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
-from ctxctl.tui.thread_tree import TurnEntry
+from ctxctl.tui.thread_tree import Place, TurnEntry
 from ctxctl.tui.watching import LOST, watching_phrase
-from ctxctl.wording import AT_MOST, LIMIT_SOURCES, methods, number, plural, progress, share, short
+from ctxctl.wording import AT_MOST, LIMIT_SOURCES, NOT_KNOWN, methods, number, plural, progress, share, short
 
 
 def sent_pieces(window: Window) -> list[Piece]:
@@ -75,21 +75,29 @@ LIMIT: Final = "┄"
 CUT: Final = "╵"
 """A compaction."""
 
+BY_STEP: Final = " by step"
+"""Behind the limit where the columns are steps."""
+_NAMED: Final = 24
+"""Cells from which on there is room to say it."""
+
 _FEW: Final = 4
 """Turns in a column up to which a compaction stands in place of its height: the turns before and after it
 show what it did.
 """
 
 
-def sparkline(series: Series, current: int | None, width: int, rows: int = 1) -> list[Parts]:
+def sparkline(series: Series, current: int | None, width: int, rows: int = 1, unit: str = "") -> list[Parts]:
     """Lines from the top down: a column for each turn, or for several, as high as what was sent.
 
     The top is the limit, or the most that was sent where none is known.  At the right stands the limit, as
-    `┄` with its tokens.  What nobody billed is dimmed; `current` is painted reverse.
+    `┄` with its tokens, and `unit`: what has a column, where that is not a turn.  What nobody billed is
+    dimmed; `current` is painted reverse.
     """
     whole = series.over(0, len(series))
     top = max(whole.cap, whole.used)
     label = f"{LIMIT}{short(whole.cap)}" if whole.cap else ""
+    if width >= _NAMED:
+        label += unit
     room = width - len(label)
     if not len(series) or top <= 0 or room < 4:
         return [[(" " * width, "")]] * rows
@@ -185,6 +193,7 @@ def _where(state: State, width: int) -> Parts:
         total = state.list.turns.total(entry)
         right.append(Piece(f"turn {number(entry.turn)}/{number(total)}", "strong", 10))
         right.append(Piece(f"step {number(_step(state, entry))}/{number(entry.steps)}", "", 8))
+        right.append(Piece(_cost(state, entry), "", 5))
     if step is not None:
         left.append(Piece(step.model or "", "", 6))
         mode = step.mode if step.mode_declared else f"{step.mode} (inferred)"
@@ -192,6 +201,19 @@ def _where(state: State, width: int) -> Parts:
     methods_said = "" if step is None else methods(step.window.by_method)
     right.append(Piece(methods_said or state.trace.encoding, "muted", 3))
     return spread(left, right, width)
+
+
+def _cost(state: State, entry: TurnEntry) -> str:
+    """What the turn, or the step, under the cursor cost; empty where nobody knows."""
+    target = state.target
+    if not state.costs.is_priced or target is None:
+        return ""
+    if target.whole_turn:
+        paid = state.costs.sum((entry.session, entry.thread, entry.turn), entry.steps)
+    else:
+        paid = state.costs.step(target.ordinal)
+    said = NOT_KNOWN if paid is None else paid_text(paid)
+    return "" if said == NOT_KNOWN else said
 
 
 def _following(state: State) -> Piece:
@@ -235,7 +257,16 @@ def _spark(state: State, width: int, rows: int) -> list[Parts]:
     if place is None or width < _LEAST:
         return [[(" " * max(width, 0), "")]] * rows
     thread = state.list.turns.tree.thread_of(place.turn)
+    steps = thread.steps_for(width)
+    if steps is not None:
+        return sparkline(steps.series, steps.at(_ordinal_at(state, place)), width, rows, BY_STEP)
     return sparkline(thread.series, bisect_left(thread.turns, place.turn), width, rows)
+
+
+def _ordinal_at(state: State, place: Place) -> int:
+    """The step under the cursor, or the last one of the turn there."""
+    entry = state.list.turns.entries[place.turn]
+    return entry.last if place.step is None or place.step < 0 else entry.ordinals[place.step]
 
 
 def _reading(state: State) -> list[Piece]:

@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from ctxctl.model.cost_sums import Paid
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change
 from ctxctl.model.vocab import MAIN_THREAD, UsedMethod
-from ctxctl.tui.changes import NONE, ChangeTable, Group, Holding, Note
+from ctxctl.report.bill_notes import paid_text
+from ctxctl.text import cells, pad
+from ctxctl.tui.changes import NONE, ChangeTable, Group, Holding, Note, flags_told, size_of
 from ctxctl.tui.layout import Column, Parts, laid_out, one_line
 from ctxctl.tui.outline import warned
 from ctxctl.tui.screens.turns.state import State, row_of
-from ctxctl.tui.series import level_sign
+from ctxctl.tui.series import level_sign, size_bar
 from ctxctl.tui.sizes import amount
+from ctxctl.tui.step_words import StepWords
 from ctxctl.tui.thread_tree import HEADING, Place, TurnEntry
-from ctxctl.wording import BREAK, COMPACTION, SIGNS, WRITTEN, brief_kind, number, plural, short, signed
+from ctxctl.wording import BREAK, COMPACTION, MINUS, SIGNS, WRITTEN, brief_kind, number, plural, short, signed
 
+_SIGNED: Final = 62
+"""Cells from which on there is room for three signs."""
 _TIGHT: Final = 20
 """Cells below which a step's line keeps its number and its tokens only."""
-_COUNTED: Final = 62
-"""Cells from which a turn's line says how many items were added, updated …"""
+_PLAIN: Final = 10
+"""Cells of a turn's line that are neither words nor amounts."""
+
+
+class _Extra(NamedTuple):
+    """A column of the list of turns, which is there where as many cells are left for words."""
+
+    name: str
+    cells: int
+    words: int
+
+
+_EXTRAS: Final = (
+    _Extra("new", 7, 0),
+    _Extra("cost", 10, 14),
+    _Extra("sent", 7, 16),
+    _Extra("freed", 7, 18),
+    _Extra("items", 14, 28),
+)
+"""The most wanted first."""
+_SIZED: Final = 24
+"""Cells of an omitted item's size and reason, where there is no column for either."""
+_PHRASE: Final = 12
+"""Cells that the words of a step are worth beside what is of note."""
 _OVER: Final = frozenset({"over_budget", "still_over_budget"})
 """Flags that say it already."""
 _DEEP: Final = 3
@@ -39,12 +67,13 @@ def turn_line(state: State, line: int, width: int) -> Parts:
     full = state.list.turns.peak if entry.cap is None else entry.cap
     digits = max(len(str(state.list.turns.highest)), 2)
     indent = (2 if width >= _TIGHT else 1) * depth
+    extras = _extras(state, width)
     signs = [
         ("m", _holds(entry, state.marked)),
         ("!", entry.flagged),
         (COMPACTION, entry.compacted),
         (BREAK, entry.rewritten),
-        (SIGNS["omitted"], entry.omitted > 0 and width < _COUNTED),
+        (SIGNS["omitted"], entry.omitted > 0 and "items" not in extras),
     ]
     columns = [
         Column(" " * indent + _fold(state, place.turn), "mark", 1 + indent),
@@ -54,9 +83,8 @@ def turn_line(state: State, line: int, width: int) -> Parts:
         *_written(state, entry.last, width),
         Column(_turn_title(state, place.turn, entry), "" if entry.thread == MAIN_THREAD else "thread"),
     ]
-    if width >= _COUNTED:
-        columns.append(Column(_counts(entry), "muted", 14, right=True))
-    return laid_out(columns + _amounts(state, entry, width), width)
+    paid = state.costs.sum((entry.session, entry.thread, entry.turn), entry.steps)
+    return laid_out(columns + _amounts(state, entry, extras, paid, _counts(entry)), width)
 
 
 def _holds(entry: TurnEntry, ordinal: int | None) -> bool:
@@ -76,7 +104,7 @@ def _fold(state: State, turn: int) -> str:
 
 def _signs(signs: list[tuple[str, bool]], width: int) -> list[Column]:
     """The first signs of those that apply, as many as there is room for."""
-    room = 2 if width < _COUNTED else 3
+    room = 2 if width < _SIGNED else 3
     found = "".join(sign for sign, applies in signs if applies)[:room]
     return [Column(found, "warning", room + 1)]
 
@@ -138,7 +166,7 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: 
     last = place.step == entry.steps - 1
     if width < _TIGHT:
         columns = [Column(" └" if last else " ├", "mark", 2), Column(f".{row.step}", "step")]
-        return laid_out(columns + _amounts(state, row, width), width)
+        return laid_out(columns + _amounts(state, row, _extras(state, width)), width)
     signs = [
         ("m", state.marked == row.ordinal),
         ("!", warned(row)),
@@ -151,17 +179,35 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: 
         Column(level_sign(row.used, full), _heat(row, entry.cap), 1),
         *_signs(signs, width),
         *_written(state, row.ordinal, width),
-        Column(_step_title(row), "muted"),
+        _step_title(state, row),
     ]
-    return laid_out(columns + _amounts(state, row, width), width)
+    paid = state.costs.step(row.ordinal)
+    return laid_out(columns + _amounts(state, row, _extras(state, width), paid), width)
 
 
-def _step_title(row: Row) -> str:
-    counts = row.counts
-    counted = ((SIGNS[s], getattr(counts, s)) for s in ("added", "updated", "removed", "omitted"))
-    entered = " ".join(f"{sign}{count}" for sign, count in counted if count)
+def _step_title(state: State, row: Row) -> Column:
+    """What was done in the step, and what is of note; until that is known, how many items came and left."""
+    words = state.said.of(row.ordinal)
     over = ["over"] if row.over and not _OVER.intersection(row.flags) else []
-    return "  ".join([entered, *over, *(flag.replace("_", " ") for flag in row.flags)])
+    told = [*over, *(flag.replace("_", " ") for flag in row.flags if flag != "compacted" or words is None)]
+    noted = "  ".join(told)
+    if words is None or row.compacted:
+        counts = row.counts
+        counted = ((SIGNS[s], getattr(counts, s)) for s in ("added", "updated", "removed", "omitted"))
+        noted = "  ".join(
+            filter(None, [" ".join(f"{sign}{count}" for sign, count in counted if count), noted])
+        )
+    if words is None:
+        return Column(noted, "muted")
+    return Column("", fit=lambda room: _said(words, noted, room))
+
+
+def _said(words: StepWords, noted: str, room: int) -> str:
+    """The words of a step and what is of note, side by side where there is room; else what is of note."""
+    if not noted:
+        return words.at(room)
+    left = room - cells(noted) - 2
+    return f"{pad(words.at(left), left)}  {noted}" if left >= _PHRASE else noted
 
 
 class _Sized(Protocol):
@@ -184,17 +230,34 @@ def _heat(of: _Sized, cap: int | None) -> str:
     return "gauge" if of.method == "reported" else "gauge-unbilled"
 
 
-def _amounts(state: State, of: _Sized, width: int) -> list[Column]:
-    """As many of the token columns as the width has room for."""
-    new, freed = of.new, of.freed
-    columns = [Column(signed(new, brief=True) if new else "·", "new" if new else "muted", 7, right=True)]
-    if width >= 34:
-        columns.append(Column(short(-freed) if freed else "·", "freed" if freed else "muted", 7, right=True))
-    if width >= 44:
-        size = amount(of.used, of.method, brief=True, content=_billed(state))
-        style = "muted" if of.method == "recorded" and _billed(state) else ""
-        columns.insert(0, Column(size, style, 7, right=True))
-    return columns
+def _extras(state: State, width: int) -> dict[str, int]:
+    """Which amounts there is room for, with their cells, from left to right.
+
+    A column that would be empty gives its room to words.
+    """
+    tree, left = state.list.turns.tree, width - _PLAIN
+    empty = {"freed": not tree.freed, "cost": not state.costs.is_priced}
+    found = {}
+    for name, size, words in _EXTRAS:
+        if not empty.get(name) and (not words or left - size >= words):
+            found[name] = size
+            left -= size
+    return {name: found[name] for name in ("items", "sent", "new", "freed", "cost") if name in found}
+
+
+def _amounts(
+    state: State, of: _Sized, extras: Mapping[str, int], paid: Paid | None = None, items: str = ""
+) -> list[Column]:
+    """The columns of amounts; `paid`: None where it is not known yet."""
+    sent = amount(of.used, of.method, brief=True, content=_billed(state))
+    said = {
+        "items": (items, "muted"),
+        "sent": (sent, "muted" if of.method == "recorded" and _billed(state) else ""),
+        "new": (signed(of.new, brief=True), "new") if of.new else ("·", "muted"),
+        "freed": (short(-of.freed), "freed") if of.freed else ("·", "muted"),
+        "cost": ("" if paid is None else paid_text(paid), ""),
+    }
+    return [Column(*said[name], size, right=True) for name, size in extras.items()]
 
 
 def _billed(state: State) -> bool:
@@ -204,13 +267,10 @@ def _billed(state: State) -> bool:
 
 def turn_heading(state: State, width: int) -> Parts:
     """The names of the columns above the list of turns."""
-    columns = [Column("  turn", "muted", 7), Column("", "muted"), Column("new", "muted", 7, right=True)]
-    if width >= 34:
-        columns.append(Column("freed", "muted", 7, right=True))
-    if width >= 44:
-        columns.insert(2, Column("sent" if _billed(state) else "record", "muted", 7, right=True))
-    if width >= _COUNTED:
-        columns.insert(2, Column("items", "muted", 14, right=True))
+    columns = [Column("  turn", "muted", 7), Column("", "muted")]
+    for name, size in _extras(state, width).items():
+        title = "record" if name == "sent" and not _billed(state) else name
+        columns.append(Column(title, "muted", size, right=True))
     return laid_out(columns, width)
 
 
@@ -220,6 +280,7 @@ class _Widths(NamedTuple):
     kind: int
     amount: int
     cause: int
+    bar: int
     brief: bool
 
     @property
@@ -229,21 +290,31 @@ class _Widths(NamedTuple):
 
 
 def _widths(table: ChangeTable, width: int) -> _Widths:
-    """The columns at a width; one for causes only where there are any, for the words of items need room."""
+    """The columns at a width; one for causes only where there are any, for the words of items need room, and
+    one for bars where there are sizes to compare.
+    """
     widths = _widest(width)
-    return widths if table.has_causes else widths._replace(cause=0)
+    # Of what was omitted, the reason can stand in the place of other amounts.
+    alone = table.causes == "none" or (table.causes == "omitted" and width < _ROOMY)
+    widths = widths._replace(cause=0) if alone else widths
+    return widths if table.largest else widths._replace(bar=0)
+
+
+_ROOMY: Final = 84
 
 
 def _widest(width: int) -> _Widths:
     if width >= 110:
-        return _Widths(kind=18, amount=10, cause=26, brief=False)
-    if width >= 84:
-        return _Widths(kind=16, amount=9, cause=16, brief=False)
+        return _Widths(kind=18, amount=10, cause=26, bar=8, brief=False)
+    if width >= _ROOMY:
+        return _Widths(kind=16, amount=9, cause=16, bar=6, brief=False)
     if width >= 64:
-        return _Widths(kind=6, amount=8, cause=14, brief=True)
+        return _Widths(kind=6, amount=8, cause=14, bar=4, brief=True)
     if width >= 46:
-        return _Widths(kind=6, amount=7, cause=14 if width >= 54 else 9, brief=True)
-    return _Widths(kind=6 if width >= 34 else 0, amount=7 if width >= 34 else 6, cause=0, brief=True)
+        return _Widths(kind=6, amount=7, cause=14 if width >= 54 else 9, bar=3, brief=True)
+    if width >= 34:
+        return _Widths(kind=6, amount=7, cause=0, bar=2 if width >= 40 else 0, brief=True)
+    return _Widths(kind=0, amount=6, cause=0, bar=0, brief=True)
 
 
 class _Amounts(NamedTuple):
@@ -252,13 +323,17 @@ class _Amounts(NamedTuple):
     window: str
     new: str
     freed: str
+    net: str
+    """What entered less what left, where there is no room for both."""
     saved: str
     stale: str
 
 
-_ROOMY = 64
-"""Cells from which on there is a column for what was freed, whether anything was or not."""
-_NAMES = _Amounts("window", "new", "freed", "saved", "stale")
+_NAMES: Final = _Amounts("window", "new", "freed", "net", "saved", "stale")
+
+
+_WORDS: Final = 24
+"""Cells that an item's name is left before what entered and what left have a column each."""
 
 
 def _columns(table: ChangeTable, width: int) -> tuple[str, ...]:
@@ -269,8 +344,12 @@ def _columns(table: ChangeTable, width: int) -> tuple[str, ...]:
     if width >= 74:
         extra += ["saved"] if any(group.saved is not None for group in table.groups) else []
         extra += ["stale"] if any(group.stale for group in table.groups) else []
-    freed = ["freed"] if width >= _ROOMY or any(group.freed for group in table.groups) else []
-    return ("window", "new", *freed, *extra)
+    moved = [name for name in ("new", "freed") if any(getattr(group, name) for group in table.groups)]
+    widths = _widths(table, width)
+    taken = 3 + widths.kind + widths.bar + 1 + widths.cause + widths.amount * (1 + len(moved) + len(extra))
+    if len(moved) == 2 and width - taken < _WORDS:
+        moved = ["net"]
+    return ("window", *moved, *extra)
 
 
 def _table_line(
@@ -282,20 +361,27 @@ def _table_line(
     style: str = "",
     *,
     out: bool = False,
+    bar: Column | None = None,
 ) -> Parts:
     """`out`: nothing entered or left, so that the cause may stand there where it has no column of its own."""
     widths = _widths(table, width)
-    styles = {"new": "new", "freed": "freed"}
+    styles = {"new": "new", "freed": "freed", "net": "freed" if amounts.net[:1] == MINUS else "new"}
     columns = [*first]
     shown = _columns(table, width)
+    if out and not widths.cause and not {"new", "freed"} <= set(shown):
+        said = f"{amounts.window} {cause}".strip()
+        return laid_out([*columns, Column(f" {said}", "muted", min(cells(said) + 1, _SIZED))], width)
+    if widths.bar:
+        columns += [Column("", "", 1), bar or Column("", "", widths.bar)]
     if out and not widths.cause:
-        shown = tuple(name for name in shown if name not in ("new", "freed"))
+        shown = tuple(name for name in shown if name not in ("new", "freed", "net"))
     for name in shown:
         text = getattr(amounts, name)
         named = style or styles.get(name, "")
         columns.append(Column(text, named if text not in ("·", "") else "muted", widths.amount, right=True))
     if out and not widths.cause:
-        columns += [Column("", "", 1), Column(cause, "muted", 2 * widths.amount - 1, right=True)]
+        room = widths.amount * (len(_columns(table, width)) - len(shown))
+        columns += [Column("", "", 1), Column(cause, "muted", room - 1, right=True)] if room else []
     if widths.cause:
         columns += [Column("", "", 1), Column(cause, "muted", widths.cause - 1)]
     return laid_out(columns, width)
@@ -329,7 +415,8 @@ def _group_line(table: ChangeTable, group: Group, width: int) -> Parts:
     sign = f"{SIGNS[group.status]} " if group.status else ""
     some = len(group.noted) if group.folded else 0
     count = f"{number(some)} of {number(group.count)}" if 0 < some < group.count else number(group.count)
-    name = f"{sign}{one_line(group.key)} {count} {fold}"
+    cause = f" {one_line(group.cause)}" if group.cause and not widths.cause else ""
+    name = f"{sign}{one_line(group.key)} {count} {fold}{cause}"
     blank = [Column("", "", widths.kind)] if widths.whole_kind else []
     style = f"heading-{group.status}" if group.status else "muted" if group.key in NONE.values() else "strong"
     amounts = _change_amounts(group.in_window, group.new, group.freed, group.saved, group.stale, widths.brief)
@@ -362,7 +449,14 @@ def _change_line(table: ChangeTable, change: Change, width: int) -> Parts:
     if omitted and change.tokens:
         size = (short if widths.brief else number)(change.tokens)
         amounts = amounts._replace(window=f"({size})")
-    return _table_line(table, first, amounts, cause, width, out=omitted)
+    bar = _bar(table, change, widths.bar)
+    return _table_line(table, first, amounts, cause, width, out=omitted, bar=bar)
+
+
+def _bar(table: ChangeTable, change: Change, width: int) -> Column:
+    """How large an item is beside the largest one listed."""
+    style = {"removed": "freed", "omitted": "muted", "skipped": "muted"}.get(change.status, "new")
+    return Column(size_bar(size_of(change), table.largest, width), style, width)
 
 
 def _change_amounts(
@@ -373,6 +467,7 @@ def _change_amounts(
         show(in_window) if in_window else "·",
         signed(new, brief=brief) if new else "·",
         show(-freed) if freed else "·",
+        signed(new - freed, brief=brief) if new or freed else "·",
         show(saved) if saved else "·",
         show(stale) if stale else "·",
     )
@@ -386,9 +481,7 @@ def why(change: Change, *, brief: bool = False) -> str:
     phrase = ": ".join(dict.fromkeys(word for word in said if word))
     if change.into and not brief:
         phrase += f" into {change.into}"
-    flags = [
-        flag.replace("_", " ") for flag in change.flags if flag not in ("derived-identity", change.cause)
-    ]
+    flags = [flag.replace("_", " ") for flag in flags_told(change)]
     if phrase and brief:
         return phrase
     return ", ".join(word for word in (phrase, *flags) if word)

@@ -5,13 +5,16 @@ Of a frame's changes the answer is a `Detail`, of an item's text an `ItemText`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable
+from ctxctl.tui.cost_column import Paids
 from ctxctl.tui.document import Document, Reading
 from ctxctl.tui.requests import Request
 from ctxctl.tui.screens.turns.state import Detail, ItemKey, ItemText, Target
+from ctxctl.tui.step_words import StepWords
 from ctxctl.tui.tabs import Compared
 
 ReadingKind = Literal["stages", "problems", "about"]
@@ -54,6 +57,54 @@ class DetailRequest(Request):
     def failed(self, why: str) -> Detail:
         """Tell of a frame without changes."""
         return Detail(self.target, None, None, ChangeTable(), self.with_skipped, why)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What some steps cost; of several answers to one request each tells of the next ones."""
+
+    epoch: int
+    paids: Paids
+    done: bool = False
+    """Whether that is all there is to be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostRequest(Request):
+    """What steps cost, from one on to the last one that is over."""
+
+    worker: ClassVar[str] = "costs"
+
+    epoch: int
+    start: int
+    stop: int
+
+    def failed(self, why: str) -> Costs:
+        """Tell of no step: a list without that column says so by itself."""
+        return Costs(self.epoch, Paids.of(self.start, ()), done=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was done in some steps."""
+
+    epoch: int
+    words: Mapping[int, StepWords | None]
+    """By ordinal; None: nothing that could be named."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordsRequest(Request):
+    """What was done in some steps, which are listed."""
+
+    worker: ClassVar[str] = "words"
+
+    epoch: int
+    ordinals: tuple[int, ...]
+
+    def failed(self, why: str) -> Said:
+        """Have their numbers listed alone."""
+        return Said(self.epoch, dict.fromkeys(self.ordinals))
 
 
 @dataclass(frozen=True, slots=True)

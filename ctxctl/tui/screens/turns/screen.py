@@ -33,6 +33,7 @@ from ctxctl.tui.screens.whatif.state import Memory
 from ctxctl.tui.tabs import Tab
 from ctxctl.tui.watching import Watching
 from ctxctl.tui.widgets.canvas import Board
+from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop
 from ctxctl.tui.widgets.pane import Pane as Frame
@@ -135,6 +136,12 @@ class TurnsScreen(Board[None]):
         self._asked: tuple[Target, bool, Arrangement] | None = None
         """What was last asked for; the list of turns grows in place, so an older state cannot say."""
         self._styled_widths: object = None
+        self._costing: requests.CostRequest | None = None
+        """What was last asked for of costs."""
+        self._costs_due = False
+        """Whether its answer is still to come."""
+        self._worded: tuple[int, ...] = ()
+        """Steps of which it was last asked what was done in them."""
         self._hold = PaintHold(self, self._surround)
         self._item = ItemPane(self)
         self._search = SearchPart(self)
@@ -155,7 +162,7 @@ class TurnsScreen(Board[None]):
             with Frame(ident="pane-item"):
                 yield Banner(self._item.head, ident="item-head")
                 yield TextView(ident="item")
-        yield Banner(self._keys, ident="keys")
+        yield KeyLine(self._keys)
 
     def on_mount(self) -> None:
         """Show that the trace is being opened."""
@@ -172,13 +179,17 @@ class TurnsScreen(Board[None]):
         """A part of it has been read, with these turns; steps from `kept` on may be others than before."""
         state = moves.progressed(self.state, part)
         state = moves.grown(state, growth) if growth.entries or kept is not None else state
+        if kept is not None:
+            state.costs.cut(kept)
+            state.said.cut(kept)
         if kept is not None and self._asked is not None and moves.outdated(state, self._asked[0], kept):
             self._asked = None
         self.apply(state, growing=True)
 
     def anew(self, name: str, why: str, *, closed: bool = False) -> None:
         """Another session is watched from here on; `closed`: views that spoke of the one before were."""
-        self._asked = None
+        self._asked = self._costing = None
+        self._costs_due, self._worded = False, ()
         self._item.forget()
         self._whatif = Memory()
         self.apply(moves.anew(self.state, name))
@@ -196,11 +207,29 @@ class TurnsScreen(Board[None]):
 
     def handlers(self) -> Handlers:
         """By kind of value, what is done with a frame's changes, and with what the item pane asks for."""
-        return {Detail: self._detailed, **self._item.handlers()}
+        return {
+            Detail: self._detailed,
+            requests.Costs: self._costed,
+            requests.Said: self._said,
+            **self._item.handlers(),
+        }
 
     def _detailed(self, detail: Detail) -> None:
         self._hold.answered()
         self.apply(moves.detailed(self.state, detail))
+
+    def _costed(self, told: requests.Costs) -> None:
+        if told.epoch != self.state.epoch:
+            return
+        self._costs_due = self._costs_due and not told.done
+        self.apply(moves.costed(self.state, told.paids), growing=True)
+
+    def _said(self, told: requests.Said) -> None:
+        if told.epoch == self.state.epoch:
+            self.state.said.take(told.words)
+            turns = self.query_one("#turns", Rows)
+            turns.repaint(turns.count)
+            self._ask_words()
 
     # Painting
 
@@ -228,11 +257,13 @@ class TurnsScreen(Board[None]):
         if new.pane != old.pane:
             self._front()
         self._ask_detail(hold=not growing)
+        self._ask_costs()
+        self._ask_words()
         self._item.show()
         texts_only = not growing and replace(new, text=old.text, tabs=old.tabs) == old
         if not self._hold.waiting and not texts_only:
             self._surround()
-        if new.pane != old.pane or new.trace != old.trace:
+        if (new.pane, new.trace, new.cursor) != (old.pane, old.trace, old.cursor) or growing:
             self.query_one("#keys", Banner).update()
         if self._remark.is_of_the_past(new):
             self.say("")
@@ -272,6 +303,37 @@ class TurnsScreen(Board[None]):
             if moved and hold:
                 self._hold.begin()
 
+    def _ask_costs(self) -> None:
+        """Ask what steps cost, once they are known, and again for those that came since."""
+        state = self.state
+        request = requests.CostRequest(state.epoch, len(state.costs), state.list.turns.settled)
+        if state.phase != "ready" or self._costs_due or request.start >= request.stop:
+            return
+        if request != self._costing:
+            self._costing, self._costs_due = request, True
+            ask(self, request)
+
+    def _ask_words(self) -> None:
+        """Ask what was done in the steps that are seen, and in those a page above and below."""
+        listing = self.state.list
+        if not listing.unfolded:
+            return
+        turns = self.query_one("#turns", Rows)
+        top, height = round(turns.scroll_y), turns.size.height
+        seen = range(max(top - height, 0), min(top + 2 * height, listing.count))
+        places = [listing.at(line) for line in seen]
+        entries = listing.turns.entries
+        ordinals = [
+            entries[place.turn].ordinals[place.step]
+            for place in places
+            if place.step is not None and place.step >= 0
+        ]
+        settled = listing.turns.settled
+        missing = self.state.said.missing(ordinal for ordinal in ordinals if ordinal < settled)
+        if missing and missing != self._worded:
+            self._worded = missing
+            ask(self, requests.WordsRequest(self.state.epoch, missing))
+
     def _head(self, width: int) -> Sequence[Parts]:
         return header.head(self.state, width, tall=self.has_class("-tall"))
 
@@ -288,11 +350,20 @@ class TurnsScreen(Board[None]):
             Piece(word, "hint", rank, key)
             for key, word, rank in keys.hints(("turns", "list", "text"), self.state.pane)
         ]
+        if self._compacted():
+            shown.insert(0, Piece("compaction", "hint", 98, keys.key_of("compactions")))
         if self.state.pane == "turns" and getattr(self.app, "came_from", None) is not None:
             shown.append(Piece("sessions", "hint", 92, keys.key_of("back")))
         bad = self.state.trace.problems
         right = [Piece(plural(bad, "problem"), "warning", 101, "p")] if bad else []
         return [spread(shown, [self._remark.piece(), *right], width)]
+
+    def _compacted(self) -> bool:
+        """Whether a compaction is recorded in the turn or step in front."""
+        place, entry = self.state.place, self.state.entry
+        if place is None or entry is None:
+            return False
+        return entry.compacted if place.step is None else moves.row_of(self.state, place).compacted
 
     def _titles(self) -> None:
         titles = lines.pane_titles(self.state)
@@ -447,6 +518,7 @@ class TurnsScreen(Board[None]):
     action_why = actions.why
     action_blame = actions.blame
     action_findings = actions.findings
+    action_compactions = actions.compactions
 
     # The item, the search and the filter
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from ctxctl.model.outline import Row
 from ctxctl.tui.changes import FACETS, ORDERS, Note
+from ctxctl.tui.cost_column import Paids
 from ctxctl.tui.document import Document
 from ctxctl.tui.folding import Folding
 from ctxctl.tui.outline import Growth, Turns
@@ -125,6 +126,12 @@ def watched(state: State, watching: Watching, problems: int) -> State:
     if watching.steady and state.phase == "reading":
         return replace(state, trace=trace, phase="ready", progress=None)
     return replace(state, trace=trace)
+
+
+def costed(state: State, told: Paids) -> State:
+    """More is known of what steps cost."""
+    state.costs.take(told, state.list.turns.rows)
+    return replace(state, priced=len(state.costs))
 
 
 def outlined(state: State, growth: Growth, trace: Trace) -> State:

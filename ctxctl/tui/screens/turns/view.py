@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from ctxctl.engine.query import Query
 from ctxctl.model.results import Change, Step, Turn, Window
 from ctxctl.report.sent import NOT_RECORDED
-from ctxctl.tui.changes import Arrangement, ChangeTable, Facet, Order
+from ctxctl.tui.changes import Arrangement, ChangeTable, Facet, Note, Order
+from ctxctl.tui.cost_column import CostColumn
 from ctxctl.tui.document import Document
 from ctxctl.tui.folding import Folding
 from ctxctl.tui.outline import Turns
+from ctxctl.tui.step_words import KnownWords
 from ctxctl.tui.tabs import Tab, Tabs
 from ctxctl.tui.thread_tree import HEADING, Place, TurnEntry
 from ctxctl.tui.watching import Watching
+from ctxctl.wording import plural
 
 Pane = Literal["turns", "changes", "item"]
 PANES: Final[tuple[Pane, ...]] = ("turns", "changes", "item")
@@ -42,6 +45,8 @@ class Trace:
     """How the watch stands."""
     unrecorded: str = NOT_RECORDED
     """What is sent and not in the trace, in words (`report.sent`)."""
+    places: tuple[str, ...] = ()
+    """Where captures of its format come from, and what has to be switched on for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +157,12 @@ class State:
     text: ItemText | None = None
     tabs: Tabs = field(default_factory=Tabs)
     """What else is known of the selected item."""
+    costs: CostColumn = field(default_factory=CostColumn)
+    """What steps cost; grows in place."""
+    priced: int = 0
+    """Steps of which that is known."""
+    said: KnownWords = field(default_factory=KnownWords)
+    """What was done in steps that are listed; grows in place."""
     marked: int | None = None
     """Ordinal of the step whose frame others are compared with."""
 
@@ -193,8 +204,14 @@ class State:
 
     @property
     def table(self) -> ChangeTable:
-        """The changes to show; those of the last frame stay until the next ones are there."""
-        return ChangeTable() if self.detail is None else self.detail.table
+        """The changes to show; those of the last frame stay until the next ones are there.
+
+        Of a trace without a turn, what to do about that.
+        """
+        if self.detail is not None:
+            return self.detail.table
+        empty = self.phase == "ready" and not self.list.count
+        return ChangeTable.of((), _nothing_found(self.trace)) if empty else ChangeTable()
 
     @property
     def selected(self) -> Change | None:
@@ -229,3 +246,16 @@ class State:
     def window(self) -> Window | None:
         """The window of the frame shown."""
         return None if self.detail is None or self.detail.step is None else self.detail.step.window
+
+
+def _nothing_found(trace: Trace) -> Sequence[Note]:
+    """What to say of a trace in which there is no turn."""
+    if trace.live:
+        return [Note("no request to a model so far: turns are listed as they are written")]
+    said = [Note("no request to a model was found in this file", warning=True)]
+    if trace.problems:
+        said.append(Note(f":problems tells what could not be read ({plural(trace.problems, 'problem')})"))
+    said.append(Note(":about tells what captures of this format record"))
+    if trace.places:
+        said.append(Note(f"such captures come from: {'; '.join(trace.places)}"))
+    return said

@@ -25,6 +25,7 @@ from ctxctl.tui.screens.whatif.form import Form
 from ctxctl.tui.screens.whatif.lines import field_at, form_line
 from ctxctl.tui.screens.whatif.state import Memory, Table, View
 from ctxctl.tui.widgets.canvas import Board
+from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.paint import Banner, Painted
 from ctxctl.tui.widgets.rows import Rows
 
@@ -175,7 +176,7 @@ class WhatIf(Board[int | None]):
         yield Banner(self._summary, ident="summary")
         yield Banner(self._heading, ident="whatif-columns", classes="columns")
         yield Rows(lambda line, width: lines.turn_line(self.table, line, width), "compared")
-        yield Banner(self._keys, ident="keys")
+        yield KeyLine(self._keys)
 
     def on_mount(self) -> None:
         """Show the last what-if, and ask what the trace records."""
