@@ -24,7 +24,7 @@ def policies(
     options: opt.CommonOptions,
     name: Name = None,
 ) -> None:
-    """List the policies that a session can be replayed under, or tell all about one."""
+    """List the policies that a session can be replayed under, or describe one."""
     from ctxctl.cli.run import begin
     from ctxctl.policies.registry import described_policies, policy_by_name
 

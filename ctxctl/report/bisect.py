@@ -60,7 +60,7 @@ def turned_lines(
         yield from labelled("before", _before(found), width, indent=2)
         yield from labelled("then", _then(found), width, indent=2)
         if not found.monotone:
-            yield from labelled("turns", _flips(found, everything=everything), width, indent=2)
+            yield from labelled("changes", _flips(found, everything=everything), width, indent=2)
     if limits:
         yield from labelled("limit", ceilings_text(found.ceilings.rows), width, indent=2)
     if found.undecided:
@@ -86,7 +86,7 @@ def _then(found: PredicateTurns) -> str:
         return f"{held}, from there to the end"
     more = found.turns - 1
     times = "once more" if more == 1 else f"{more:,} more times"
-    return f"{held}; it turns {times}, so that halving would have found any of its turns"
+    return f"{held}; it changes {times} after that"
 
 
 def _flips(found: PredicateTurns, *, everything: bool) -> str:

@@ -181,7 +181,7 @@ def head_lines(comparison: Comparison, width: int) -> Iterator[str]:
         f" = {comparison.after:,} recorded ({signed(comparison.after - comparison.before)})"
     )
     yield from labelled("window", sums, width)
-    yield from labelled("changes", counts_line(comparison.counts()), width)
+    yield from labelled("changes", counts_line(comparison.counts(), comparison.b.frame.step.mode), width)
 
 
 def _sent(comparison: Comparison) -> str:

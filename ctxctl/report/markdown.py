@@ -259,7 +259,7 @@ class _Report:
         if not rows:
             return []
         return [
-            "### Dearest cache breaks (derived)",
+            "### Costliest cache breaks (derived)",
             "",
             *table(["at", "broken by", "how", "cost"], rows, {3}),
             "",

@@ -68,7 +68,7 @@ def facts(step: Step, names: ItemNames = NAMELESS) -> Iterator[tuple[str, str]]:
     declared = "declared" if step.mode_declared else "inferred"
     basis = derived_basis(step) or BASES[step.basis]
     yield "frame", f"{step.mode} mode ({declared}), {basis}, {LAYERS[step.layer]}"
-    yield "changes", counts_line(step.counts)
+    yield "changes", counts_line(step.counts, step.mode)
     said = sent_text(step.window, billed=believed_bill(step))
     yield "sent", said + ("; simulated" if limits_are_supposed(step) else "")
     yield "window", window_text(step)

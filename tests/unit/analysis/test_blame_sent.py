@@ -44,7 +44,7 @@ def test_shares_add_up_to_the_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "sent 115 of 200 (58%), 85 free; billed; window 200, from the model table" in text
     assert "\nbeside 102 tokens (88.7%) not recorded\n" in text
     assert "\nwindow 13 tokens (11.3% of what was sent) in 2 blocks\n" in text
-    assert "\nevidence billed 115 tokens: 102 beside those of the blocks\n" in text
+    assert "\nevidence billed 115 tokens: 102 more than the blocks hold\n" in text
     assert "\nkind blocks tokens share\n(not recorded) 102 88.7%\ndurable_memory 2 13 11.3%\n" in text
     assert text.count("(not recorded)") == 2  # by kind and by age
     sizes = {name: found[name] for name in ("used", "sent", "recorded", "unrecorded", "share", "evidence")}

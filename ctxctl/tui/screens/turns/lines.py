@@ -240,10 +240,10 @@ def _widest(width: int) -> _Widths:
     if width >= 84:
         return _Widths(kind=16, amount=9, cause=16, brief=False)
     if width >= 64:
-        return _Widths(kind=6, amount=8, cause=14, brief=True)
+        return _Widths(kind=7, amount=8, cause=14, brief=True)
     if width >= 46:
-        return _Widths(kind=6, amount=7, cause=14 if width >= 54 else 9, brief=True)
-    return _Widths(kind=6 if width >= 34 else 0, amount=7 if width >= 34 else 6, cause=0, brief=True)
+        return _Widths(kind=7, amount=7, cause=14 if width >= 54 else 9, brief=True)
+    return _Widths(kind=7 if width >= 34 else 0, amount=7 if width >= 34 else 6, cause=0, brief=True)
 
 
 class _Amounts(NamedTuple):
