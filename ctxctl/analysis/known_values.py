@@ -86,8 +86,8 @@ def _values(one: Walked, field: str) -> Iterator[str]:
         yield from (placement.kind for placement in one.delta.inserted)
 
 
-def unknown_error(unknown: UnknownValue, *, traces: int = 1) -> UsageError:
-    """The error for a value that nobody knows, with the values that are near, or else those that there are."""
+def unknown_error(unknown: UnknownValue) -> UsageError:
+    """The error for a value that nobody knows, with the values that are near, or else all known ones."""
     field, value = unknown.field, _short(unknown.value)
     near = near_values(field, unknown.value, unknown.own)
     if near:
@@ -95,9 +95,10 @@ def unknown_error(unknown: UnknownValue, *, traces: int = 1) -> UsageError:
     else:
         known = [*map(_short, unknown.own[:_NAMED]), *VOCABULARIES[field]]
         hint = f"there are: {', '.join(known)}"
-    where = "this trace" if traces == 1 else "these traces"
     return UsageError(
-        "unknown-value", f"ctxctl knows no {field} {value!r}, and nothing in {where} has it", hint=hint
+        "unknown-value",
+        f"no {field} is called {value!r}: ctxctl does not know it, and nothing that was searched has it",
+        hint=hint,
     )
 
 

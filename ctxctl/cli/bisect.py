@@ -71,7 +71,7 @@ def _check_values(inspectors: Sequence[Inspector], query: Query, run: Run) -> No
 
     found = (unknown_values(inspector, query, run.out.progressed) for inspector in inspectors)
     for unknown in reduce(unknown_to_both, found):
-        raise unknown_error(unknown, traces=len(inspectors))
+        raise unknown_error(unknown)
 
 
 def _traces_and_predicate(arguments: Sequence[str]) -> tuple[list[str], str | None]:

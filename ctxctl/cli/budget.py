@@ -67,7 +67,7 @@ def budget(
     trace: From = None,
     live: Live = False,
 ) -> None:
-    """Check whether a planned context fits: each part, first overflow, cost, what to shrink; gate CI on it."""
+    """Check whether a planned context fits: each part, first overflow, cost, what to shrink; gate CI."""
     from pathlib import Path
 
     from ctxctl.budget import baseline as kept

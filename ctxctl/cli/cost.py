@@ -68,7 +68,7 @@ def cost(
     provider: Provider = None,
     as_of: AsOf = None,
 ) -> None:
-    """Show what a session cost, or all sessions of a directory: what was billed, where it went, cache breaks."""
+    """Show what a session, or all of a directory, cost: what was billed, where it went, cache breaks."""
     from ctxctl.analysis.cost_groups import BY
     from ctxctl.cli.fleet import fleet
     from ctxctl.cli.run import begin

@@ -84,7 +84,7 @@ def _check_values(unknown: Sequence[Sequence[UnknownValue]]) -> None:
     from ctxctl.analysis.known_values import unknown_error, unknown_to_both
 
     for value in reduce(unknown_to_both, unknown):
-        raise unknown_error(value, traces=len(unknown))
+        raise unknown_error(value)
 
 
 def _find_in(

@@ -54,7 +54,7 @@ def watch(
     idle: Idle = None,
     pin: Pin = False,
 ) -> None:
-    """Follow a session as it is written: in the UI on a terminal; as lines in a pipe, or with --plain, --json."""
+    """Follow a session as it is written: the UI on a terminal; lines in a pipe, or with --plain or --json."""
     import sys
 
     from ctxctl.cli.output import is_dumb_terminal, is_terminal

@@ -134,7 +134,7 @@ def near_values(field: str, word: str, others: Iterable[str] = ()) -> list[str]:
     from difflib import get_close_matches
 
     known = dict.fromkeys((*others, *VOCABULARIES.get(field, ()), *CLOSED.get(field, ())))
-    called = {name.casefold(): (name,) for name in known}
+    called: dict[str, tuple[str, ...]] = {name.casefold(): (name,) for name in known}
     for alias, names in ALIASES.get(field, {}).items():
         called.setdefault(alias, names)
     near = get_close_matches(word.casefold()[:_NEAR_HEAD], called, 3, 0.6)
