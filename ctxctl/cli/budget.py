@@ -135,8 +135,8 @@ def _check_options(form: str, gate: bool, baseline: str | None, update: bool) ->
     if form not in _FORMATS:
         raise UsageError(
             "unknown-output-format",
-            f"--format {visible(form[:40])} is none",
-            hint=f"one of {', '.join(_FORMATS)}",
+            f"--format does not know {visible(form[:40])!r}",
+            hint=f"there are: {', '.join(_FORMATS)}",
         )
     if form in _FORMATS[2:] and not gate:
         raise UsageError("check-needed", f"--format {form} is for findings", hint="add --check")

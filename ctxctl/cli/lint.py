@@ -91,7 +91,9 @@ def lint(
     form = "json" if options.json else output
     if form not in _FORMS:
         raise UsageError(
-            "unknown-output-format", f"--output {form[:40]!r} is none", hint=f"one of {', '.join(_FORMS)}"
+            "unknown-output-format",
+            f"--output does not know {form[:40]!r}",
+            hint=f"there are: {', '.join(_FORMS)}",
         )
     run = begin(options._replace(json=form == "json"))
     if explain is not None or list_rules:

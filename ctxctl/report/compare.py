@@ -175,7 +175,7 @@ def head_lines(comparison: Comparison, width: int) -> Iterator[str]:
     yield from labelled("to", comparison.b.label(), width)
     yield from labelled("under", comparison.under, width)
     yield from labelled("sent", _sent(comparison), width)
-    again = f" {signed(comparison.reweighed)} weighed anew" if comparison.reweighed else ""
+    again = f" {signed(comparison.reweighed)} counted anew" if comparison.reweighed else ""
     sums = (
         f"{comparison.before:,} before + {comparison.new:,} new {MINUS} {comparison.freed:,} freed{again}"
         f" = {comparison.after:,} recorded ({signed(comparison.after - comparison.before)})"

@@ -336,7 +336,7 @@ async def test_only_changes_that_fit_are_listed_until_escape() -> None:
         everything = shown_items(session)
         await only(session, "pull -kind:user")
         assert shown_items(session) == ["editor-state", "n1"]
-        assert "only pull -kind:user" in session.text
+        assert "only pull -kind:user_message" in session.text
         await session.press("right_square_bracket")
         assert shown_items(session) == []
         assert "fits: Esc lists all" in session.text

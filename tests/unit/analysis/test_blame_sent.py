@@ -77,7 +77,7 @@ def test_without_a_bill_nothing_is_said_of_the_rest(tmp_path: Path) -> None:
     with opened(tmp_path / "t.jsonl", steps) as inspector:
         text = told(inspector, 0)
         found = to_json(blame_frame(inspector, 0), ())
-    assert "sent not known, for no bill was read; 5 recorded; limit unknown" in text
+    assert "sent not known: no bill was read; 5 recorded; limit unknown" in text
     assert "beside 1" not in text
     assert "(not recorded)" not in text
     assert "evidence no bill was read: what was sent beside the blocks is not known" in text

@@ -241,7 +241,7 @@ def test_what_was_sent_in_words() -> None:
         " said by the client"
     )
     bare = Window(None, None, None, 90, None, None, 0, {}, 90)
-    assert sent_text(bare) == "not known, for no bill was read; 90 recorded; limit unknown"
+    assert sent_text(bare) == "not known: no bill was read; 90 recorded; limit unknown"
 
 
 def billed(*fields: Any, expected: int | None = None) -> str:
