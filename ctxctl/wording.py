@@ -55,7 +55,7 @@ UNCHANGED: Final[Mapping[str, str]] = {"window": "unchanged, sent again", "appen
 """What became of an item whose status is `skipped`, in words, by `Mode`: a window is sent whole each time."""
 KNOWN_BY: Final[Mapping[str, str]] = {
     "reported": "billed",
-    "expected": "expected: no bill says it",
+    "expected": "expected, not billed",
     "recorded": "only what is recorded: no bill was read",
 }
 """How the size of a request is known, in words, by `UsedMethod`."""

@@ -380,6 +380,21 @@ async def test_a_mistake_in_the_filter_is_said_and_changes_nothing() -> None:
         assert session.app.screen.focused is session.app.turns.query_one("#turns")
 
 
+async def test_a_value_that_ctxctl_does_not_know_is_said_while_it_is_typed() -> None:
+    async with running(made(notes())) as session:
+        await session.press("f")
+        await typing(session, "kind:zzz")
+        assert "ctxctl knows no kind 'zzz'; this trace may" in session.lines[-1]
+        await typing(session, ",user")
+        assert "ctxctl knows no kind 'zzz'; this trace may" in session.lines[-1]
+
+
+async def test_a_search_for_a_value_that_nobody_knows_says_so() -> None:
+    async with running(made(notes())) as session:
+        await search(session, "kind:zzz")
+        assert "no kind is called 'zzz'" in session.text
+
+
 @pytest.mark.slow
 async def test_a_hit_is_listed_whatever_the_filter() -> None:
     async with running(made(notes())) as session:

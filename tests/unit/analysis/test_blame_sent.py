@@ -65,7 +65,7 @@ def test_what_is_expected_is_called_that(tmp_path: Path, monkeypatch: pytest.Mon
     expecting(monkeypatch)
     with opened(tmp_path / "t.jsonl", three_steps()) as inspector:
         text = told(inspector, 2)
-    assert "sent about 119 ±7; limit unknown; expected: no bill says it" in text
+    assert "sent about 119 ±7; limit unknown; expected, not billed" in text
     assert "\nbeside about 102 tokens (85.7%) not recorded\n" in text
     assert (
         "no bill was read for this step: what was sent beside the blocks is as the last bill has it" in text

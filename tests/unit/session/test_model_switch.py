@@ -114,6 +114,6 @@ def test_no_bill_is_told_of_where_there_is_none(
     """What is expected by the API's rules alone is not said to be had from a bill."""
     assert run(["replay", str(pairs)]) == 0
     words = " ".join(capfdbinary.readouterr().out.decode().split())
-    assert words.count("expected: no bill says it") == 3
+    assert words.count("expected, not billed") == 3
     assert "steps: expected 3" in words
     assert "last bill" not in words
