@@ -77,7 +77,7 @@ def _largest(step: Step) -> list[Any]:
 def _before(found: PredicateTurns) -> str:
     if found.before is None:
         return "nothing: it holds from the thread's first step on"
-    return f"false at {_moment(found.before)} and at every step before"
+    return f"does not hold at {_moment(found.before)}, nor at any step before"
 
 
 def _then(found: PredicateTurns) -> str:
