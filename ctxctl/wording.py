@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
+from ctxctl.kinds import brief_kind as brief_kind
+from ctxctl.kinds import short_kind as short_kind
+
 MINUS: Final = "\u2212"
 """The sign of what is below zero or was taken away; as wide as a plus."""
 NOT_KNOWN: Final = "-"
@@ -48,61 +51,14 @@ LIMIT_SOURCES: Final[Mapping[str, str]] = {
     "supposed": "supposed",
 }
 """Who says a limit, in words."""
+UNCHANGED: Final[Mapping[str, str]] = {"window": "unchanged, sent again", "append": "not sent"}
+"""What became of an item whose status is `skipped`, in words, by `Mode`: a window is sent whole each time."""
 KNOWN_BY: Final[Mapping[str, str]] = {
     "reported": "billed",
-    "expected": "expected: no bill says it",
+    "expected": "expected, not billed",
     "recorded": "only what is recorded: no bill was read",
 }
 """How the size of a request is known, in words, by `UsedMethod`."""
-_SHORT_KINDS: Final = {
-    "assistant_message": "assistant",
-    "developer_instruction": "developer",
-    "external_resource": "resource",
-    "peer_agent_message": "peer",
-    "policy_instruction": "policy",
-    "retrieval_result": "retrieval",
-    "session_history": "history",
-    "system_prompt": "system",
-    "thread_summary": "summary",
-    "tool_call": "call",
-    "tool_definition": "tool",
-    "tool_result": "result",
-    "user_message": "user",
-}
-_BRIEF_KINDS: Final = {
-    "user_message": "user",
-    "assistant_message": "asst",
-    "system_prompt": "sys",
-    "developer_instruction": "dev",
-    "tool_definition": "tool",
-    "tool_call": "call",
-    "tool_result": "reply",
-    "reasoning": "think",
-    "retrieval_result": "found",
-    "external_resource": "ext",
-    "file_excerpt": "file",
-    "durable_memory": "memo",
-    "knowledge_pack_item": "know",
-    "policy_note": "rule",
-    "manual_note": "note",
-    "runtime_state": "state",
-    "thread_summary": "sum",
-    "session_history": "hist",
-    "peer_agent_message": "peer",
-    "image": "image",
-    "marker": "mark",
-}
-_BRIEF: Final = 5
-
-
-def short_kind(kind: str) -> str:
-    """A context kind in one word, for tables that are squeezed; an unknown one as it is (untrusted text)."""
-    return _SHORT_KINDS.get(kind, kind)
-
-
-def brief_kind(kind: str) -> str:
-    """A context kind in at most five letters, for lists without room; an unknown one is cut (untrusted)."""
-    return _BRIEF_KINDS.get(kind) or kind[:_BRIEF]
 
 
 def step_name(turn: int, step: int) -> str:

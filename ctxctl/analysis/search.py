@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ctxctl.analysis.known_values import unknown_error, unknown_values
 from ctxctl.analysis.query_context import QueryContexts
 from ctxctl.engine.query import Query, QueryContext, Word
 from ctxctl.engine.query.terms import casefolded
@@ -38,7 +39,11 @@ def search_trace(inspector: Inspector, query: Query, pause: Pause) -> Iterator[F
     What is unchanged in a step is no hit there, unless the query asks for it.  Texts are read once for each
     distinct content, and not at all where the query looks for none.  What was redacted in a thread is not
     searched from that step on.
+
+    Raises UsageError (`unknown-value`) where the query names a value that neither ctxctl nor the trace knows.
     """
+    for unknown in unknown_values(inspector, query, lambda _part: pause()):
+        raise unknown_error(unknown)
     search = _Search(inspector, query, pause)
     yield from search.run()
 

@@ -108,7 +108,7 @@ def _over_time(found: Estimate, bounds: Bounds) -> Iterator[Finding]:
         if found.bill is None:
             raise UsageError(
                 "unknown-price",
-                f"the plan limits the cost, and nobody knows it: {visible(found.unpriced)}",
+                f"the plan limits the cost, which is not known: {visible(found.unpriced)}",
                 hint="name the provider, plan fewer turns, or give prices in ctxctl.toml (docs/models.md)",
             )
         cost, most = getattr(found.bill, level), Decimal(str(bounds.cost_per_session))

@@ -20,8 +20,8 @@ Arguments = Annotated[
     list[str],
     Argument(
         metavar="[TRACE] [TRACE] [PREDICATE]",
-        help="A trace and a predicate (quote it), or two traces, with a predicate or without; a predicate"
-        " alone asks the newest session of the current directory.",
+        help="A trace and a predicate (in quotes), or two traces with or without a predicate. A"
+        " predicate alone is asked of the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
@@ -33,7 +33,7 @@ def bisect(
     options: opt.CommonOptions,
     arguments: Arguments,
 ) -> None:
-    """Find the first step at which a predicate holds, or at which two traces of one task differ.
+    """Find the first step where a predicate holds, or where two traces of the same task differ.
 
     Exits 0 if there is such a step, 1 if there is none.
     """
@@ -48,6 +48,8 @@ def bisect(
     traces = traces or [newest_here(run)]
     with ExitStack() as stack:
         inspectors = [stack.enter_context(opened(trace, run, "replaying")) for trace in traces]
+        if query is not None:
+            _check_values(inspectors, query, run)
         if len(inspectors) > 1:
             found = _bisect_two_traces(inspectors, query, run, options.thread)
         else:
@@ -59,6 +61,17 @@ def bisect(
         code = max(verdict(inspector, run) for inspector in inspectors)
         run.out.flush()
     raise Done(code if found else Exit.FINDINGS)
+
+
+def _check_values(inspectors: Sequence[Inspector], query: Query, run: Run) -> None:
+    """Raises UsageError (`unknown-value`) for a value that no trace knows."""
+    from functools import reduce
+
+    from ctxctl.analysis.known_values import unknown_error, unknown_to_both, unknown_values
+
+    found = (unknown_values(inspector, query, run.out.progressed) for inspector in inspectors)
+    for unknown in reduce(unknown_to_both, found):
+        raise unknown_error(unknown)
 
 
 def _traces_and_predicate(arguments: Sequence[str]) -> tuple[list[str], str | None]:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from ctxctl.session import Inspector
 
 Stat = Annotated[bool, Option("--stat", help="Only the sums: by kind, source, tool server and age.")]
-Stale = Annotated[bool, Option("--stale", help="Only stale copies: those that a later one replaced.")]
+Stale = Annotated[bool, Option("--stale", help="Only stale copies: those that a later copy replaced.")]
 Duplicate = Annotated[
     bool,
-    Option("--duplicate", help="Only blocks that say what an earlier one says, or nearly."),
+    Option("--duplicate", help="Only blocks that repeat an earlier one, word for word or nearly."),
 ]
 Item = Annotated[
     str | None,
@@ -46,7 +46,7 @@ def blame(
     duplicate: Duplicate = False,
     item: Item = None,
 ) -> None:
-    """Show the assembled text of a frame with, for each block, its item, version, source and age."""
+    """Show the assembled text of a frame, with the item, version, source and age of each block."""
     from ctxctl.analysis.blame import blame_frame as blamed
     from ctxctl.analysis.blame import shown_blocks
     from ctxctl.analysis.by_name import copies_by_name

@@ -30,21 +30,21 @@ From = Annotated[
     list[str] | None,
     Option(
         "--from", metavar="TRACE[@ADDRESS]",
-        help="Write a plan derived from this recorded session, which goes on from TRACE@40, after turn 40; "
-        "without @ it may be repeated.",
+        help="Write a plan derived from this recorded session; with TRACE@40, one that continues"
+        " it after turn 40. Without @ it may be repeated.",
         autocompletion=opt.complete_files,
     ),
 ]  # fmt: skip
 Live = Annotated[
     bool, Option("--live", help="Run the MCP servers that the plan names, and ask for their tools.")
 ]
-Check = Annotated[bool, Option("--check", help="Exit 1 where a limit of the plan is not kept.")]
+Check = Annotated[bool, Option("--check", help="Exit 1 if a limit of the plan is exceeded.")]
 Baseline = Annotated[
     str | None,
     Option("--baseline", metavar="FILE", help="Check against this committed file too (implies --check)."),
 ]
 Update = Annotated[
-    bool, Option("--update-baseline", help="Write the --baseline anew, and say what changed in it.")
+    bool, Option("--update-baseline", help="Rewrite the --baseline file, and say what changed in it.")
 ]
 Form = Annotated[
     str,
@@ -67,7 +67,7 @@ def budget(
     trace: From = None,
     live: Live = False,
 ) -> None:
-    """Whether a planned context fits: each part, first overflow, cost, what to shrink; and a gate for CI."""
+    """Check whether a planned context fits: each part, first overflow, cost, what to shrink; gate CI."""
     from pathlib import Path
 
     from ctxctl.budget import baseline as kept
@@ -135,8 +135,8 @@ def _check_options(form: str, gate: bool, baseline: str | None, update: bool) ->
     if form not in _FORMATS:
         raise UsageError(
             "unknown-output-format",
-            f"--format {visible(form[:40])} is none",
-            hint=f"one of {', '.join(_FORMATS)}",
+            f"--format does not know {visible(form[:40])!r}",
+            hint=f"there are: {', '.join(_FORMATS)}",
         )
     if form in _FORMATS[2:] and not gate:
         raise UsageError("check-needed", f"--format {form} is for findings", hint="add --check")

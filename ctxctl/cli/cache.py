@@ -22,7 +22,11 @@ Action = Annotated[
 ]
 Most = Annotated[
     str | None,
-    Option("--max", metavar="SIZE", help="With prune: down to this size, such as 500M; else to cache.max."),
+    Option(
+        "--max",
+        metavar="SIZE",
+        help="With prune: shrink it to this size, such as 500M. Default: the setting cache.max.",
+    ),
 ]
 _ACTIONS = ("show", "prune", "clear")
 
@@ -33,7 +37,7 @@ def cache(
     action: Action = "show",
     most: Most = None,
 ) -> None:
-    """Show or drop what is kept between runs; all of it is made again where it is missing."""
+    """Show or drop what is kept between runs; what is missing is made again when it is needed."""
     from ctxctl.cli.run import begin
     from ctxctl.config import size_of
     from ctxctl.errors import UsageError

@@ -17,7 +17,7 @@ Traces = Annotated[
     list[str] | None,
     Argument(
         metavar="[TRACE|DIR]...",
-        help="Sessions with reported usage; of a directory all of them. None: what is shipped and saved.",
+        help="Sessions with reported usage; of a directory, all. Default: show what is shipped and saved.",
         autocompletion=opt.complete_files,
     ),
 ]
@@ -31,7 +31,8 @@ Everything = Annotated[
     Option("--all", help="List every model that could not be fitted; every weight of what is shipped."),
 ]
 OnlyModel = Annotated[
-    str | None, Option("--model", metavar="NAME", help="Only this model, dates and tags apart.")
+    str | None,
+    Option("--model", metavar="NAME", help="Only this model, whatever date or tag its name ends in."),
 ]
 
 
@@ -43,7 +44,7 @@ def calibrate(
     to: To = None,
     model: OnlyModel = None,
 ) -> None:
-    """Fit token counts to reported usage, and tell the error on steps that were not fitted."""
+    """Fit token counts to reported usage, and report the error on steps that were held out."""
     from ctxctl.cli.run import begin
     from ctxctl.errors import Exit, UsageError
     from ctxctl.tokens.calibrate.points import family

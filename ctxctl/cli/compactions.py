@@ -7,9 +7,9 @@ from ctxctl.cli import options as opt
 
 @opt.takes("json everything ids thread", opt.COUNTED, "calibration", opt.READ)
 def compactions(options: opt.CommonOptions, trace: opt.NewestArg = None) -> None:
-    """What each compaction took, and which paths, commands, tasks, figures and messages of it are lost.
+    """Show what each compaction removed, and which paths, commands, tasks, figures and messages are lost.
 
-    They are looked for by their words: in the summary, and in what came later.
+    Each is looked for by its words, in the summary and in what came later.
     """
     from ctxctl.analysis import handed_on
     from ctxctl.cli.run import begin, header, reported

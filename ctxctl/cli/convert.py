@@ -19,7 +19,7 @@ Where = Annotated[
     str,
     Option("--output", "-o", metavar="FILE", help="The trace to write; - is stdout.", show_default=True),
 ]
-Force = Annotated[bool, Option("--force", help="Replace FILE if it is there.")]
+Force = Annotated[bool, Option("--force", help="Replace FILE if it exists.")]
 
 
 class Imported(NamedTuple):

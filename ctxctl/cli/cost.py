@@ -24,28 +24,28 @@ By = Annotated[
     Option(
         "--by",
         metavar="WHAT",
-        help="What it was spent on: kind (of a trace, unless said), item, source or segment; or whose it was:"
-        " session (of a directory, unless said), day, project, branch or model.",
+        help="What to group by. What the money went on: kind (default for a trace), item, source"
+        " or segment. Or whose it was: session (default for a directory), day, project,"
+        " branch or model.",
     ),
 ]
 Traces = Annotated[
     str | None,
     Argument(
         metavar="[TRACE|DIR]",
-        help="Trace or foreign capture, or a directory of captures; - is stdin. None: the newest session of"
-        " the current directory.",
+        help="Trace or foreign capture, or a directory of captures; - is stdin."
+        " Default: the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
 ]
-Top = Annotated[
-    int, Option("--top", metavar="N", min=1, help="Lines of what it was spent on, or of whose it was.")
-]
+Top = Annotated[int, Option("--top", metavar="N", min=1, help="How many groups to list.")]
 Steps = Annotated[
-    bool, Option("--steps", help="A line for each step too; of a directory, read as one trace.")
+    bool, Option("--steps", help="Also a line for each step; a directory is then read as one trace.")
 ]
 Provider = Annotated[
-    str | None, Option("--provider", metavar="NAME", help="Whose prices, where the trace does not say.")
+    str | None,
+    Option("--provider", metavar="NAME", help="Whose prices to use where the trace names no provider."),
 ]
 
 AsOf = Annotated[
@@ -53,7 +53,7 @@ AsOf = Annotated[
     Option(
         "--as-of",
         metavar="DATE",
-        help="Prices of this day (YYYY-MM-DD) for requests without a time; never today's.",
+        help="The day whose prices (YYYY-MM-DD) are used for requests without a time; today's never are.",
     ),
 ]
 
@@ -68,7 +68,7 @@ def cost(
     provider: Provider = None,
     as_of: AsOf = None,
 ) -> None:
-    """What a session cost, or all of a directory: billed, counted, on what or whose, and cache breaks."""
+    """Show what a session, or all of a directory, cost: what was billed, where it went, cache breaks."""
     from ctxctl.analysis.cost_groups import BY
     from ctxctl.cli.fleet import fleet
     from ctxctl.cli.run import begin
@@ -77,7 +77,9 @@ def cost(
     from ctxctl.tokens.catalogue.names import provider_of
 
     if by is not None and by not in (*_SPENT_ON, *BY):
-        raise UsageError("bad-grouping", f"--by {by} is none", hint=f"one of {', '.join((*_SPENT_ON, *BY))}")
+        raise UsageError(
+            "bad-grouping", f"--by does not know {by!r}", hint=f"there are: {', '.join((*_SPENT_ON, *BY))}"
+        )
     asked = _Asked(by, top, steps, provider_of(provider), _price_date(as_of))
     run = begin(options)
     trace = given_or_newest(trace, run)

@@ -30,7 +30,7 @@ B = Annotated[
     str | None,
     Argument(
         metavar="B",
-        help="Another; @7 alone is in the same trace. Without it A is compared with the frame before it.",
+        help="Another frame; @7 alone is in the same trace. Default: the frame before A.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
@@ -38,7 +38,7 @@ B = Annotated[
 Stat = Annotated[bool, Option("--stat", help="Only the table of changes.")]
 PatchOnly = Annotated[
     bool,
-    Option("--patch", help="Only texts: diffs of updated items, and added and removed ones whole."),
+    Option("--patch", help="Only texts: diffs of updated items; added and removed items in full."),
 ]
 Ui = Annotated[bool, Option("--ui", help="Open the terminal UI on the two frames.")]
 ExitCode = Annotated[bool, Option("--exit-code", help="Exit 1 if the frames differ.")]

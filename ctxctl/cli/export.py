@@ -29,7 +29,7 @@ Where = Annotated[
     str,
     Option("--output", "-o", metavar="FILE", help="The file to write; - is stdout.", show_default=True),
 ]
-Force = Annotated[bool, Option("--force", help="Replace FILE if it is there.")]
+Force = Annotated[bool, Option("--force", help="Replace FILE if it exists.")]
 As = Annotated[
     str,
     Option(
@@ -66,7 +66,9 @@ Table = Annotated[
 MaxContent = Annotated[
     str | None,
     Option(
-        "--max-content", metavar="SIZE", help="Room for all texts: 500K, 20M; the longest are cut (html)."
+        "--max-content",
+        metavar="SIZE",
+        help="Room for all texts together: 500K, 20M; the longest are cut (html).",
     ),
 ]
 
@@ -89,7 +91,7 @@ def export(
     table: Table = None,
     read_as: ReadAs = None,
 ) -> None:
-    """Write a trace in another form. What was redacted anywhere in it is in no export."""
+    """Write a trace in another form. What was redacted anywhere in it is left out of every export."""
     from ctxctl.cli.run import begin, note_problems, opened, tell_learned
     from ctxctl.cli.selection import nothing_there
     from ctxctl.cli.sessions import given_or_newest

@@ -10,6 +10,9 @@ from ctxctl.cli.found_steps import FindOptions
 from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ctxctl.analysis.known_values import UnknownValue
     from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
 
@@ -17,14 +20,14 @@ Arguments = Annotated[
     list[str],
     Argument(
         metavar="[TRACE...] PREDICATE",
-        help="Traces or directories of them, then what is asked of their steps (docs/search.md); quote it."
-        " No trace: the newest session of the current directory.",
+        help="Traces or directories of traces, then the predicate, in quotes (docs/search.md)."
+        " Without a trace: the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
 ]
-First = Annotated[bool, Option("--first", help="Only the first step of each trace; reads no further.")]
-Count = Annotated[bool, Option("--count", help="Only how many steps of each trace.")]
+First = Annotated[bool, Option("--first", help="Only the first step found in each trace; reads no further.")]
+Count = Annotated[bool, Option("--count", help="Only the number of steps found in each trace.")]
 
 
 @opt.takes("plain json everything ids thread", opt.COUNTED, "calibration", opt.READ)
@@ -34,7 +37,7 @@ def find(
     first: First = False,
     count: Count = False,
 ) -> None:
-    """Find the steps at which a predicate holds; exit 0 if there is one, 1 if there is none."""
+    """Find the steps where a predicate holds. Exit 0 if there are any, 1 if there are none."""
     from ctxctl.cli.output import complain
     from ctxctl.cli.run import begin
     from ctxctl.cli.selection import query_of
@@ -53,9 +56,10 @@ def find(
     traces = traces or [newest_here(run)]
     wish = FindOptions(options.thread, first, count, len(traces) > 1)
     found, worst = 0, 0
+    unknown: list[Sequence[UnknownValue]] = []
     for trace in traces:
         try:
-            steps, code = _find_in(trace, query, run, wish)
+            steps, code, missing = _find_in(trace, query, run, wish)
         except CtxctlError as error:
             if len(traces) == 1:
                 raise
@@ -65,13 +69,31 @@ def find(
             continue
         found += steps
         worst = max(worst, code)
+        unknown.append(missing)
     run.out.flush()
+    if unknown:
+        _check_values(unknown)
     missed = not found or worst
     raise Done(worst if worst > Exit.FINDINGS else Exit.FINDINGS if missed else Exit.OK)
 
 
-def _find_in(trace: str, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
-    """Find in one trace, or in all of a directory; how many steps, and the exit code of problems alone."""
+def _check_values(unknown: Sequence[Sequence[UnknownValue]]) -> None:
+    """Raises UsageError (`unknown-value`) for a value that no trace knows."""
+    from functools import reduce
+
+    from ctxctl.analysis.known_values import unknown_error, unknown_to_both
+
+    for value in reduce(unknown_to_both, unknown):
+        raise unknown_error(value)
+
+
+def _find_in(
+    trace: str, query: Query, run: Run, wish: FindOptions
+) -> tuple[int, int, Sequence[UnknownValue]]:
+    """Find in one trace, or in all of a directory.
+
+    Returns how many steps, the exit code of problems alone, and the query's values that are not known there.
+    """
     from ctxctl.cli.fleet import fleet
 
     with fleet(trace, run, "replaying") as several:
@@ -82,7 +104,10 @@ def _find_in(trace: str, query: Query, run: Run, wish: FindOptions) -> tuple[int
     return _find_in_trace(trace, query, run, wish)
 
 
-def _find_in_trace(trace: str, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
+def _find_in_trace(
+    trace: str, query: Query, run: Run, wish: FindOptions
+) -> tuple[int, int, Sequence[UnknownValue]]:
+    from ctxctl.analysis.known_values import unknown_values
     from ctxctl.cli.found_steps import print_steps
     from ctxctl.cli.output import note
     from ctxctl.cli.run import header, opened, tell_problems, verdict
@@ -92,6 +117,9 @@ def _find_in_trace(trace: str, query: Query, run: Run, wish: FindOptions) -> tup
 
     with opened(trace, run, "replaying") as inspector:
         name = base_name(inspector.name)
+        unknown = unknown_values(inspector, query, run.out.progressed)
+        if unknown and not wish.several:
+            _check_values([unknown])
         if run.json:
             run.out.json(jsonout.trace(header(inspector, thread=wish.thread)))
         counts, limits = print_steps(inspector, name, query, run, wish)
@@ -102,4 +130,4 @@ def _find_in_trace(trace: str, query: Query, run: Run, wish: FindOptions) -> tup
                 note(f"{prefix}limit: {ceilings_text(limits)}")
         run.out.flush()
         tell_problems(inspector, run)
-        return counts.steps, verdict(inspector, run)
+        return counts.steps, verdict(inspector, run), unknown

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import structs
 
+from ctxctl.analysis.known_values import UnknownValue, unknown_to_both, unknown_values
 from ctxctl.analysis.shared_requests import RequestsHeld
 from ctxctl.cli.fleet import Told, asked_settings, failure, tell_all, verdict
 from ctxctl.cli.fleet_answers import ask_all, shared_note
@@ -51,6 +52,8 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True):
     finding_count: int
     requests: bytes
     """As `shared_requests.RequestsHeld` packs them."""
+    unknown: tuple[UnknownValue, ...] = ()
+    """The query's values that this capture does not know."""
 
 
 class _More(msgspec.Struct, frozen=True, array_like=True):
@@ -65,8 +68,13 @@ class _More(msgspec.Struct, frozen=True, array_like=True):
 _DECODER: Final = msgspec.msgpack.Decoder(_Answer)
 
 
-def find_in_fleet(fleet: Fleet, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
-    """Print the steps that are found, capture by capture; how many, and the exit code of problems alone."""
+def find_in_fleet(
+    fleet: Fleet, query: Query, run: Run, wish: FindOptions
+) -> tuple[int, int, tuple[UnknownValue, ...]]:
+    """Print the steps that are found, capture by capture.
+
+    Returns how many, the exit code of problems alone, and the query's values that no capture knows.
+    """
     from ctxctl.report.find import sum_line
 
     out = run.out
@@ -78,6 +86,7 @@ def find_in_fleet(fleet: Fleet, query: Query, run: Run, wish: FindOptions) -> tu
     answers = ask_all(fleet, question, lambda data: _DECODER.decode(data).requests, partial(_more, fleet))
     told: list[Told] = []
     whole, hit, findings = Counts(), 0, 0
+    unknown: tuple[UnknownValue, ...] | None = None
     for name in answers.names():
         if name in answers.lost:
             told.append(failure(name, answers.lost[name]))
@@ -87,6 +96,7 @@ def find_in_fleet(fleet: Fleet, query: Query, run: Run, wish: FindOptions) -> tu
         out.write(answer.printed)
         whole = Counts(*(a + b for a, b in zip(whole, answer.counts, strict=True)))
         hit += bool(answer.counts.steps)
+        unknown = answer.unknown if unknown is None else unknown_to_both(unknown, answer.unknown)
         findings += answer.finding_count + answers.copies(name)
         told.append(answers.told(name, answer.problems, answer.problem_count, "looked at there"))
     out.flush()
@@ -96,7 +106,7 @@ def find_in_fleet(fleet: Fleet, query: Query, run: Run, wish: FindOptions) -> tu
             note(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)
     out.flush()
-    return whole.steps, verdict(findings, run)
+    return whole.steps, verdict(findings, run), unknown or ()
 
 
 def _more(fleet: Fleet, one: CaptureFile, keys: list[int]) -> bytes:
@@ -119,11 +129,13 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
         if asked.json:
             out.json(jsonout.trace(structs.replace(header(inspector, thread=asked.wish.thread), trace=name)))
         held = RequestsHeld(inspector.format, said.without)
+        unknown = unknown_values(inspector, query)
         counts, _ = print_steps(inspector, name, query, run, asked.wish, held.is_copy)
         problems = inspector.problems
         made = _Answer(
-            out.taken(), counts, problems, inspector.problem_count, inspector.finding_count, held.packed()
-        )
+            out.taken(), counts, problems, inspector.problem_count, inspector.finding_count, held.packed(),
+            unknown,
+        )  # fmt: skip
     keep = len(made.printed) <= _MOST_KEPT and lasting(format_name, settings.policy, problems)
     return msgspec.msgpack.encode(made), keep
 

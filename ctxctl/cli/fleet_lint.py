@@ -74,7 +74,7 @@ def lint_fleet(fleet: Fleet, asked: RuleWords, run: Run, found: Found) -> None:
         if formats[name] != NATIVE:
             found.foreign.add(path)
         bad += answer.finding_count + answers.copies(name)
-        told.append(answers.told(name, answer.problems, answer.problem_count, "findings are told there"))
+        told.append(answers.told(name, answer.problems, answer.problem_count, "findings are reported there"))
     if not run.json and (shared := shared_note(answers.owned, "looked at once")):
         note(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from ctxctl.entry_points import Plugin
     from ctxctl.ingest.declaration import Format
 
-Name = Annotated[str | None, Argument(metavar="[NAME]", help="One format: what it reads and what it tells.")]
+Name = Annotated[
+    str | None, Argument(metavar="[NAME]", help="One format: what it reads and what it records.")
+]
 
 
 @opt.takes("json")
@@ -21,7 +23,7 @@ def formats(
     options: opt.CommonOptions,
     name: Name = None,
 ) -> None:
-    """List the formats that can be opened directly or imported, or tell all about one."""
+    """List the formats that can be opened directly or imported, or describe one."""
     from ctxctl.cli.run import begin
     from ctxctl.importers.registry import available, broken_plugin_of, broken_plugins, by_name
 

@@ -19,7 +19,8 @@ Recordings = Annotated[
     list[str] | None,
     Argument(
         metavar="[RECORDING]...",
-        help="Whole requests: a recording of ctxctl, a body dump, HAR, request JSON. None: what is known.",
+        help="Complete requests: a recording by ctxctl, a body dump, HAR, request JSON. Default:"
+        " show what is known.",
         autocompletion=opt.complete_files,
     ),
 ]
@@ -28,7 +29,8 @@ Client = Annotated[
     Option("--client", metavar="NAME", help="Whose requests they are: claude-code, codex, opencode, ..."),
 ]
 Version = Annotated[
-    str | None, Option("--version", metavar="VERSION", help="Of which version, where they do not say.")
+    str | None,
+    Option("--version", metavar="VERSION", help="Which version of the client, where they do not say."),
 ]
 Forget = Annotated[
     str | None,
@@ -44,7 +46,7 @@ def learn(
     version: Version = None,
     forget: Forget = None,
 ) -> None:
-    """Keep the system prompt, tools and reminders of a client's requests, to complete its logs by."""
+    """Keep the system prompt, tools and reminders of a client's requests, to complete its logs with."""
     from ctxctl.cli.run import begin
     from ctxctl.errors import Exit, UsageError
 

@@ -20,19 +20,25 @@ Traces = Annotated[
     list[str] | None,
     Argument(
         metavar="TRACE...",
-        help="Traces, foreign captures or directories of them; - is stdin. None: the newest session of the"
-        " current directory.",
+        help="Traces, foreign captures or directories of them; - is stdin."
+        " Default: the newest session of the current directory.",
         autocompletion=opt.complete_files,
     ),
 ]
 Select = Annotated[
     list[str] | None,
-    Option("--select", metavar="RULES", help="Only these: codes, their beginnings, names; or all."),
+    Option(
+        "--select", metavar="RULES", help="Only these rules: codes, beginnings of codes, or names; or all."
+    ),
 ]
-Ignore = Annotated[list[str] | None, Option("--ignore", metavar="RULES", help="Not these; it wins.")]
+Ignore = Annotated[
+    list[str] | None, Option("--ignore", metavar="RULES", help="Not these rules, even if selected.")
+]
 Severity = Annotated[
     str | None,
-    Option("--severity", metavar="LEAST", help="Rules from this on: error, warning or info."),
+    Option(
+        "--severity", metavar="LEAST", help="Only rules of this severity or worse: error, warning or info."
+    ),
 ]
 Set = Annotated[
     list[str] | None,
@@ -46,9 +52,9 @@ Form = Annotated[
     ),
 ]  # fmt: skip
 Baseline = Annotated[
-    str | None, Option("--baseline", metavar="FILE", help="Leave out the findings that this file has.")
+    str | None, Option("--baseline", metavar="FILE", help="Leave out the findings that this file lists.")
 ]
-Update = Annotated[bool, Option("--update-baseline", help="Write the --baseline anew.")]
+Update = Annotated[bool, Option("--update-baseline", help="Rewrite the --baseline file.")]
 Statistics = Annotated[bool, Option("--statistics", help="A row for each rule instead of findings.")]
 Explain = Annotated[str | None, Option("--explain", metavar="RULE", help="All about one rule.")]
 ListRules = Annotated[bool, Option("--rules", help="All rules, a sentence each.")]
@@ -74,7 +80,7 @@ def lint(
     explain: Explain = None,
     list_rules: ListRules = False,
 ) -> None:
-    """What in a trace is waste, a contradiction or a leak, with its cost, a fix and the place to look at.
+    """Find waste, contradictions and leaks in traces, each with its cost, a fix and the place to look.
 
     Exit 1 if there is a finding of severity error or warning.
     """
@@ -85,7 +91,9 @@ def lint(
     form = "json" if options.json else output
     if form not in _FORMS:
         raise UsageError(
-            "unknown-output-format", f"--output {form[:40]!r} is none", hint=f"one of {', '.join(_FORMS)}"
+            "unknown-output-format",
+            f"--output does not know {form[:40]!r}",
+            hint=f"there are: {', '.join(_FORMS)}",
         )
     run = begin(options._replace(json=form == "json"))
     if explain is not None or list_rules:

@@ -11,7 +11,7 @@ def log(
     trace: opt.NewestArg = None,
     item: opt.ItemArg = None,
 ) -> None:
-    """Tell an item's life: when it was added, updated, skipped, compacted, removed."""
+    """Show the history of an item: when it was added, updated, skipped, compacted, removed."""
     from ctxctl.analysis.by_name import life_by_name
     from ctxctl.cli.run import begin, header, reported
     from ctxctl.cli.sessions import trace_and_item

@@ -24,24 +24,26 @@ Place = Annotated[
     str | None,
     Argument(
         metavar="[DIR]",
-        help="A directory of captures. None: wherever known clients write sessions on this machine.",
+        help="A directory of captures. Default: wherever known clients keep their sessions.",
         autocompletion=opt.complete_files,
     ),
 ]
 Since = Annotated[
     str | None,
     Option(
-        "--since", metavar="TIME", help="Only what was written since: 2d, 12h, 30m, or a date: 2026-11-01."
+        "--since",
+        metavar="TIME",
+        help="Only sessions written since then: 2d, 12h, 30m ago, or a date: 2026-11-01.",
     ),
 ]
 Here = Annotated[
     bool,
-    Option("--here", help="Only sessions recorded in the current directory or below it, or lying in it."),
+    Option("--here", help="Only sessions recorded in the current directory or below it, or stored in it."),
 ]
 Quick = Annotated[
     bool,
     Option(
-        "--quick", help="Read no session: turns, tokens, cost and prompt only of those that were read before."
+        "--quick", help="Do not read sessions: show turns, tokens, cost and prompt only of those read before."
     ),
 ]
 
@@ -54,10 +56,11 @@ def ls(
     here: Here = False,
     quick: Quick = False,
 ) -> None:
-    """List sessions, the one written last first: client, project, turns, tokens sent, cost, first prompt.
+    """List sessions, newest first: client, project, turns, tokens sent, cost, first prompt.
 
-    What is not known yet is read, which takes time once; lines come as they are ready.  A dot marks sessions
-    that go on: written in the last two minutes, or open for writing.  Piped, each line ends in its path.
+    A session that was never read before takes a moment, once; lines appear as they are ready.  A dot marks
+    live sessions: written to in the last two minutes, or open for writing.  In a pipe, each line ends with
+    its path.
     """
     from ctxctl.cli.run import begin
 

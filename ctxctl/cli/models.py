@@ -20,7 +20,7 @@ Name = Annotated[
 ]
 Provider = Annotated[
     str | None,
-    Option("--provider", metavar="NAME", help="Who serves it: limits and prices hang on that."),
+    Option("--provider", metavar="NAME", help="Who serves it: limits and prices depend on that."),
 ]
 
 
@@ -30,7 +30,7 @@ def models(
     name: Name = None,
     provider: Provider = None,
 ) -> None:
-    """What is known of a model; without a name, all models of their makers or of one provider."""
+    """Show what is known of a model; without a name, all models by maker, or those of one provider."""
     from ctxctl.cli.run import begin
     from ctxctl.tokens.catalogue.find import find_model
     from ctxctl.tokens.catalogue.names import provider_of

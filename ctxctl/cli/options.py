@@ -74,7 +74,7 @@ NewestArg = Annotated[
     str | None,
     Argument(
         metavar="[TRACE]",
-        help="Trace or foreign capture; - is stdin. None: the newest session of the current directory.",
+        help="Trace or foreign capture; - is stdin. Default: the newest session of the current directory.",
         autocompletion=complete_files,
         show_default=False,
     ),
@@ -83,7 +83,7 @@ ItemArg = Annotated[
     str | None,
     Argument(
         metavar="ITEM",
-        help="A title, path or words of it; an id; a name as lists show it; text.",
+        help="A title or path, or a part of one; an id; a name as lists show it; a piece of its text.",
         show_default=False,
     ),
 ]
@@ -103,7 +103,7 @@ TurnOf = Annotated[
     Option("--turn", metavar="TURN[.STEP]", help="The same as @TURN[.STEP] after the trace."),
 ]
 ThreadOf = Annotated[
-    str | None, Option("--thread", metavar="NAME", help="The thread of addresses that name none.")
+    str | None, Option("--thread", metavar="NAME", help="The thread to look in where an address names none.")
 ]
 
 
@@ -112,20 +112,26 @@ class CommonOptions(NamedTuple):
     as if they had not been given.
     """
 
-    plain: Annotated[bool, Option("--plain", help="Plain report, also on a terminal.")] = False
+    plain: Annotated[bool, Option("--plain", help="Print the plain report, even on a terminal.")] = False
     json: Annotated[bool, Option("--json", help="JSON lines, version 2 (docs/json.md).")] = False
     canonical: Annotated[
         bool,
         Option(
             "--canonical",
-            help="Texts with JSON in canonical form (keys sorted, no spaces), not as it was sent.",
+            help="Show JSON in canonical form (keys sorted, no spaces), not as it was sent.",
         ),
     ] = False
-    everything: Annotated[bool, Option("--all", help="List skipped items and every problem too.")] = False
-    ids: Annotated[bool, Option("--ids", help="List the ids of items too.")] = False
+    everything: Annotated[
+        bool, Option("--all", help="Also list skipped (unchanged) items, and every problem.")
+    ] = False
+    ids: Annotated[bool, Option("--ids", help="Also list the ids of items.")] = False
     turn: Annotated[
         str | None,
-        Option("--turn", metavar="N|A..B", help="Only this turn, or these; negative from the end."),
+        Option(
+            "--turn",
+            metavar="N|A..B",
+            help="Only this turn, or these turns; negative numbers count from the end.",
+        ),
     ] = None
     thread: Annotated[str | None, Option("--thread", metavar="NAME", help="Only this thread.")] = None
     target: Annotated[
@@ -139,25 +145,30 @@ class CommonOptions(NamedTuple):
     ] = None
     model: Annotated[
         str | None,
-        Option("--model", metavar="NAME", help="Count as for this model, whatever the trace names."),
+        Option("--model", metavar="NAME", help="Count tokens as for this model, whatever the trace says."),
     ] = None
     encoding: Annotated[
         str | None,
         Option(
-            "--encoding", metavar="NAME", help="Count with this encoding.", autocompletion=complete_encodings
+            "--encoding",
+            metavar="NAME",
+            help="Count tokens with this encoding.",
+            autocompletion=complete_encodings,
         ),
     ] = None
     policy: Annotated[
         str | None,
-        Option("--policy", metavar="NAME", help="Replay by this policy.", autocompletion=complete_policies),
+        Option(
+            "--policy", metavar="NAME", help="Replay under this policy.", autocompletion=complete_policies
+        ),
     ] = None
     calibration: Annotated[
         str | None,
         Option(
             "--calibration",
             metavar="NAME",
-            help="Tokens of a model without a public tokenizer: saved, shipped, none, session, a digest or a"
-            " file.",
+            help="How to count for models without a public tokenizer: saved, shipped, none,"
+            " session, a digest or a file.",
             autocompletion=complete_calibrations,
         ),
     ] = None
@@ -177,7 +188,9 @@ class CommonOptions(NamedTuple):
     strict: Annotated[
         bool | None,
         Option(
-            "--strict", help="Exit 1 on problems in the input, or if a replay differs.", show_default=False
+            "--strict",
+            help="Exit 1 on problems in the input, or if the replay differs from the record.",
+            show_default=False,
         ),
     ] = None
     color: Annotated[

@@ -24,7 +24,7 @@ def policies(
     options: opt.CommonOptions,
     name: Name = None,
 ) -> None:
-    """List the policies that a session can be replayed under, or tell all about one."""
+    """List the policies that a session can be replayed under, or describe one."""
     from ctxctl.cli.run import begin
     from ctxctl.policies.registry import described_policies, policy_by_name
 
@@ -54,7 +54,7 @@ def _listed(known: list[PolicyListing], width: int) -> Iterator[str]:
     yield ""
     yield from wrap(
         f"{_policy_names(known)} say what is left out of a window that is too small. "
-        "`ctxctl policies NAME` tells the rules and parameters of one; "
+        "`ctxctl policies NAME` shows the rules and parameters of one; "
         "`--policy NAME:PARAMETER=VALUE,…` sets them.",
         width,
     )

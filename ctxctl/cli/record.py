@@ -34,7 +34,7 @@ Proxy = Annotated[bool, Option("--proxy", help="Run the proxy alone, for program
 Otlp = Annotated[bool, Option("--otlp", help="Receive OpenTelemetry GenAI spans and events (OTLP/HTTP).")]
 Events = Annotated[bool, Option("--events", help="Receive events: POST /v1/events, NDJSON.")]
 Mcp = Annotated[bool, Option("--mcp", help="Stand between an MCP client and the server COMMAND, over stdio.")]
-Stdin = Annotated[bool, Option("--stdin", help="Events or any known format from standard input.")]
+Stdin = Annotated[bool, Option("--stdin", help="Read events, or any known format, from standard input.")]
 Watch = Annotated[
     Path | None,
     Option(
@@ -53,7 +53,8 @@ Upstream = Annotated[
     list[str] | None,
     Option(
         "--upstream", metavar="NAME=URL", show_default=False,
-        help="Where calls of NAME go, a provider (openai) or a variable that the program reads; repeatable.",
+        help="Where calls to NAME go, a provider (openai) or a variable that the program reads."
+        " Repeatable.",
     ),
 ]  # fmt: skip
 Session = Annotated[
@@ -66,7 +67,8 @@ Source = Annotated[
 Redact = Annotated[
     Path | None,
     Option(
-        "--redact", metavar="RULES", help="Redaction rules of yours (TOML), besides the built-in ones.",
+        "--redact", metavar="RULES",
+        help="Your own redaction rules (TOML), in addition to the built-in ones.",
         autocompletion=opt.complete_files, show_default=False,
     ),
 ]  # fmt: skip
@@ -76,7 +78,8 @@ Rotate = Annotated[
     str | None,
     Option(
         "--rotate", metavar="SIZE",
-        help="Rename FILE before it grows beyond: 100M, 2G; off: never. Default: 1G.", show_default=False,
+        help="Rename FILE before it grows beyond this size: 100M, 2G; off: never. Default: 1G.",
+        show_default=False,
     ),
 ]  # fmt: skip
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Say only what goes wrong.")]
@@ -106,7 +109,7 @@ def record(
     """Record sessions while they happen: run a program, or listen beside it.
 
     One of: -- COMMAND, --proxy, --otlp and/or --events, --mcp -- SERVER, --stdin, --watch DIR.
-    Secrets are replaced before anything is written. Look at it meanwhile: ctxctl watch FILE.
+    Secrets are replaced before anything is written. To look at it meanwhile: ctxctl watch FILE.
     """
     modes = {
         "--proxy": proxy, "--otlp": otlp, "--events": events, "--mcp": mcp, "--stdin": stdin,

@@ -32,7 +32,7 @@ Window = Annotated[
 ]
 Reserve = Annotated[
     str | None,
-    Option("--reserve", metavar="TOKENS", help="Suppose that this much is kept for the answer."),
+    Option("--reserve", metavar="TOKENS", help="Suppose that this much is reserved for the answer."),
 ]
 MaxInput = Annotated[
     str | None, Option("--max-input", metavar="TOKENS", help="Suppose this limit on the prompt.")
@@ -51,8 +51,7 @@ Set = Annotated[
     Option(
         "--set",
         metavar="ITEM=FILE",
-        help="Suppose this text in the place of an item's (ITEM@VERSION: of one version's); - is stdin."
-        " Repeatable.",
+        help="Suppose that an item (ITEM@VERSION: one version of it) had this text; - is stdin. Repeatable.",
     ),
 ]
 Compare = Annotated[bool, Option("--compare", help="Recorded and simulated side by side, turn by turn.")]
@@ -60,8 +59,8 @@ Place = Annotated[
     str | None,
     Argument(
         metavar="[TRACE|DIR]",
-        help="Trace or foreign capture; - is stdin. Of a directory of several the list, to choose from on a"
-        " terminal. None: the newest session of the current directory.",
+        help="Trace or foreign capture; - is stdin. A directory: the list of its sessions, to"
+        " choose from on a terminal. Default: the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
@@ -69,7 +68,7 @@ Place = Annotated[
 Steps = Annotated[bool, Option("--steps", help="Each step with its changes, not only each turn.")]
 Where = Annotated[
     str | None,
-    Option("--where", metavar="PREDICATE", help="Only steps at which this holds (docs/search.md)."),
+    Option("--where", metavar="PREDICATE", help="Only steps where this predicate holds (docs/search.md)."),
 ]
 
 
@@ -92,7 +91,7 @@ def replay(
     compare: Compare = False,
     where: Where = None,
 ) -> None:
-    """Replay a trace: the UI on a terminal; the report when piped, or with --plain or --json."""
+    """Replay a trace: in the UI on a terminal; as a report in a pipe, or with --plain or --json."""
     import sys
 
     from ctxctl.cli.output import is_dumb_terminal, is_terminal

@@ -213,8 +213,11 @@ class SelectedResults:
                 if chosen(result):
                     yield result, True
             return
+        from ctxctl.analysis.known_values import unknown_error, unknown_values
         from ctxctl.analysis.where import steps_where
 
+        for unknown in unknown_values(inspector, query, run.out.progressed):
+            raise unknown_error(unknown)
         book = price_book(query, run)
         yield from self._narrowed(
             steps_where(inspector, query, run.out.progressed, book=book, skipped=run.everything)

@@ -24,23 +24,23 @@ PlaceArg = Annotated[
     str | None,
     Argument(
         metavar="[TRACE|DIR]",
-        help="File to follow, which need not exist yet; or a directory: its newest session. "
-        "None: the newest session here and where known runtimes write.",
+        help="File to follow, which need not exist yet; or a directory: its newest session."
+        " Default: the newest session here or wherever known clients keep theirs.",
         autocompletion=opt.complete_files,
     ),
 ]
-Until = Annotated[str | None, Option("--until", metavar="[THREAD:]TURN", help="End when this turn is over.")]
+Until = Annotated[str | None, Option("--until", metavar="[THREAD:]TURN", help="Stop when this turn is over.")]
 Exec = Annotated[
     str | None,
     Option(
-        "--exec", metavar="CMD", help="Run a shell command for each turn that is over; its JSON is on stdin."
+        "--exec", metavar="CMD", help="Run a shell command after each turn, with the turn's JSON on stdin."
     ),
 ]
 Idle = Annotated[
     float | None,
-    Option("--idle", metavar="SECONDS", min=0.0, help="End when nothing was written for so long."),
+    Option("--idle", metavar="SECONDS", min=0.0, help="Stop when nothing has been written for this long."),
 ]
-Pin = Annotated[bool, Option("--pin", help="Stay with the first session, whatever newer ones there are.")]
+Pin = Annotated[bool, Option("--pin", help="Stay with the first session, even if newer ones appear.")]
 
 
 @opt.takes(
@@ -54,7 +54,7 @@ def watch(
     idle: Idle = None,
     pin: Pin = False,
 ) -> None:
-    """Follow a session while it is written: the UI on a terminal; lines when piped, or --plain, --json."""
+    """Follow a session as it is written: the UI on a terminal; lines in a pipe, or with --plain or --json."""
     import sys
 
     from ctxctl.cli.output import is_dumb_terminal, is_terminal

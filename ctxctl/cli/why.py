@@ -9,9 +9,11 @@ from ctxctl.cli.parameters import Option
 
 NoWhatIf = Annotated[
     bool,
-    Option("--no-what-if", help="Only what is recorded: look for no limit or policy that keeps it."),
+    Option(
+        "--no-what-if", help="Only what is recorded: do not look for a limit or policy that would keep it."
+    ),
 ]
-All = Annotated[bool, Option("--all", help="Every change of its life, and every problem.")]
+All = Annotated[bool, Option("--all", help="Every change in its history, and every problem.")]
 
 
 @opt.takes(
@@ -28,7 +30,7 @@ def why(
     item: opt.ItemArg = None,
     no_what_if: NoWhatIf = False,
 ) -> None:
-    """Tell why an item is, or is not, in a window: the recorded decisions, and what it would take."""
+    """Explain why an item is, or is not, in a window: the recorded decisions, and what would keep it."""
     from ctxctl.analysis.why.answer import explain_item
     from ctxctl.cli.run import begin, header, reported
     from ctxctl.cli.selection import split_frame

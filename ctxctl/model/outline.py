@@ -6,7 +6,7 @@ import msgspec
 
 from ctxctl.model.annotations import Origin
 from ctxctl.model.results import Counts
-from ctxctl.model.vocab import LimitSource, UsedMethod
+from ctxctl.model.vocab import LimitSource, Mode, UsedMethod
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
@@ -84,3 +84,5 @@ class Life(msgspec.Struct, frozen=True, gc=False):
     cause: str | None
     reason: str | None
     into: str | None
+    mode: Mode = "window"
+    """Of the step: whether what is unchanged was sent again."""

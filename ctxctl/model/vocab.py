@@ -10,6 +10,8 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Final, Literal
 
+from ctxctl.kinds import usual_segment
+
 SCHEMA_VERSION: Final = "0.1.1"
 """Agent Context draft that the writer follows."""
 
@@ -178,22 +180,6 @@ def rank_of(segment: str) -> int:
     return 1 if segment == "system" else 2
 
 
-_SEGMENT_OF_KIND: Final = {
-    "tool_definition": "tools",
-    "system_prompt": "system",
-    "developer_instruction": "system",
-    "user_message": "user",
-    "assistant_message": "history",
-    "session_history": "history",
-    "thread_summary": "history",
-    "tool_call": "history",
-    "tool_result": "history",
-    "reasoning": "history",
-    "image": "history",
-    "peer_agent_message": "history",
-}
-
-
 def segment_of(kind: str) -> str:
     """The window segment that a context kind belongs to where the trace names none."""
-    return _SEGMENT_OF_KIND.get(kind, "context")
+    return usual_segment(kind)

@@ -60,11 +60,11 @@ def turned_lines(
         yield from labelled("before", _before(found), width, indent=2)
         yield from labelled("then", _then(found), width, indent=2)
         if not found.monotone:
-            yield from labelled("turns", _flips(found, everything=everything), width, indent=2)
+            yield from labelled("changes", _flips(found, everything=everything), width, indent=2)
     if limits:
         yield from labelled("limit", ceilings_text(found.ceilings.rows), width, indent=2)
     if found.undecided:
-        said = f"of {plural(found.undecided, 'step')} the trace does not say enough to tell"
+        said = f"{plural(found.undecided, 'step')} undecided: the trace does not say enough"
         yield from labelled("unknown", said, width, indent=2)
 
 
@@ -77,7 +77,7 @@ def _largest(step: Step) -> list[Any]:
 def _before(found: PredicateTurns) -> str:
     if found.before is None:
         return "nothing: it holds from the thread's first step on"
-    return f"not so at {_moment(found.before)}, nor at any step before"
+    return f"does not hold at {_moment(found.before)}, nor at any step before"
 
 
 def _then(found: PredicateTurns) -> str:
@@ -86,7 +86,7 @@ def _then(found: PredicateTurns) -> str:
         return f"{held}, from there to the end"
     more = found.turns - 1
     times = "once more" if more == 1 else f"{more:,} more times"
-    return f"{held}; it turns {times}, so that halving would have found any of its turns"
+    return f"{held}; it changes {times} after that"
 
 
 def _flips(found: PredicateTurns, *, everything: bool) -> str:
@@ -117,7 +117,7 @@ def parted_lines(
     parting = found.parting
     compared = f"{plural(found.steps, 'step')} compared"
     if found.undecided:
-        compared += f", {found.undecided:,} of them undecided: a trace does not say enough to tell"
+        compared += f", {found.undecided:,} of them undecided: a trace does not say enough"
     if parting is None:
         alone = f"; {plural(found.alone, 'step')} of one side only" if found.alone else ""
         what = "no difference" if predicate is None else "the predicate holds, or not, in both alike"
@@ -131,7 +131,7 @@ def parted_lines(
                 yield f"  {'ab'[n]}         {line}"
     if parting.by == "order":
         yield from labelled(
-            "note", "their turns have other prompts; they are paired by order", width, indent=2
+            "note", "their prompts differ, so their turns are paired by order", width, indent=2
         )
     yield from (f"    {line}" for line in item_lines(parting.items, width - 4, paint))
     yield from labelled("after", compared, width, indent=2)
@@ -146,7 +146,7 @@ def _sentence(parting: Parting, predicate: str | None) -> str:
     if parting.why == "predicate":
         return f"{visible(predicate or '')} holds in {'a' if parting.holds else 'b'} only"
     if parting.items:
-        return "the windows hold other things"
+        return "the windows hold different things"
     return "the windows hold the same current items; copies that are stale differ"
 
 

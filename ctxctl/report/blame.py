@@ -379,7 +379,7 @@ def _evidence(found: Blame) -> str:
         return f"billed {usage.reported_input:,} tokens for another frame than this one"
     if extra < 0:
         return f"billed {usage.reported_input:,} tokens: {-extra:,} fewer than were counted"
-    return f"billed {usage.reported_input:,} tokens: {extra:,} beside those of the blocks"
+    return f"billed {usage.reported_input:,} tokens: {extra:,} more than the blocks hold"
 
 
 def _sum_share(found: Blame, tokens: int) -> str:

@@ -98,7 +98,7 @@ def _head(found: Estimate) -> Iterator[tuple[str, str]]:
     yield "tokens", base.assumed or f"{base.encoding}, {counted}"
     talk = plan.conversation
     drawn = f"{plural(plan.runs, 'session')} of {plural(talk.turns, found.unit)}, drawn with seed {plan.seed}"
-    yield "simulated", f"{drawn}; {found.runs:,} of them to the end under {plan.policy}"
+    yield "simulated", f"{drawn}; {found.runs:,} of them played to the end under {plan.policy}"
 
 
 def _parts(found: Estimate, width: int) -> Table:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ctxctl.item_names import ItemNames, Named
 from ctxctl.model.results import Change, Counts
-from ctxctl.model.vocab import STATUSES
+from ctxctl.model.vocab import STATUSES, Mode
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, fits, labelled, table, width_of
 from ctxctl.text import visible
-from ctxctl.wording import SIGNS, number, short_kind
+from ctxctl.wording import SIGNS, UNCHANGED, number, short_kind
 
 _IMPLIED = {"derived-identity", "carried-in"}
 _COLUMNS = (
@@ -37,9 +37,13 @@ _NARROW = 50
 """Cells below which causes have no line of their own: rows are stacked there anyway."""
 
 
-def counts_line(counts: Counts) -> str:
-    """``+1 added  ~0 updated  \u22120 removed  =2 skipped  ∅0 omitted``."""
-    return "  ".join(f"{SIGNS[s]}{number(getattr(counts, s))} {s}" for s in STATUSES)
+def counts_line(counts: Counts, mode: Mode | None = None) -> str:
+    """``+1 added  ~0 updated  \u22120 removed  =2 skipped (unchanged, sent again)  ∅0 omitted``.
+
+    Where the frame's mode is given, what skipped items were is said, as that hangs on it.
+    """
+    said = {"skipped": f" ({UNCHANGED[mode]})"} if mode is not None and counts.skipped else {}
+    return "  ".join(f"{SIGNS[s]}{number(getattr(counts, s))} {s}{said.get(s, '')}" for s in STATUSES)
 
 
 def counts_short(counts: Counts) -> str:

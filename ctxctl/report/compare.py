@@ -175,13 +175,13 @@ def head_lines(comparison: Comparison, width: int) -> Iterator[str]:
     yield from labelled("to", comparison.b.label(), width)
     yield from labelled("under", comparison.under, width)
     yield from labelled("sent", _sent(comparison), width)
-    again = f" {signed(comparison.reweighed)} weighed anew" if comparison.reweighed else ""
+    again = f" {signed(comparison.reweighed)} counted anew" if comparison.reweighed else ""
     sums = (
         f"{comparison.before:,} before + {comparison.new:,} new {MINUS} {comparison.freed:,} freed{again}"
         f" = {comparison.after:,} recorded ({signed(comparison.after - comparison.before)})"
     )
     yield from labelled("window", sums, width)
-    yield from labelled("changes", counts_line(comparison.counts()), width)
+    yield from labelled("changes", counts_line(comparison.counts(), comparison.b.frame.step.mode), width)
 
 
 def _sent(comparison: Comparison) -> str:

@@ -104,7 +104,7 @@ def summary(costs: CostSums, breaks: Sequence[StepCost], width: int) -> Iterator
     if breaks:
         yield ""
         columns = (
-            Column("dearest cache breaks"),
+            Column("costliest cache breaks"),
             Column("broken by", least=12),
             Column("how"),
             Column("cost", right=True),

@@ -108,7 +108,7 @@ class Narrowed(NamedTuple):
         """How many steps are not shown and not decided, in words."""
         said = f"{plural(self.shown, 'step')} where {visible(self.predicate)}; {self.hidden:,} hidden"
         if self.undecided:
-            said += f", of {self.undecided:,} of them the trace does not say enough to tell"
+            said += f", {self.undecided:,} of them undecided: the trace does not say enough"
         return said
 
 
@@ -118,7 +118,7 @@ def sum_line(steps: int, changes: int, of: int, undecided: int) -> str:
     if changes:
         said += f", {plural(changes, 'change')}"
     if undecided:
-        said += f"; of {plural(undecided, 'step')} the trace does not say enough to tell"
+        said += f"; {plural(undecided, 'step')} undecided: the trace does not say enough"
     return said
 
 

@@ -13,7 +13,7 @@ from ctxctl.report.changes import short_version
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, table
 from ctxctl.text import clip, visible
-from ctxctl.wording import SIGNS, number
+from ctxctl.wording import SIGNS, UNCHANGED, number
 
 _COLUMNS = (
     Column("status"),
@@ -47,7 +47,9 @@ def life_spans(lives: Sequence[Life]) -> list[Span]:
 
 
 def _continues(last: Life, life: Life) -> bool:
-    return last.status == life.status == "skipped" and last.version == life.version
+    if last.status != "skipped" or life.status != "skipped":
+        return False
+    return last.version == life.version and last.mode == life.mode
 
 
 def life_lines(item: str, lives: Sequence[Life], width: int, paint: Paint, name: str = "") -> Iterator[str]:
@@ -100,6 +102,8 @@ class _Places:
 
 
 def _why(life: Life) -> str:
+    if life.status == "skipped":
+        return UNCHANGED[life.mode]
     parts = [visible(life.cause)] if life.cause else []
     if life.reason:
         parts.append(f"({visible(life.reason)})")

@@ -146,7 +146,7 @@ class _Report:
             rows.append(["sent", "; ".join(parts)])
         flow = f"{signed(totals.new)} new, {signed(-totals.freed)} freed tokens"
         if totals.reweighed:
-            flow += f", {signed(totals.reweighed)} weighed anew"
+            flow += f", {signed(totals.reweighed)} counted anew"
         rows.append(["recorded", f"{number(totals.before)} before, {flow}, {number(totals.after)} after"])
         rows.append(
             ["of note", f"{plural(found.compacted, 'compaction')}, {plural(found.broken, 'cache break')}"]
@@ -195,7 +195,7 @@ class _Report:
         signs = " ".join(
             f"{sign}{getattr(counts, name)}" for name, sign in SIGNS.items() if getattr(counts, name)
         )
-        again = f", {signed(ledger.reweighed)} weighed anew" if ledger.reweighed else ""
+        again = f", {signed(ledger.reweighed)} counted anew" if ledger.reweighed else ""
         summary = (
             f"Turn {turn.turn}{thread}: {signed(ledger.new)} new, {signed(-ledger.freed)} freed{again}, "
             f"{number(ledger.window_after)} tokens recorded after it; items {signs}"
@@ -259,7 +259,7 @@ class _Report:
         if not rows:
             return []
         return [
-            "### Dearest cache breaks (derived)",
+            "### Costliest cache breaks (derived)",
             "",
             *table(["at", "broken by", "how", "cost"], rows, {3}),
             "",

@@ -154,7 +154,7 @@ class ReplayReport:
             yield from labelled(label, text, self._width, indent=2, tab=9)
         if summary.fidelity:
             yield ""
-            yield self._paint("head", "what the capture told")
+            yield self._paint("head", "what the capture holds")
             yield from measured_lines(summary.fidelity, self._width)
 
 

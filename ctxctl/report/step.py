@@ -68,7 +68,7 @@ def facts(step: Step, names: ItemNames = NAMELESS) -> Iterator[tuple[str, str]]:
     declared = "declared" if step.mode_declared else "inferred"
     basis = derived_basis(step) or BASES[step.basis]
     yield "frame", f"{step.mode} mode ({declared}), {basis}, {LAYERS[step.layer]}"
-    yield "changes", counts_line(step.counts)
+    yield "changes", counts_line(step.counts, step.mode)
     said = sent_text(step.window, billed=believed_bill(step))
     yield "sent", said + ("; simulated" if limits_are_supposed(step) else "")
     yield "window", window_text(step)
@@ -150,7 +150,7 @@ def derived_basis(step: Step) -> str | None:
 def ledger_sum(before: int, new: int, freed: int, reweighed: int) -> str:
     """The left side of a ledger's sum, in tokens; what another model's encoding makes of the window before
     only where it makes something else of it."""
-    again = f" {signed(reweighed)} weighed anew" if reweighed else ""
+    again = f" {signed(reweighed)} counted anew" if reweighed else ""
     return f"{before:,} before{again} + {new:,} new {MINUS} {freed:,} freed"
 
 
@@ -196,7 +196,7 @@ def sent_text(window: Window, *, billed: bool = False) -> str:
     """What was sent, of how much, how that is known, and who says the limit."""
     parts = [size_of_limit(window), known_by(window, billed=billed)]
     if window.used_method == "recorded":
-        parts = ["not known, for no bill was read", size_of_limit(window)]
+        parts = ["not known: no bill was read", size_of_limit(window)]
     parts += [said for said in (limit_text(window), threshold_text(window)) if said is not None]
     return "; ".join(parts)
 

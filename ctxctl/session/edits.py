@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from ctxctl.engine.replay.edits import Edits, EditText
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
+from ctxctl.kinds import kinds_called
 from ctxctl.model.content import ContentStore
 from ctxctl.model.whatif import UNEDITED, Dropped, Edited, Replaced, Replacement, Texts
 from ctxctl.session.inventory import Inventory, ItemFacets, ThreadItems
@@ -93,6 +94,8 @@ def _selected(inventory: Inventory, typed: str, text: TextOf) -> tuple[str, Item
     if colon and facet in FACETS:
         value = value.removeprefix("mcp:") if facet == "server" else value
         found = _matching(inventory, facet, value)
+        if not found and facet == "kind":
+            found = _of_kinds(inventory, kinds_called(value))
         if not found and facet == "item" and (named := _named(inventory, value, text)):
             return named
         if not found:
@@ -105,6 +108,8 @@ def _selected(inventory: Inventory, typed: str, text: TextOf) -> tuple[str, Item
     fits = {name: items for name in FACETS if (items := _matching(inventory, name, typed))}
     if not fits and (named := _named(inventory, typed, text)):
         return named
+    if not fits and (found := _of_kinds(inventory, kinds_called(typed))):
+        return f"kind:{typed}", found
     if not fits:
         raise _nothing(inventory, None, typed)
     names = list(fits)
@@ -120,6 +125,12 @@ def _matching(inventory: Inventory, facet: str, value: str) -> Items:
         (key, item)
         for key, item, facets in inventory.items()
         if any(of(item, one) == value for one in facets)
+    }
+
+
+def _of_kinds(inventory: Inventory, kinds: Collection[str]) -> Items:
+    return {
+        (key, item) for key, item, facets in inventory.items() if any(one.kind in kinds for one in facets)
     }
 
 

@@ -118,6 +118,7 @@ def _moment(ordinal: int, step: Step, change: Change, status: str) -> Life:
         cause=None if status == "skipped" else change.cause,
         reason=None if status == "skipped" else change.reason,
         into=None if status == "skipped" else change.into,
+        mode=step.mode,
     )
 
 

@@ -214,7 +214,11 @@ async def test_notes_that_are_cut_can_be_read_whole() -> None:
 
 @pytest.mark.parametrize(
     ("steps", "new", "told"),
-    [(3, 900, "800 tokens more came and went within the turn: see its steps"), (3, 105, ""), (1, 900, "")],
+    [
+        (3, 900, "800 more tokens entered and left again within the turn: see its steps"),
+        (3, 105, ""),
+        (1, 900, ""),
+    ],
 )
 def test_what_came_and_went_within_a_turn_is_told(steps: int, new: int, told: str) -> None:
     kept = msgspec.structs.replace(change("added", 100), new=100)

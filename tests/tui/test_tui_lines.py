@@ -117,7 +117,7 @@ def test_items_without_a_title_show_their_first_words() -> None:
     text = "\n".join(said(lines.change_line(state.table, n, 120)) for n in range(state.table.count))
     assert "“Here it is, rewritten.”" in text
     narrow = "\n".join(said(lines.change_line(state.table, n, 60)) for n in range(state.table.count))
-    assert "asst  “Here" in narrow
+    assert "asst   “Here" in narrow
 
 
 def test_spread_drops_the_least_important_first() -> None:

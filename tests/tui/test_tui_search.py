@@ -337,7 +337,7 @@ async def test_only_changes_that_fit_are_listed_until_escape() -> None:
         everything = shown_items(session)
         await only(session, "pull -kind:user")
         assert shown_items(session) == ["editor-state", "n1"]
-        assert "only pull -kind:user" in session.text
+        assert "only pull -kind:user_message" in session.text
         await session.press("right_square_bracket")
         assert shown_items(session) == []
         assert "fits: Esc lists all" in session.text
@@ -379,6 +379,21 @@ async def test_a_mistake_in_the_filter_is_said_and_changes_nothing() -> None:
         assert shown_items(session) == everything
         assert session.app.turns.state.only is None
         assert session.app.screen.focused is session.app.turns.query_one("#turns")
+
+
+async def test_a_value_that_ctxctl_does_not_know_is_said_while_it_is_typed() -> None:
+    async with running(made(notes())) as session:
+        await session.press("f")
+        await typing(session, "kind:zzz")
+        assert "ctxctl knows no kind 'zzz'; this trace may" in session.lines[-1]
+        await typing(session, ",user")
+        assert "ctxctl knows no kind 'zzz'; this trace may" in session.lines[-1]
+
+
+async def test_a_search_for_a_value_that_nobody_knows_says_so() -> None:
+    async with running(made(notes())) as session:
+        await search(session, "kind:zzz")
+        assert "no kind is called 'zzz'" in session.text
 
 
 @pytest.mark.slow

@@ -92,8 +92,8 @@ def test_names_and_lengths_of_time() -> None:
         "skipped": "=",
         "omitted": "∅",
     }
-    assert [wording.short_kind("tool_result"), wording.brief_kind("tool_result")] == ["result", "reply"]
-    assert [wording.short_kind("of_my_own"), wording.brief_kind("of_my_own")] == ["of_my_own", "of_my"]
+    assert [wording.short_kind("tool_result"), wording.brief_kind("tool_result")] == ["result", "result"]
+    assert [wording.short_kind("of_my_own"), wording.brief_kind("of_my_own")] == ["of_my_own", "of_my_"]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs a JavaScript engine")

@@ -62,7 +62,7 @@ def money_for_item(
         }  # fmt: skip
         yield Link("cost", "money", text, moment, None, numbers, "derived")
     elif found.requests:
-        text = f"what {plural(found.requests, 'request')} cost for it is not known: no price is known"
+        text = f"what it cost in {plural(found.requests, 'request')} is not known: no price is known"
         yield Link("cost", "no-price", text, moment, None, {"requests": found.requests}, "derived")
     tokens = uncut_tokens(life) if why.state in ("out", "omitted") else None
     if tokens:

@@ -1,7 +1,7 @@
 """What an item costs in money, and the smallest change of limit or policy that would put it into a window.
 
 Changes are found by replays, each of the item's own session up to the step and of nothing else.  The fitting
-policies are given all that was ever left out for want of room; what left for another reason no limit brings
+policies are given all that was ever left out for lack of room; what left for another reason no limit brings
 back.  What was found so is kept in the user's cache; what it costs is not, for prices change.
 """
 
@@ -79,7 +79,7 @@ def _never_placed(why: Why) -> list[Link]:
         text = "no replay can put it there: it never was in a frame; what it would take is derived above"
     else:
         said = reason or "for a reason that is not recorded"
-        text = f"no limit and no fitting policy brings it in: it was left out as {said}, not for want of room"
+        text = f"no limit and no fitting policy brings it in: it was left out as {said}, not for lack of room"
     return [Link("whatif", "not-tried", text, None, None, {}, "derived")]
 
 
@@ -100,7 +100,7 @@ class _RoomSearch:
         fitted = by_policy and self._inspector.params.fitting
         if not (fitted or cause in FOR_ROOM or (cause == "omitted" and reason in ROOM_REASONS)):
             said = f"{cause}{f' ({reason})' if reason else ''}"
-            text = f"no limit brings it back: it left as {said}, not for want of room"
+            text = f"no limit brings it back: it left as {said}, not for lack of room"
             return [Link("whatif", "not-room", text, None, None, {"cause": cause}, "derived")]
         start, line, stop = self._stretch()
         if stop - start > _MOST_BYTES:

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, get_args
 
 from ctxctl.engine.replay.annotations import is_open
 from ctxctl.engine.sizes.bill_doubts import believed_output
 from ctxctl.engine.sizes.prefix import breaks_cache
+from ctxctl.kinds import KINDS, WORDS
 from ctxctl.model.results import Change, Placement, Step
-from ctxctl.model.vocab import STATUSES, LimitSource, MissCause, UsedMethod, warns
+from ctxctl.model.vocab import (
+    CAUSES,
+    SEGMENTS,
+    STATUSES,
+    Basis,
+    LimitSource,
+    MissCause,
+    Mode,
+    Provenance,
+    UsedMethod,
+    warns,
+)
 
 _SERVER: Final = re.compile(
     r"(?<![A-Za-z0-9])mcp(?:__([A-Za-z0-9](?:[A-Za-z0-9.-]|_(?!_)){0,63})(?=__)"
     r"|:(?://)?([A-Za-z0-9][A-Za-z0-9._-]{0,63})(?=[:/]))"
 )
 _SERVER_HEAD: Final = 400
+_NEAR_HEAD: Final = 80
+"""Characters of a word for which near ones are looked for."""
 
 
 def tool_server_of(thing: Change | Placement) -> str | None:
@@ -51,6 +65,8 @@ OF_STEP: Final[Mapping[str, Callable[[Step], str | None]]] = {
     "session": lambda step: step.session,
     "thread": lambda step: step.thread,
     "model": lambda step: step.model,
+    "mode": lambda step: step.mode,
+    "basis": lambda step: step.basis,
     "cache": lambda step: _cache(step),
     "method": lambda step: step.window.used_method,
     "limit": lambda step: step.window.limit_source,
@@ -71,13 +87,58 @@ RANGES: Final[Mapping[str, Callable[[Step], int]]] = {
 
 CLOSED: Final[Mapping[str, tuple[str, ...]]] = {
     "status": STATUSES,
-    "provenance": ("native", "derived", "simulated"),
+    "provenance": get_args(Provenance),
+    "mode": get_args(Mode),
+    "basis": get_args(Basis),
     "cache": ("broken", "kept"),
     "method": get_args(UsedMethod),
     "limit": get_args(LimitSource),
     "miss": get_args(MissCause),
 }
 """Fields that have these values and no others."""
+
+VOCABULARIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "kind": tuple(kind.name for kind in KINDS),
+    "segment": SEGMENTS,
+    "cause": CAUSES,
+    "flag": (
+        "moved", "rescored", "truncated", "stale", "redacted", "rendering", "derived-identity", "carried-in",
+    ),
+}  # fmt: skip
+"""Fields with values that ctxctl knows, beside which a trace may have others of its own."""
+
+ALIASES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "kind": WORDS,
+    "status": {
+        "new": ("added",), "changed": ("updated",), "modified": ("updated",), "gone": ("removed",),
+        "deleted": ("removed",), "unchanged": ("skipped",), "left_out": ("omitted",),
+    },
+    "method": {"billed": ("reported",)},
+    "limit": {"client": ("runtime",), "table": ("catalogue",)},
+    "miss": {"unknown": ("unexplained",)},
+}  # fmt: skip
+"""What else people call a field's values, and the values that each means."""
+
+
+def values_called(field: str, word: str) -> tuple[str, ...]:
+    """The values of a field that an alias means, whatever its case; nothing for what is none."""
+    named = word.strip().casefold().replace("-", "_").replace(" ", "_")
+    return ALIASES[field].get(named, ()) if field in ALIASES else ()
+
+
+def near_values(field: str, word: str, others: Iterable[str] = ()) -> list[str]:
+    """The known values of a field, and of `others`, that a word is near to, the nearest first; at most three.
+
+    An alias that is near stands for its value.
+    """
+    from difflib import get_close_matches
+
+    known = dict.fromkeys((*others, *VOCABULARIES.get(field, ()), *CLOSED.get(field, ())))
+    called: dict[str, tuple[str, ...]] = {name.casefold(): (name,) for name in known}
+    for alias, names in ALIASES.get(field, {}).items():
+        called.setdefault(alias, names)
+    near = get_close_matches(word.casefold()[:_NEAR_HEAD], called, 3, 0.6)
+    return list(dict.fromkeys(name for one in near for name in called[one]))[:3]
 
 
 def _cache(step: Step) -> str | None:

@@ -73,7 +73,21 @@ def _called(name: str) -> Term | None:
     """What holds of a step, or the status of a change, by its name."""
     if name in facts.PREDICATES:
         return Predicate(name)
-    return Field("status", (Value(name),)) if name in STATUSES else None
+    status = (name,) if name in STATUSES else facts.values_called("status", name)
+    return Field("status", tuple(map(Value, status))) if status else None
+
+
+def _only_one(field: str, found: str, at: int) -> str:
+    """The value of a closed field that a text means or begins."""
+    known = facts.CLOSED[field]
+    if found.casefold() in known:
+        return found.casefold()
+    full = [one for one in known if one.startswith(found.casefold())]
+    if len(full) == 1:
+        return full[0]
+    near = full or facts.near_values(field, found)
+    instead = f": did you mean {' or '.join(repr(one) for one in near)}?" if near else ""
+    raise QueryError(at, f"'{found}' is no {field}{instead}", f"there are: {', '.join(known)}")
 
 
 class _Parser:
@@ -278,14 +292,13 @@ class _Parser:
         return Range(name, tuple(runs))
 
     def _field(self, name: str) -> Term:
-        closed = facts.CLOSED.get(name)
-        values = []
+        values: list[Value] = []
         for at, found, exact in self._values(name):
-            if closed is not None:
-                full = [one for one in closed if one.startswith(found.lower())]
-                if len(full) != 1:
-                    raise QueryError(at, f"'{found}' is no {name}", f"there are: {', '.join(closed)}")
-                values.append(Value(full[0]))
+            named = () if exact else facts.values_called(name, found)
+            if named:
+                values += map(Value, named)
+            elif name in facts.CLOSED:
+                values.append(Value(_only_one(name, found, at)))
             else:
                 values.append(Value(found, exact))
         return Field(name, tuple(values))

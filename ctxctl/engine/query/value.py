@@ -67,6 +67,19 @@ class Query:
         object.__setattr__(self, "asks_skipped", any(not neg and _names_skipped(x) for x, neg in found))
 
     @property
+    def unvouched(self) -> tuple[tuple[str, Value], ...]:
+        """Values, with their fields, that only the trace itself can know: ctxctl has no such word."""
+        found = [leaf for leaf, _ in leaves(self.term) if isinstance(leaf, Field)]
+        return tuple(
+            dict.fromkeys(
+                (one.name, value)
+                for one in found
+                for value in one.values
+                if one.name in facts.VOCABULARIES and not any(map(value.fits, facts.VOCABULARIES[one.name]))
+            )
+        )
+
+    @property
     def asks_around(self) -> bool:
         """It asks what a step itself does not tell, see `QueryContext`."""
         return bool(self.window) or self.asks_cost

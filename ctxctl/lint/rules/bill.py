@@ -87,7 +87,7 @@ class EstimateOffBill(Rule):
             if abs(middle - 1) <= self.share:
                 continue
             requests = plural(ratios.steps, "request")
-            message = f"the runtime counts {share(middle)} of what is billed, in the middle of {requests}"
+            message = f"the runtime counts {share(middle)} of what is billed (median of {requests})"
             yield ratios.hit._replace(
                 message=message, tokens=ratios.off, steps=ratios.steps,
                 note="tokens by which the count was off, over all requests", money=None,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctxctl.session.params import Params
 
 _WIDE: Final = 76
-"""Columns of what the capture told: what the narrowest usual screen holds."""
+"""Columns of what the capture holds: what the narrowest usual screen holds."""
 
 
 def trace(inspector: Inspector, *, live: bool = False) -> Trace:
@@ -117,7 +117,7 @@ def about(format_name: str, summary: Summary | None) -> Document:
     if declared is None and not measured:
         lines.append((" ", "A trace as it was recorded: each step's stages say what was not recorded of it."))
     if measured:
-        lines += [(" ", ""), ("@", "what the capture told")]
+        lines += [(" ", ""), ("@", "what the capture holds")]
         lines += [(" ", line) for line in measured_lines(measured, _WIDE, indent=0)]
     elif declared is not None:
         lines += [(" ", ""), ("!", "what this capture told is known once it was read whole")]

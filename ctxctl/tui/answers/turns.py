@@ -306,7 +306,7 @@ def passing_notes(turn: Turn | None) -> list[Note]:
     passed = turn.ledger.new - sum(change.new for change in turn.changes)
     if passed * _PASSING < turn.ledger.new or passed <= 0:
         return []
-    return [Note(f"{number(passed)} tokens more came and went within the turn: see its steps")]
+    return [Note(f"{number(passed)} more tokens entered and left again within the turn: see its steps")]
 
 
 def unrecorded_notes(before: Row | None, step: Step) -> list[Note]:

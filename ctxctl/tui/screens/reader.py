@@ -80,7 +80,7 @@ def _sign_lines() -> list[tuple[str, str]]:
     return [
         ("@", "Signs"),
         (" ", "  " + "   ".join(f"{sign} {status}" for status, sign in SIGNS.items())),
-        (" ", "  skipped: in the window as before, nothing enters again"),
+        (" ", "  skipped: unchanged; sent again in window mode, not sent in append mode"),
         (" ", "  d derived and s simulated: not recorded by the runtime itself"),
         (" ", f"  ▁▂▃▄▅▆▇█ how full the window is   {COMPACTION} a compaction   ! a warning"),
         (" ", f"  {BREAK} a cache could reuse less than nine tenths of the request before"),

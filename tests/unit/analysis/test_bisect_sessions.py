@@ -45,7 +45,7 @@ def test_a_predicate_that_turns_back_is_told_with_every_turn() -> None:
         assert (found.held, found.steps, found.monotone) == (2, 4, False)
         said = text_of(turned_lines(found, "run", several=False, width=80, paint=plain, names=NAMELESS))
         assert "run@2.1" in said
-        assert "turns 2.1 yes, 3.1 no, 4.1 yes" in said
+        assert "it changes 2 more times after that changes 2.1 yes, 3.1 no, 4.1 yes" in said
         assert "2 more times" in said
 
 

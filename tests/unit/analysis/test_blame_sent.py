@@ -44,7 +44,7 @@ def test_shares_add_up_to_the_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "sent 115 of 200 (58%), 85 free; billed; window 200, from the model table" in text
     assert "\nbeside 102 tokens (88.7%) not recorded\n" in text
     assert "\nwindow 13 tokens (11.3% of what was sent) in 2 blocks\n" in text
-    assert "\nevidence billed 115 tokens: 102 beside those of the blocks\n" in text
+    assert "\nevidence billed 115 tokens: 102 more than the blocks hold\n" in text
     assert "\nkind blocks tokens share\n(not recorded) 102 88.7%\ndurable_memory 2 13 11.3%\n" in text
     assert text.count("(not recorded)") == 2  # by kind and by age
     sizes = {name: found[name] for name in ("used", "sent", "recorded", "unrecorded", "share", "evidence")}
@@ -65,7 +65,7 @@ def test_what_is_expected_is_called_that(tmp_path: Path, monkeypatch: pytest.Mon
     expecting(monkeypatch)
     with opened(tmp_path / "t.jsonl", three_steps()) as inspector:
         text = told(inspector, 2)
-    assert "sent about 119 ±7; limit unknown; expected: no bill says it" in text
+    assert "sent about 119 ±7; limit unknown; expected, not billed" in text
     assert "\nbeside about 102 tokens (85.7%) not recorded\n" in text
     assert (
         "no bill was read for this step: what was sent beside the blocks is as the last bill has it" in text
@@ -77,7 +77,7 @@ def test_without_a_bill_nothing_is_said_of_the_rest(tmp_path: Path) -> None:
     with opened(tmp_path / "t.jsonl", steps) as inspector:
         text = told(inspector, 0)
         found = to_json(blame_frame(inspector, 0), ())
-    assert "sent not known, for no bill was read; 5 recorded; limit unknown" in text
+    assert "sent not known: no bill was read; 5 recorded; limit unknown" in text
     assert "beside 1" not in text
     assert "(not recorded)" not in text
     assert "evidence no bill was read: what was sent beside the blocks is not known" in text

@@ -117,7 +117,7 @@ def test_bisect_answers_where_only_the_table_knows_a_limit(
 ) -> None:
     assert run(["bisect", written(tmp_path), "window>78%"]) == 1
     out = " ".join(capsys.readouterr().out.split())
-    assert "limit not known at 3 steps unknown of 3 steps the trace does not say enough to tell" in out
+    assert "limit not known at 3 steps unknown 3 steps undecided: the trace does not say enough" in out
     catalogue(monkeypatch, 144)
     expecting(monkeypatch)
     assert run(["bisect", written(tmp_path), "window>78%"]) == 0

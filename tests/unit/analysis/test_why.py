@@ -113,7 +113,7 @@ def test_what_was_left_out(tmp_path: Path) -> None:
         "it would take 8 tokens; no limit is known, so whether they were free is not known"
     )
     assert [link.text for link in supposed.links] == [
-        "no limit and no fitting policy brings it in: it was left out as low_relevance, not for want of room"
+        "no limit and no fitting policy brings it in: it was left out as low_relevance, not for lack of room"
     ]
     assert supposed.replays == 0
 

@@ -96,7 +96,7 @@ def test_a_limit_that_cannot_be_held_is_no_pass(capsys: pytest.CaptureFixture[st
     (here / "c.toml").write_text(PLAN + "[limits]\ncost_per_session = 1\n")
     code, _, err = said(capsys, "c.toml", "--check")
     assert code == 2
-    assert "nobody knows it" in err
+    assert "which is not known" in err
 
 
 def test_what_cannot_be_read_is_three(capsys: pytest.CaptureFixture[str], here: Path) -> None:

@@ -166,6 +166,9 @@ def test_letters_are_distinct_and_shares_are_right() -> None:
 def test_counts() -> None:
     counts = Counts(1, 2, 3, 4000, 5)
     assert counts_line(counts) == "+1 added  ~2 updated  \u22123 removed  =4,000 skipped  ∅5 omitted"
+    assert "  =4,000 skipped (unchanged, sent again)  " in counts_line(counts, "window")
+    assert "  =4,000 skipped (not sent)  " in counts_line(counts, "append")
+    assert "  =0 skipped  " in counts_line(Counts(), "append")
     assert counts_short(counts) == "+1 ~2 \u22123 =4,000 ∅5"
 
 
@@ -237,11 +240,10 @@ def test_what_was_sent_in_words() -> None:
     )
     over = Window(None, None, 100, 130, 0, 30, 0, {}, 90, 40, "expected", 12, limit_source="runtime")
     assert sent_text(over) == (
-        "about 130 ±12 of 100 (130%), OVER BY 30; expected: no bill says it; limit on input,"
-        " said by the client"
+        "about 130 ±12 of 100 (130%), OVER BY 30; expected, not billed; limit on input, said by the client"
     )
     bare = Window(None, None, None, 90, None, None, 0, {}, 90)
-    assert sent_text(bare) == "not known, for no bill was read; 90 recorded; limit unknown"
+    assert sent_text(bare) == "not known: no bill was read; 90 recorded; limit unknown"
 
 
 def billed(*fields: Any, expected: int | None = None) -> str:
@@ -400,6 +402,17 @@ def test_a_life_merges_what_was_skipped() -> None:
     assert lines[0] == "doc"
     assert [line.split()[2] for line in lines[2:]] == ["2", "3\u20134", "5", "6\u20139", "10"]
     assert lines[-1].endswith("compacted into sum")
+
+
+def test_a_life_says_whether_what_was_skipped_was_sent() -> None:
+    lives = [
+        life(0, "added", turn=1), life(1, "skipped", turn=2), life(2, "skipped", turn=3, mode="append"),
+        life(3, "skipped", turn=4, mode="append"),
+    ]  # fmt: skip
+    lines = list(life_lines("doc", lives, 80, plain))
+    assert [(line.split()[2], line.split("5  ", 1)[-1]) for line in lines[3:]] == [
+        ("2", "unchanged, sent again"), ("3\u20134", "not sent")
+    ]  # fmt: skip
 
 
 def test_a_life_in_two_threads_and_with_steps() -> None:

@@ -70,7 +70,7 @@ def test_each_step_is_counted_by_its_own_models_encoding(pairs: Path) -> None:
     assert again[1] == counted("gpt-4o", SENT[0]) - counted("gpt-4", SENT[0]) < 0
     assert again[2] == counted("gpt-4", SENT[1]) - counted("gpt-4o", SENT[1]) > 0
     assert [turn.ledger.reweighed for turn in turns] == again
-    assert f"before {signed(again[1])} weighed anew + " in window_text(steps[1])
+    assert f"before {signed(again[1])} counted anew + " in window_text(steps[1])
     assert window_text(steps[1]).endswith(f"(exact:o200k_base {counted('gpt-4o', SENT[1])})")
 
 
@@ -114,6 +114,6 @@ def test_no_bill_is_told_of_where_there_is_none(
     """What is expected by the API's rules alone is not said to be had from a bill."""
     assert run(["replay", str(pairs), "--steps"]) == 0
     words = " ".join(capfdbinary.readouterr().out.decode().split())
-    assert words.count("expected: no bill says it") == 3
+    assert words.count("expected, not billed") == 3
     assert "steps: expected 3" in words
     assert "last bill" not in words

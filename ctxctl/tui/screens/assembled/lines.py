@@ -74,7 +74,7 @@ def _remarks(shown: Assembled, width: int) -> Parts:
     found = [f"! {text}" for text in shown.remarks]
     if not shown.joint_known:
         named = f" (“{one_line(shown.joint_name)}”)" if shown.joint_name else ""
-        found.append(f"joints are not recorded{named}: line ends are put between blocks")
+        found.append(f"what stands between blocks is not recorded{named}: shown as line breaks")
     return spread(
         [Piece(text, "warning" if text[0] == "!" else "muted", 9 - n) for n, text in enumerate(found)],
         [],
@@ -137,7 +137,7 @@ def outline_line(block: Block, width: int, *, prefix: bool) -> Parts:
     letter = one_line(block.segment)[:1].upper() or "?"
     mark = "✂" if block.breaks else "!" if block.notes else " "
     amount = short(block.tokens) if block.counted else "?"
-    kind = [Column(brief_kind(block.kind), "muted", 6)]
+    kind = [Column(brief_kind(block.kind), "muted", 7)]
     return laid_out(
         [
             Column(bar, "cached" if block.cached else "gutter", 1),

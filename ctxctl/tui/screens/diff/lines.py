@@ -157,11 +157,11 @@ def _widths(width: int) -> _Widths:
     if width >= 120:
         return _Widths(18, 10, True, 30, False)
     if width >= 92:
-        return _Widths(6, 8, True, 24, False)
+        return _Widths(7, 8, True, 24, False)
     if width >= 64:
-        return _Widths(6, 7, True, 14, True)
+        return _Widths(7, 7, True, 14, True)
     if width >= 46:
-        return _Widths(6, 7, False, 10, True)
+        return _Widths(7, 7, False, 10, True)
     return _Widths(0, 6, False, 0, True)
 
 

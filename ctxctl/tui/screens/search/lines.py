@@ -92,7 +92,7 @@ class Widths:
 
     def __init__(self, width: int, place: int) -> None:
         self.place = min(place, max(width // 3, 4))
-        self.kind = 18 if width >= 140 else 6 if width >= 56 else 0
+        self.kind = 18 if width >= 140 else 7 if width >= 56 else 0
         self.tokens = 8 if width >= 100 else 6 if width >= 46 else 0
         rest = max(width - self.place - 3 - self.kind - self.tokens, 0)
         self.text = 0 if rest < 30 else rest * 3 // 5

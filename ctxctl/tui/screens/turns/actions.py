@@ -278,11 +278,12 @@ class SearchPart:
     def check_filter(self, prompt: Prompt, text: str) -> None:
         """Say what is wrong with what is typed."""
         try:
-            parse_query(text or "x")
+            query = parse_query(text or "x")
         except QueryError as error:
             prompt.note = error.what
         else:
-            prompt.note = ""
+            own = [f"{field} '{value.text}'" for field, value in query.unvouched]
+            prompt.note = f"ctxctl knows no {own[0]}; this trace may" if own else ""
 
     def take_filter(self, prompt: Prompt, text: str) -> None:
         """List these changes; all, where nothing is typed."""

@@ -309,11 +309,11 @@ def _widest(width: int) -> _Widths:
     if width >= _ROOMY:
         return _Widths(kind=16, amount=9, cause=16, bar=6, brief=False)
     if width >= 64:
-        return _Widths(kind=6, amount=8, cause=14, bar=4, brief=True)
+        return _Widths(kind=7, amount=8, cause=14, bar=4, brief=True)
     if width >= 46:
-        return _Widths(kind=6, amount=7, cause=14 if width >= 54 else 9, bar=3, brief=True)
+        return _Widths(kind=7, amount=7, cause=14 if width >= 54 else 9, bar=3, brief=True)
     if width >= 34:
-        return _Widths(kind=6, amount=7, cause=0, bar=2 if width >= 40 else 0, brief=True)
+        return _Widths(kind=7, amount=7, cause=0, bar=2 if width >= 40 else 0, brief=True)
     return _Widths(kind=0, amount=6, cause=0, bar=0, brief=True)
 
 
