@@ -37,7 +37,8 @@ class Settings(msgspec.Struct, frozen=True):
     model: str | None = None
     encoding: str | None = None
     policy: str | None = None
-    format: str | None = None
+    read_as: str | None = None
+    """The format of captures, in place of what is detected."""
     calibration: str = "saved"
     """`none`, `saved` (the shipped one where none was saved), `shipped`, `session`, or a digest or file."""
     learned: str = "auto"
@@ -82,7 +83,7 @@ def load(*, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Se
         settings = msgspec.structs.replace(settings, file=str(path))
     named = {
         name: env[f"CTXCTL_{name.upper()}"]
-        for name in _READ
+        for name in (*_OLD, *_READ)
         if name not in _TABLES and env.get(f"CTXCTL_{name.upper()}")
     }
     return _apply(settings, named, "environment")
@@ -230,7 +231,7 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "model": _text,
     "encoding": _text,
     "policy": _text,
-    "format": _text,
+    "read_as": _text,
     "calibration": _text,
     "learned": _learned,
     "strict": _switch,
@@ -245,6 +246,8 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "lint": _lint,
 }
 """Takes each setting from what was given for it, or raises ValueError with what it must be."""
+_OLD: Final = {"format": "read_as"}
+"""Settings by an old name, which is still understood."""
 _TABLES: Final = frozenset(("cache", "keys", "lint", "models"))
 """Settings that only a file can have."""
 
@@ -253,6 +256,7 @@ def _apply(settings: Settings, table: Mapping[str, object], where: str) -> Setti
     values: dict[str, Any] = {}
     for name, value in table.items():
         key = name.replace("-", "_")
+        key = _OLD.get(key, key)
         if key in _READ:
             try:
                 values[key] = _READ[key](value)

@@ -28,7 +28,7 @@ Arguments = Annotated[
 ]
 
 
-@opt.takes("plain json everything ids thread", opt.COUNTED, "calibration", opt.READ)
+@opt.takes(opt.PRINTED, "everything ids thread", opt.COUNTED, "calibration", opt.READ)
 def bisect(
     options: opt.CommonOptions,
     arguments: Arguments,

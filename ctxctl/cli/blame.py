@@ -31,7 +31,8 @@ Item = Annotated[
 
 
 @opt.takes(
-    "plain json canonical everything ids turn thread",
+    opt.PRINTED,
+    "canonical everything ids turn thread",
     opt.COUNTED,
     "calibration",
     opt.READ,

@@ -31,7 +31,7 @@ class Imported(NamedTuple):
     problems: list[Problem]
 
 
-@opt.takes("json everything format strict", everything=opt.EveryProblem)
+@opt.takes("json quiet everything read_as strict", everything=opt.EveryProblem)
 def convert(
     options: opt.CommonOptions,
     sources: Sources,
@@ -84,11 +84,11 @@ def _import(
     from ctxctl.trace.source import Source
     from ctxctl.trace.writer import TraceWriter
 
-    with open_capture(source, run.settings.format) as (opened, importer):
+    with open_capture(source, run.settings.read_as) as (opened, importer):
         if importer is None:
             raise UnreadableError(
                 "unknown-capture", f"{source}: none of the known formats (is it a trace already?)",
-                hint="ctxctl formats lists what can be opened; --format names one",
+                hint="ctxctl formats lists what can be opened; --read-as names one",
             )  # fmt: skip
         problems: list[Problem] = list(opened.problems) if isinstance(opened, Source) else []
         size = max(1, opened.size) if isinstance(opened, Source) else 0
@@ -115,7 +115,7 @@ def _import(
 
 def _tell(done: list[Imported], run: Run, output: str) -> None:
     """What was imported: narration on standard error, or lines of JSON on standard output."""
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate
     from ctxctl.cli.run import note_problems
     from ctxctl.report import jsonout
     from ctxctl.report.heading import base_name
@@ -140,5 +140,5 @@ def _tell(done: list[Imported], run: Run, output: str) -> None:
         if output == "-":
             continue  # the trace itself says what it holds, and a pipe may be gone
         found = f", {plural(len(one.problems), 'problem')}" if one.problems else ""
-        note(f"{one.source}: {one.format}, {plural(one.events, 'event')}{found}")
+        narrate(f"{one.source}: {one.format}, {plural(one.events, 'event')}{found}")
     run.out.flush()

@@ -58,7 +58,7 @@ AsOf = Annotated[
 ]
 
 
-@opt.takes("json", opt.COUNTED, "calibration", opt.READ)
+@opt.takes(opt.PRINTED, "thread", opt.COUNTED, "calibration", opt.READ)
 def cost(
     options: opt.CommonOptions,
     trace: Traces = None,

@@ -48,7 +48,7 @@ Sessions = Annotated[
 ]
 
 
-@opt.takes("plain json canonical everything ids thread", opt.COUNTED, opt.READ, thread=opt.ThreadOf)
+@opt.takes(opt.PRINTED, "canonical everything ids thread", opt.COUNTED, opt.READ, thread=opt.ThreadOf)
 def diff(
     options: opt.CommonOptions,
     a: A = None,
@@ -193,10 +193,10 @@ def _tell(
 
 def _note_default_frames(left: NamedPlace, right: NamedPlace | None) -> None:
     """Say what was compared, where two traces were named and no frame of them."""
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate
 
     if right is not None and left.address is None and right.address is None:
-        note("ctxctl: these are the last frames; --sessions compares the whole sessions")
+        narrate("ctxctl: these are the last frames; --sessions compares the whole sessions")
 
 
 def _whole_sessions(

@@ -31,10 +31,12 @@ Where = Annotated[
 ]
 Force = Annotated[bool, Option("--force", help="Replace FILE if it is there.")]
 As = Annotated[
-    str,
+    str | None,
     Option(
-        "--format", metavar="NAME", help=f"What to export as: {', '.join(_FORMATS)}.",
-        autocompletion=_complete_format_names, show_default=True,
+        "--format", metavar="NAME",
+        help=f"What to export as: {', '.join(_FORMATS)}. Default: what FILE is called (report.html), else"
+        " events.",
+        autocompletion=_complete_format_names,
     ),
 ]  # fmt: skip
 Strict = Annotated[
@@ -48,15 +50,6 @@ Target = Annotated[
         metavar="NAME",
         help="For whom; evidence_export: contents are cited, not copied.",
         autocompletion=opt.complete_targets,
-    ),
-]
-ReadAs = Annotated[
-    str | None,
-    Option(
-        "--read-as",
-        metavar="NAME",
-        help="Read TRACE as this format instead of detecting it.",
-        autocompletion=opt.complete_formats,
     ),
 ]
 Table = Annotated[
@@ -74,7 +67,7 @@ MaxContent = Annotated[
 @opt.takes(
     "turn max_content table",
     opt.COUNTED,
-    "no_learned read_as everything",
+    "no_learned read_as everything quiet",
     target=Target,
     everything=opt.EveryProblem,
 )
@@ -83,19 +76,19 @@ def export(
     trace: opt.NewestArg = None,
     output: Where = "-",
     force: Force = False,
-    format: As = "events",  # noqa: A002 - the option's name
+    format: As = None,  # noqa: A002 - the option's name
     strict: Strict = False,
     max_content: MaxContent = None,
     table: Table = None,
-    read_as: ReadAs = None,
 ) -> None:
     """Write a trace in another form. What was redacted anywhere in it is in no export."""
     from ctxctl.cli.run import begin, note_problems, opened, tell_learned
     from ctxctl.cli.selection import nothing_there
     from ctxctl.cli.sessions import given_or_newest
     from ctxctl.errors import Exit, UnreadableError
-    from ctxctl.report.exports import refuse_options, writer_by_name
+    from ctxctl.report.exports import format_for_file, refuse_options, writer_by_name
 
+    format = format or format_for_file(output)  # noqa: A001 - the option's name
     writer = writer_by_name(format)
     refuse_options(
         format,
@@ -107,7 +100,7 @@ def export(
     )  # fmt: skip
     # A trace is evidence: what was not in the capture is in no trace made of it (docs/learn.md).
     captured = options.no_learned or format == "events"
-    run = begin(options._replace(format=read_as, no_learned=captured))
+    run = begin(options._replace(no_learned=captured))
     trace = given_or_newest(trace, run)
     found: list[Problem] = []
     written = 0

@@ -27,7 +27,7 @@ First = Annotated[bool, Option("--first", help="Only the first step of each trac
 Count = Annotated[bool, Option("--count", help="Only how many steps of each trace.")]
 
 
-@opt.takes("plain json everything ids thread", opt.COUNTED, "calibration", opt.READ)
+@opt.takes(opt.PRINTED, "everything ids thread", opt.COUNTED, "calibration", opt.READ)
 def find(
     options: opt.CommonOptions,
     arguments: Arguments,
@@ -84,7 +84,7 @@ def _find_in(trace: str, query: Query, run: Run, wish: FindOptions) -> tuple[int
 
 def _find_in_trace(trace: str, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
     from ctxctl.cli.found_steps import print_steps
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate
     from ctxctl.cli.run import header, opened, tell_problems, verdict
     from ctxctl.report import jsonout
     from ctxctl.report.find import ceilings_text, sum_line
@@ -97,9 +97,9 @@ def _find_in_trace(trace: str, query: Query, run: Run, wish: FindOptions) -> tup
         counts, limits = print_steps(inspector, name, query, run, wish)
         if not run.json and (not wish.first or not counts.steps):
             prefix = f"{name}: " if wish.several else ""
-            note(prefix + sum_line(*counts))
+            narrate(prefix + sum_line(*counts))
             if query.asks_limit and limits:
-                note(f"{prefix}limit: {ceilings_text(limits)}")
+                narrate(f"{prefix}limit: {ceilings_text(limits)}")
         run.out.flush()
         tell_problems(inspector, run)
         return counts.steps, verdict(inspector, run)

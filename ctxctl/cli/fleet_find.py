@@ -14,7 +14,7 @@ from ctxctl.cli.fleet import Told, asked_settings, failure, tell_all, verdict
 from ctxctl.cli.fleet_answers import ask_all, shared_note
 from ctxctl.cli.found_steps import Counts, FindOptions, print_steps
 from ctxctl.cli.options import CommonOptions
-from ctxctl.cli.output import HeldOutput, note
+from ctxctl.cli.output import HeldOutput, narrate
 from ctxctl.cli.run import Run, header, inspector_of
 from ctxctl.config import Settings
 from ctxctl.fleet.asking import Question
@@ -91,9 +91,9 @@ def find_in_fleet(fleet: Fleet, query: Query, run: Run, wish: FindOptions) -> tu
         told.append(answers.told(name, answer.problems, answer.problem_count, "looked at there"))
     out.flush()
     if not run.json:
-        note(f"{fleet.directory}: {sum_line(*whole)}, in {hit:,} of {len(fleet.captures):,} captures")
+        narrate(f"{fleet.directory}: {sum_line(*whole)}, in {hit:,} of {len(fleet.captures):,} captures")
         if shared := shared_note(answers.owned, "looked at once"):
-            note(f"{fleet.directory}: {shared}")
+            narrate(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)
     out.flush()
     return whole.steps, verdict(findings, run)
@@ -109,7 +109,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
     from ctxctl.report import jsonout
 
     asked, query = _asked(words)
-    settings = msgspec.structs.replace(asked.settings, format=format_name)
+    settings = msgspec.structs.replace(asked.settings, read_as=format_name)
     out = HeldOutput(asked.width, asked.encoding, painted=asked.painted)
     options = CommonOptions(json=asked.json, everything=asked.everything, ids=asked.ids)
     run = Run(options, settings, settings, out)

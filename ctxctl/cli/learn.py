@@ -36,7 +36,7 @@ Forget = Annotated[
 ]
 
 
-@opt.takes("json everything format color", everything=opt.EveryProblem)
+@opt.takes(opt.PRINTED, "everything read_as color", everything=opt.EveryProblem)
 def learn(
     options: opt.CommonOptions,
     recordings: Recordings = None,
@@ -62,7 +62,7 @@ def learn(
 
 def _learn(recordings: list[str], client: str | None, version: str | None, run: Run) -> None:
     """Learn from each recording; those of one client and version are joined with what is known."""
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate
     from ctxctl.cli.run import note_problems
     from ctxctl.session.learned import store
     from ctxctl.session.learned.book import joined_sets
@@ -80,7 +80,7 @@ def _learn(recordings: list[str], client: str | None, version: str | None, run: 
             run.out.json(_set_object(made))
         else:
             more = f" with {made.recordings} recordings" if known else ""
-            note(f"ctxctl: learned from {visible(recording)}: {_set_line(made)}{more}")
+            narrate(f"ctxctl: learned from {visible(recording)}: {_set_line(made)}{more}")
     run.out.flush()
 
 
@@ -105,7 +105,7 @@ def _events(recording: str, run: Run, problems: list[Problem]) -> Iterator[dict[
     from ctxctl.session.learned.store import CLIENTS
     from ctxctl.trace.source import Source
 
-    with open_capture(recording, run.settings.format) as (opened, importer):
+    with open_capture(recording, run.settings.read_as) as (opened, importer):
         if importer is not None and importer.name not in CLIENTS:
             yield from registry.capture_events(importer, opened, problems.append)
         elif importer is None and isinstance(opened, Source):
@@ -142,12 +142,12 @@ def _named_set(
 
 
 def _forget(name: str) -> None:
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate
     from ctxctl.session.learned import store
     from ctxctl.text import visible
 
     for gone in store.forget_sets(name):
-        note(f"ctxctl: forgotten: {visible(gone)}")
+        narrate(f"ctxctl: forgotten: {visible(gone)}")
 
 
 def _list_sets(run: Run) -> None:

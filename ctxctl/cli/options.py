@@ -114,6 +114,7 @@ class CommonOptions(NamedTuple):
 
     plain: Annotated[bool, Option("--plain", help="Plain report, also on a terminal.")] = False
     json: Annotated[bool, Option("--json", help="JSON lines, version 2 (docs/json.md).")] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Say only what goes wrong.")] = False
     canonical: Annotated[
         bool,
         Option(
@@ -165,15 +166,20 @@ class CommonOptions(NamedTuple):
         bool,
         Option("--no-learned", help="Show what the log itself holds, without learned items (docs/learn.md)."),
     ] = False
-    format: Annotated[
+    read_as: Annotated[
         str | None,
         Option(
-            "--format",
+            "--read-as",
             metavar="NAME",
             help="Read as this format instead of detecting it.",
             autocompletion=complete_formats,
         ),
     ] = None
+    format: Annotated[
+        str | None,
+        Option("--format", metavar="NAME", autocompletion=complete_formats, hidden=True),
+    ] = None
+    """The old spelling of `read_as`, in commands in which it does not say what is written."""
     strict: Annotated[
         bool | None,
         Option(
@@ -184,18 +190,25 @@ class CommonOptions(NamedTuple):
         str | None, Option("--color", metavar="WHEN", help="auto, always or never.", show_default=False)
     ] = None
 
+    @property
+    def capture_format(self) -> str | None:
+        """The format that what is read was said to have, by the option or by its old spelling."""
+        return self.format if self.read_as is None else self.read_as
+
     def flags(self) -> dict[str, object]:
         """What is said to the settings; None: what they say themselves."""
         return {
             "target": self.target, "model": self.model, "encoding": self.encoding, "policy": self.policy,
             "calibration": self.calibration, "learned": "none" if self.no_learned else None,
-            "format": self.format, "strict": self.strict, "color": self.color,
+            "read_as": self.capture_format, "strict": self.strict, "color": self.color,
         }  # fmt: skip
 
 
+PRINTED = "plain json quiet"
+"""How a report is printed."""
 COUNTED = "target model encoding policy"
 """What decides which items are in a window, and how many tokens they have."""
-READ = "no_learned format strict color"
+READ = "no_learned read_as strict color"
 """How a trace is read, and what is said of it."""
 _SHARED = get_type_hints(CommonOptions, include_extras=True)
 
@@ -208,11 +221,12 @@ def takes(*names: str, **variants: object) -> Callable[[Callable[..., None]], Ca
             them, but for those that are named among them.
         variants: Shared options that this command words otherwise, each an annotation as in `CommonOptions`.
     """
-    order = " ".join(names).split()
+    words = " ".join(names).split()
 
     def taking(command: Callable[..., None]) -> Callable[..., None]:
         own = dict(inspect.signature(command, eval_str=True).parameters)
         del own["options"]
+        order = words + ["format"] * ("read_as" in words and "format" not in own)
         shared = [name for name in order if name not in own]
         parameters = [own[name] for name in own if name not in order]
         parameters += [own[name] if name in own else _parameter(name, variants) for name in order]

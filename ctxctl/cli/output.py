@@ -101,7 +101,8 @@ class Output:
 
     def progress(self, doing: str) -> Progress:
         """A progress line on standard error, shown after half a second if that is a terminal."""
-        self._progress = Progress(doing, sys.stderr if shows_progress() else None)
+        wanted = shows_progress() and not _Narration.quiet
+        self._progress = Progress(doing, sys.stderr if wanted else None)
         return self._progress
 
     def progressed(self, share: float) -> None:
@@ -183,8 +184,25 @@ def width() -> int:
     return min(max(found, _LEAST_WIDTH), _MOST_WIDTH) if found > 0 else 80
 
 
+class _Narration:
+    """Whether narration is wanted; of one run."""
+
+    quiet = False
+
+
+def hush(*, quiet: bool) -> None:
+    """Say from here on only what goes wrong, or again everything."""
+    _Narration.quiet = quiet
+
+
+def narrate(text: str) -> None:
+    """As `note`, of what a person may do without: ``--quiet`` leaves it out."""
+    if not _Narration.quiet:
+        note(text)
+
+
 def note(text: str) -> None:
-    """One line or more of narration on standard error; a standard error that is gone is nobody's loss."""
+    """One line or more on standard error; a standard error that is gone is nobody's loss."""
     if sys.stderr is None:
         return
     shown = inert(visible(text, newline=True))

@@ -74,7 +74,8 @@ Where = Annotated[
 
 
 @opt.takes(
-    "plain json everything ids turn thread",
+    opt.PRINTED,
+    "everything ids turn thread",
     opt.COUNTED,
     "steps window reserve max_input drop set compare where",
     "calibration",

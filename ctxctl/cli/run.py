@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.cli.options import CommonOptions
-from ctxctl.cli.output import Output, note
+from ctxctl.cli.output import Output, hush, narrate, note
 from ctxctl.cli.parameters import Done
 from ctxctl.errors import Exit
 from ctxctl.model.whatif import AS_RECORDED, Limits, Replacement
@@ -55,9 +55,17 @@ def begin(
     """
     from ctxctl import config
 
+    hush(quiet=options.quiet)
+    if options.format is not None:
+        note_old_format()
     ordinary = config.load()
     settings = config.with_flags(ordinary, options.flags())
     return Run(options, ordinary, settings, Output(color=settings.color), limits, tuple(drop), texts)
+
+
+def note_old_format() -> None:
+    """Say what the old spelling of ``--read-as`` is now called."""
+    narrate("ctxctl: --format is now called --read-as; the old name still works")
 
 
 def inspector_of(path: str, run: Run) -> Inspector:
@@ -71,7 +79,7 @@ def inspector_of(path: str, run: Run) -> Inspector:
         model=settings.model,
         encoding=settings.encoding,
         policy=settings.policy,
-        format=settings.format,
+        format=settings.read_as,
         limits=run.limits,
         drop=run.drop,
         set=run.texts,

@@ -44,7 +44,7 @@ Pin = Annotated[bool, Option("--pin", help="Stay with the first session, whateve
 
 
 @opt.takes(
-    "plain json everything ids until exec_ idle pin", opt.COUNTED, "calibration no_learned format color"
+    opt.PRINTED, "everything ids until exec_ idle pin", opt.COUNTED, "calibration no_learned read_as color"
 )
 def watch(
     options: opt.CommonOptions,
@@ -113,7 +113,7 @@ def _live(
     settings = run.settings
     return LiveSession(
         place, target=settings.target, model=settings.model, encoding=settings.encoding,
-        policy=settings.policy, format=settings.format, limits=run.limits, take=take, pin=pin,
+        policy=settings.policy, format=settings.read_as, limits=run.limits, take=take, pin=pin,
         skipped=run.everything, seeks=take is None, calibration=settings.calibration,
         learned=settings.learned, own_models=settings.models,
     )  # fmt: skip

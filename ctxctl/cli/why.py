@@ -15,7 +15,8 @@ All = Annotated[bool, Option("--all", help="Every change of its life, and every 
 
 
 @opt.takes(
-    "plain json everything no_what_if turn thread",
+    opt.PRINTED,
+    "everything no_what_if turn thread",
     opt.COUNTED,
     opt.READ,
     everything=All,
