@@ -38,14 +38,16 @@ def bisect(
     Exits 0 if there is such a step, 1 if there is none.
     """
     from ctxctl.cli.run import begin, opened, tell_problems, verdict
-    from ctxctl.cli.selection import query_of
+    from ctxctl.cli.selection import query_of, whole_trace
     from ctxctl.cli.sessions import newest_here
     from ctxctl.errors import Exit
 
     traces, predicate = _traces_and_predicate(arguments)
     query = query_of(predicate) if predicate is not None else None
     run = begin(options)
-    traces = traces or [newest_here(run)]
+    one = "`ctxctl find {} PREDICATE` asks one turn"
+    two = "`ctxctl diff` compares two frames: ctxctl diff one.jsonl@3 two.jsonl@3"
+    traces = [whole_trace(trace, one if len(traces) == 1 else two) for trace in traces or [newest_here(run)]]
     with ExitStack() as stack:
         inspectors = [stack.enter_context(opened(trace, run, "replaying")) for trace in traces]
         if len(inspectors) > 1:

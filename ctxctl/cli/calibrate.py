@@ -45,6 +45,7 @@ def calibrate(
 ) -> None:
     """Fit token counts to reported usage, and tell the error on steps that were not fitted."""
     from ctxctl.cli.run import begin
+    from ctxctl.cli.selection import whole_trace
     from ctxctl.errors import Exit, UsageError
     from ctxctl.tokens.calibrate.points import family
 
@@ -54,7 +55,8 @@ def calibrate(
             raise UsageError("no-calibration", "--save and --to need sessions to fit to")
         _list_calibrations(run)
         raise Done(Exit.OK)
-    lanes, damaged = _gathered(traces, run)
+    hint = "leave the turn out; `ctxctl show {}` shows what was billed for it"
+    lanes, damaged = _gathered([whole_trace(trace, hint) for trace in traces], run)
     if model is not None:
         lanes = [[lane for lane in session if lane.model == family(model)] for session in lanes]
     outcome = _fitted(lanes, run)

@@ -41,9 +41,11 @@ def convert(
     """Convert foreign captures to a trace; formats are detected. Other commands open them directly too."""
     from ctxctl.cli.output import destination
     from ctxctl.cli.run import begin
+    from ctxctl.cli.selection import whole_trace
     from ctxctl.errors import Exit, UsageError
 
     run = begin(options)
+    sources = [whole_trace(source, "leave the turn out; `ctxctl show {}` shows it") for source in sources]
     if options.json and output == "-":
         raise UsageError(
             "output-needed", "--json and the trace both want standard output", hint="give -o FILE"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ctxctl.cli.output import Output
     from ctxctl.cli.run import Run
+    from ctxctl.cli.selection import TurnSelection
     from ctxctl.model.problem import Problem
     from ctxctl.report.exports import ExportOptions
     from ctxctl.session import Inspector
@@ -65,7 +66,7 @@ MaxContent = Annotated[
 
 
 @opt.takes(
-    "turn max_content table",
+    "turn thread max_content table",
     opt.COUNTED,
     "no_learned read_as everything quiet",
     target=Target,
@@ -73,7 +74,7 @@ MaxContent = Annotated[
 )
 def export(
     options: opt.CommonOptions,
-    trace: opt.NewestArg = None,
+    trace: opt.TurnArg = None,
     output: Where = "-",
     force: Force = False,
     format: As = None,  # noqa: A002 - the option's name
@@ -83,7 +84,7 @@ def export(
 ) -> None:
     """Write a trace in another form. What was redacted anywhere in it is in no export."""
     from ctxctl.cli.run import begin, note_problems, opened, tell_learned
-    from ctxctl.cli.selection import nothing_there
+    from ctxctl.cli.selection import nothing_there, place_selected, split_trace
     from ctxctl.cli.sessions import given_or_newest
     from ctxctl.errors import Exit, UnreadableError
     from ctxctl.report.exports import format_for_file, refuse_options, writer_by_name
@@ -93,7 +94,8 @@ def export(
     refuse_options(
         format,
         {
-            "--strict": strict, "--turn": options.turn, "--max-content": max_content,
+            "--strict": strict, "--turn": options.turn, "--thread": options.thread,
+            "--max-content": max_content,
             "--model": options.model, "--encoding": options.encoding, "--policy": options.policy,
             "--table": table,
         },
@@ -101,21 +103,22 @@ def export(
     # A trace is evidence: what was not in the capture is in no trace made of it (docs/learn.md).
     captured = options.no_learned or format == "events"
     run = begin(options._replace(no_learned=captured))
-    trace = given_or_newest(trace, run)
+    place = split_trace(given_or_newest(trace, run))
+    if place.address is not None:
+        refuse_options(format, {"--turn": place.address})
     found: list[Problem] = []
     written = 0
-    with opened(trace, run, "exporting") as inspector:
-        asked = _export_options(inspector, run, strict, options.turn, max_content)._replace(
-            table=table or "steps"
-        )
+    with opened(place.trace, run, "exporting") as inspector:
+        chosen = place_selected(inspector, place.address, options.turn, options.thread)
+        asked = _export_options(inspector, run, strict, chosen, max_content)._replace(table=table or "steps")
         with _sink(output, run.out, force=force, readable=writer.readable) as out:
             for piece in writer.make(inspector, asked, found.append, run.out.progressed):
                 out.write(piece)
                 written += len(piece)
-            if not written and options.turn is not None:
-                raise nothing_there(options.turn, None, inspector.places().spans)
+            if not written and not chosen.is_all:
+                raise nothing_there(chosen.named_turn, chosen.thread, inspector.places().spans)
             if not written:
-                raise UnreadableError("no-events", f"{trace}: nothing to export")
+                raise UnreadableError("no-events", f"{place.trace}: nothing to export")
         found = sorted([*inspector.problems, *found])
         run.out.flush()
         tell_learned(inspector, always=format not in ("html", "markdown"))
@@ -124,17 +127,16 @@ def export(
 
 
 def _export_options(
-    inspector: Inspector, run: Run, strict: bool, turn: str | None, max_content: str | None
+    inspector: Inspector, run: Run, strict: bool, chosen: TurnSelection, max_content: str | None
 ) -> ExportOptions:
     from ctxctl.cli.run import header
-    from ctxctl.cli.selection import selected_turns
     from ctxctl.report.exports import ExportOptions
 
     return ExportOptions(
-        header(inspector, turn=turn),
+        header(inspector, thread=chosen.thread, turn=chosen.named_turn),
         strict=strict,
         target=run.settings.target,
-        only=None if turn is None else selected_turns(turn, None, lambda: inspector.places().spans).__call__,
+        only=None if chosen.is_all else chosen.__call__,
         max_content=None if max_content is None else _size(max_content),
         models=run.settings.models,
         lint=run.settings.lint,

@@ -12,13 +12,14 @@ from ctxctl.cli.parameters import Argument, Done, Option
 if TYPE_CHECKING:
     from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
+    from ctxctl.session.naming import NamedPlace
 
 Arguments = Annotated[
     list[str],
     Argument(
-        metavar="[TRACE...] PREDICATE",
-        help="Traces or directories of them, then what is asked of their steps (docs/search.md); quote it."
-        " No trace: the newest session of the current directory.",
+        metavar="[TRACE[@TURN]...] PREDICATE",
+        help="Traces, turns of them (run.jsonl@3) or directories of traces, then what their steps are asked"
+        " (docs/search.md); quote it. No trace: the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
@@ -37,12 +38,12 @@ def find(
     """Find the steps at which a predicate holds; exit 0 if there is one, 1 if there is none."""
     from ctxctl.cli.output import complain
     from ctxctl.cli.run import begin
-    from ctxctl.cli.selection import query_of
+    from ctxctl.cli.selection import query_of, split_trace
     from ctxctl.cli.sessions import newest_here
     from ctxctl.errors import CtxctlError, Exit, UsageError
 
     *traces, predicate = arguments
-    if not traces and os.path.exists(predicate):
+    if not traces and os.path.exists(split_trace(predicate).trace):
         raise UsageError(
             "no-predicate",
             f"only {predicate!r}: a trace or a predicate is missing",
@@ -73,28 +74,34 @@ def find(
 def _find_in(trace: str, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
     """Find in one trace, or in all of a directory; how many steps, and the exit code of problems alone."""
     from ctxctl.cli.fleet import fleet
+    from ctxctl.cli.selection import split_trace
 
+    place = split_trace(trace)
+    if place.address is not None:
+        return _find_in_trace(place, query, run, wish)
     with fleet(trace, run, "replaying") as several:
         if several is not None:
             from ctxctl.cli.fleet_find import find_in_fleet
 
             return find_in_fleet(several, query, run, wish)
-    return _find_in_trace(trace, query, run, wish)
+    return _find_in_trace(place, query, run, wish)
 
 
-def _find_in_trace(trace: str, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
+def _find_in_trace(place: NamedPlace, query: Query, run: Run, wish: FindOptions) -> tuple[int, int]:
     from ctxctl.cli.found_steps import print_steps
     from ctxctl.cli.output import narrate
     from ctxctl.cli.run import header, opened, tell_problems, verdict
+    from ctxctl.cli.selection import place_selected
     from ctxctl.report import jsonout
     from ctxctl.report.find import ceilings_text, sum_line
     from ctxctl.report.heading import base_name
 
-    with opened(trace, run, "replaying") as inspector:
+    with opened(place.trace, run, "replaying") as inspector:
         name = base_name(inspector.name)
+        chosen = place_selected(inspector, place.address, None, wish.thread)
         if run.json:
-            run.out.json(jsonout.trace(header(inspector, thread=wish.thread)))
-        counts, limits = print_steps(inspector, name, query, run, wish)
+            run.out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=chosen.named_turn)))
+        counts, limits = print_steps(inspector, name, query, run, wish, chosen=chosen.__call__)
         if not run.json and (not wish.first or not counts.steps):
             prefix = f"{name}: " if wish.several else ""
             narrate(prefix + sum_line(*counts))

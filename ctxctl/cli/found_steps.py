@@ -40,10 +40,12 @@ def print_steps(
     run: Run,
     wish: FindOptions,
     left_out: Callable[[Step], bool] | None = None,
+    chosen: Callable[[Step], bool] | None = None,
 ) -> tuple[Counts, Sequence[Ceiling]]:
     """Print the steps of one trace that are found, under its name; how many, and the limits that were met.
 
-    `left_out` is told of every step to the last, and says whether it is passed over.
+    `left_out` is told of every step to the last, and says whether it is passed over; `chosen` says which
+    steps of the rest are looked at.
     """
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.analysis.where import address, steps_where
@@ -71,6 +73,8 @@ def print_steps(
         if (left_out is not None and left_out(step)) or ended:
             continue
         if wish.thread is not None and step.thread != wish.thread:
+            continue
+        if chosen is not None and not chosen(step):
             continue
         limits.add(step.window)
         counts = counts._replace(of=counts.of + 1, undecided=counts.undecided + (held.truth is None))

@@ -46,6 +46,7 @@ def learn(
 ) -> None:
     """Keep the system prompt, tools and reminders of a client's requests, to complete its logs by."""
     from ctxctl.cli.run import begin
+    from ctxctl.cli.selection import whole_trace
     from ctxctl.errors import Exit, UsageError
 
     run = begin(options)
@@ -54,7 +55,8 @@ def learn(
             raise UsageError("learn-or-forget", "--forget takes no recordings")
         _forget(forget)
     elif recordings:
-        _learn(recordings, client, version, run)
+        hint = "leave the turn out: what all requests have is learned"
+        _learn([whole_trace(one, hint) for one in recordings], client, version, run)
     else:
         _list_sets(run)
     raise Done(Exit.OK)

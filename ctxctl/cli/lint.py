@@ -58,7 +58,7 @@ Everything = Annotated[bool, Option("--all", help="Every finding, and every prob
 
 @opt.takes(
     opt.PRINTED,
-    "baseline update_baseline statistics explain list_rules everything target model",
+    "thread baseline update_baseline statistics explain list_rules everything target model",
     opt.READ,
     everything=Everything,
 )
@@ -83,6 +83,7 @@ def lint(
     """
     from ctxctl.cli.output import narrate
     from ctxctl.cli.run import begin, note_old_format
+    from ctxctl.cli.selection import whole_trace
     from ctxctl.cli.sessions import newest_here
     from ctxctl.errors import Exit, UsageError
 
@@ -101,7 +102,9 @@ def lint(
         raise UsageError("baseline-needed", "--update-baseline needs --baseline FILE")
     asked = RuleWords(select, ignore, severity, settings, own)
     choice = chosen_rules(asked)
-    found = _found(traces or [newest_here(run)], choice, asked, run)
+    hint = "`ctxctl export {} --format markdown` has the findings of one turn"
+    places = [whole_trace(trace, hint) for trace in traces or [newest_here(run)]]
+    found = _found(places, choice, asked, run)
     code = _tell(found, choice, baseline, form, run, update=update_baseline, table=statistics)
     raise Done(max(code, found.code))
 
@@ -137,6 +140,7 @@ def _found(traces: Sequence[str], choice: RuleChoice, asked: RuleWords, run: Run
         try:
             with fleet(trace, run, "linting") as several:
                 if several is not None:
+                    _refuse_thread(run.options.thread, trace)
                     from ctxctl.cli.fleet_lint import lint_fleet
 
                     lint_fleet(several, asked, run, found)
@@ -151,16 +155,34 @@ def _found(traces: Sequence[str], choice: RuleChoice, asked: RuleWords, run: Run
     return found
 
 
+def _refuse_thread(thread: str | None, directory: str) -> None:
+    """Raise UsageError where a thread of a whole directory is asked for: names mean nothing across traces."""
+    from ctxctl.errors import UsageError
+
+    if thread is not None:
+        raise UsageError(
+            "thread-of-several", f"--thread is of one trace, and {directory} holds several",
+            hint="name the file; `ctxctl ls DIR` lists them",
+        )  # fmt: skip
+
+
 def _lint_trace(trace: str, choice: RuleChoice, run: Run, found: Found) -> None:
     from ctxctl.cli.run import header, opened, tell_problems, verdict
+    from ctxctl.cli.selection import nothing_there
     from ctxctl.lint.run import lint_with_tally
     from ctxctl.report import jsonout
 
     with opened(trace, run, "linting") as inspector:
         if run.json:
-            run.out.json(jsonout.trace(header(inspector)))
-        made = lint_with_tally(inspector, choice, run.settings.models, run.out.progressed)
-        found.findings += made.findings
+            run.out.json(jsonout.trace(header(inspector, thread=run.options.thread)))
+        thread = run.options.thread
+        made = lint_with_tally(
+            inspector, choice, run.settings.models, run.out.progressed,
+            None if thread is None else lambda step: step.thread != thread,
+        )  # fmt: skip
+        found.findings += [one for one in made.findings if thread in (None, one.place.thread)]
+        if thread is not None and all(span.thread != thread for span in inspector.places().spans):
+            raise nothing_there(None, thread, inspector.places().spans)
         found.tallies[trace] = made.tally
         if inspector.format != "native":
             found.foreign.add(trace)

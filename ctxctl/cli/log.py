@@ -14,15 +14,18 @@ def log(
     """Tell an item's life: when it was added, updated, skipped, compacted, removed."""
     from ctxctl.analysis.by_name import life_by_name
     from ctxctl.cli.run import begin, header, reported
+    from ctxctl.cli.selection import whole_trace
     from ctxctl.cli.sessions import trace_and_item
     from ctxctl.item_names import ItemNames
     from ctxctl.report import jsonout
     from ctxctl.report.heading import header_lines
     from ctxctl.report.life import life_lines, life_spans, to_json
     from ctxctl.session.item_words import directory_of
+    from ctxctl.text import pasted
 
     run = begin(options)
     trace, item = trace_and_item(trace, item, run)
+    trace = whole_trace(trace, f"`ctxctl why {{}} {pasted(item)}` tells of one turn")
     out = run.out
     with reported(trace, run, "replaying") as inspector:
         found = life_by_name(inspector, item, options.thread)

@@ -79,6 +79,16 @@ NewestArg = Annotated[
         show_default=False,
     ),
 ]
+TurnArg = Annotated[
+    str | None,
+    Argument(
+        metavar="[TRACE[@TURN]]",
+        help="Trace or foreign capture, or a turn of one (run.jsonl@3); - is stdin. None: the newest session"
+        " of the current directory.",
+        autocompletion=complete_files,
+        show_default=False,
+    ),
+]
 ItemArg = Annotated[
     str | None,
     Argument(
@@ -91,8 +101,8 @@ FrameArg = Annotated[
     str | None,
     Argument(
         metavar="[TRACE][@ADDRESS]",
-        help="A frame: run.jsonl@3, @3.2, @-1, @explorer:2. No address: the last frame. No trace: the newest"
-        " session of the current directory.",
+        help="A frame: run.jsonl@3, @3.2, @-1, @explorer:2. No address: the last frame of the main"
+        " thread. No trace: the newest session of the current directory.",
         autocompletion=complete_files,
         show_default=False,
     ),

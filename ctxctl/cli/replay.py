@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ctxctl.model.whatif import Supposition
     from ctxctl.report.heading import Header
     from ctxctl.session import Inspector
+    from ctxctl.session.naming import NamedPlace
 
 Window = Annotated[
     str | None,
@@ -59,9 +60,9 @@ Compare = Annotated[bool, Option("--compare", help="Recorded and simulated side 
 Place = Annotated[
     str | None,
     Argument(
-        metavar="[TRACE|DIR]",
-        help="Trace or foreign capture; - is stdin. Of a directory of several the list, to choose from on a"
-        " terminal. None: the newest session of the current directory.",
+        metavar="[TRACE[@TURN]|DIR]",
+        help="Trace or foreign capture, or a turn of one (run.jsonl@3); - is stdin. Of a directory of several"
+        " the list, to choose from on a terminal. None: the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
@@ -98,7 +99,7 @@ def replay(
 
     from ctxctl.cli.output import is_dumb_terminal, is_terminal
     from ctxctl.cli.run import begin, opened
-    from ctxctl.cli.selection import selected_turns, where_query
+    from ctxctl.cli.selection import place_selected, split_trace, where_query
     from ctxctl.cli.sessions import given_or_newest, holds_several
     from ctxctl.cli.whatif_options import limits, replacements
 
@@ -109,10 +110,12 @@ def replay(
         texts=replacements(set, trace or ""),
     )
     query = where_query(where, alone=not compare)
-    trace = given_or_newest(trace, run)
+    place = split_trace(given_or_newest(trace, run))
+    trace = place.trace
     if compare:
-        raise Done(_compared(trace, run))
-    asked = options.plain or options.json or steps or options.turn or options.thread or where
+        raise Done(_compared(place, run))
+    named = options.turn or options.thread or where or place.address
+    asked = options.plain or options.json or steps or named is not None
     screen = not is_dumb_terminal() and is_terminal(sys.stdout) and _has_keys(trace, is_terminal(sys.stdin))
     if not asked and holds_several(trace, run):
         from ctxctl.cli.picker import listed, picked
@@ -121,20 +124,21 @@ def replay(
     if not asked and screen:
         raise Done(_interface(trace, run))
     with opened(trace, run, "replaying") as inspector:
-        chosen = selected_turns(options.turn, options.thread, lambda: inspector.places().spans)
-        by_step = steps or run.everything or options.turn is not None or query is not None
+        chosen = place_selected(inspector, place.address, options.turn, options.thread)
+        turn = options.turn if place.address is None else chosen.named_turn
+        by_step = steps or run.everything or turn is not None or query is not None
         show = _json if options.json else _steps if by_step else _turns
-        code = show(inspector, run, chosen, options.turn, query)
+        code = show(inspector, run, chosen, turn, query)
         run.out.flush()
     raise Done(code)
 
 
-def _compared(trace: str, run: Run) -> int:
+def _compared(place: NamedPlace, run: Run) -> int:
     """Recorded and simulated side by side: what options ask for is supposed, and no way of reading."""
     import msgspec
 
     from ctxctl.cli.run import opened
-    from ctxctl.cli.selection import selected_turns
+    from ctxctl.cli.selection import place_selected
     from ctxctl.model.whatif import AS_RECORDED, Supposition
 
     options, ordinary = run.options, run.ordinary
@@ -147,9 +151,10 @@ def _compared(trace: str, run: Run) -> int:
         run.settings, model=ordinary.model, encoding=ordinary.encoding, policy=ordinary.policy
     )
     plain = run._replace(settings=settings, limits=AS_RECORDED, drop=(), texts=())
-    with opened(trace, plain, "comparing") as inspector:
-        chosen = selected_turns(options.turn, options.thread, lambda: inspector.places().spans)
-        code = _print_compared(inspector, plain, supposition, chosen, options.turn)
+    with opened(place.trace, plain, "comparing") as inspector:
+        chosen = place_selected(inspector, place.address, options.turn, options.thread)
+        turn = options.turn if place.address is None else chosen.named_turn
+        code = _print_compared(inspector, plain, supposition, chosen, turn)
         run.out.flush()
     return code
 

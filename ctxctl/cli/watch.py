@@ -59,8 +59,11 @@ def watch(
 
     from ctxctl.cli.output import is_dumb_terminal, is_terminal
     from ctxctl.cli.run import begin
+    from ctxctl.cli.selection import whole_trace
 
     run = begin(options)
+    if place is not None:
+        place = whole_trace(place, "`ctxctl show {}` shows it; --until TURN ends when a turn is over")
     _check(place, run.settings.calibration)
     lines = (
         options.plain

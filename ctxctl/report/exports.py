@@ -130,7 +130,7 @@ _REPLAYED: Final = frozenset({"--model", "--encoding", "--policy"})
 EXPORTERS: Final[dict[str, Writer]] = {
     "events": Writer(_events, frozenset({"--strict"})),
     "html": Writer(_html, _REPLAYED | {"--max-content"}),
-    "markdown": Writer(_markdown, _REPLAYED | {"--turn"}, readable=True),
+    "markdown": Writer(_markdown, _REPLAYED | {"--turn", "--thread"}, readable=True),
     "csv": Writer(_csv, _REPLAYED | {"--table"}, readable=True),
     "parquet": Writer(_parquet, _REPLAYED | {"--table"}),
     "otlp": Writer(_otlp, _REPLAYED),

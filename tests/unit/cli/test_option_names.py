@@ -16,9 +16,11 @@ Said = pytest.CaptureFixture[str]
 
 def test_what_a_capture_is_read_as_has_one_name_everywhere(capsys: Said, tmp_path: Path) -> None:
     commands = ["replay", "show", "diff", "log", "why", "blame", "compactions", "cost", "lint", "validate"]
-    commands += ["import", "export", "calibrate", "learn", "watch", "ls", "find", "bisect"]
+    commands += ["import", "export", "calibrate", "learn", "find", "bisect"]
     for command in commands:
-        item = ["item"] if command in ("log", "why") else ["turn > 0"] if command in ("find", "bisect") else []
+        item = (
+            ["item"] if command in ("log", "why") else ["turn > 0"] if command in ("find", "bisect") else []
+        )
         assert run([command, CODEX, *item, "--read-as", "nope"]) == 2, command
         assert "no format named 'nope'" in capsys.readouterr().err, command
 
