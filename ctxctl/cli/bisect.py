@@ -112,7 +112,7 @@ def _bisect_one_trace(inspector: Inspector, query: Query, run: Run, thread: str 
     for turned in found:
         names = names_at(inspector, turned.flips[0].at.ordinal, ids=ids) if turned.flips else NAMELESS
         lines = turned_lines(
-            turned, name, several, out.width, out.paint, names, everything=run.everything,
+            turned, inspector.name, several, out.width, out.paint, names, everything=run.everything,
             limits=query.asks_limit,
         )  # fmt: skip
         out.lines(["", *lines])
@@ -130,7 +130,7 @@ def _bisect_two_traces(
     from ctxctl.report.bisect import parted_json, parted_lines
     from ctxctl.report.heading import base_name, one_line
     from ctxctl.report.tables import labelled
-    from ctxctl.text import visible
+    from ctxctl.text import pasted, visible
     from ctxctl.tokens.catalogue.rates import RateBook
 
     out, names = run.out, [base_name(inspector.name) for inspector in inspectors]
@@ -148,11 +148,12 @@ def _bisect_two_traces(
         return differs
     if predicate is not None:
         out.lines(labelled("predicate", visible(predicate), out.width, tab=11))
-    out.lines(labelled("a", visible(names[0]), out.width, tab=11))
-    out.lines(labelled("b", visible(names[1]), out.width, tab=11))
+    paths = [inspector.name for inspector in inspectors]
+    out.lines(labelled("a", pasted(paths[0]), out.width, tab=11))
+    out.lines(labelled("b", pasted(paths[1]), out.width, tab=11))
     under = list(dict.fromkeys(one_line(header(inspector)) for inspector in inspectors))
     out.lines(labelled("under", "; ".join(under), out.width, tab=11))
     several = [several_sessions(inspector) for inspector in inspectors]
     for parted in found:
-        out.lines(["", *parted_lines(parted, names, several, predicate, out.width, out.paint)])
+        out.lines(["", *parted_lines(parted, paths, several, predicate, out.width, out.paint)])
     return differs

@@ -101,7 +101,9 @@ def _find_in_trace(place: NamedPlace, query: Query, run: Run, wish: FindOptions)
         chosen = place_selected(inspector, place.address, None, wish.thread)
         if run.json:
             run.out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=chosen.named_turn)))
-        counts, limits = print_steps(inspector, name, query, run, wish, chosen=chosen.__call__)
+        counts, limits = print_steps(
+            inspector, name, query, run, wish, chosen=chosen.__call__, path=place.trace
+        )
         if not run.json and (not wish.first or not counts.steps):
             prefix = f"{name}: " if wish.several else ""
             narrate(prefix + sum_line(*counts))

@@ -41,11 +41,12 @@ def print_steps(
     wish: FindOptions,
     left_out: Callable[[Step], bool] | None = None,
     chosen: Callable[[Step], bool] | None = None,
+    path: str | None = None,
 ) -> tuple[Counts, Sequence[Ceiling]]:
     """Print the steps of one trace that are found, under its name; how many, and the limits that were met.
 
     `left_out` is told of every step to the last, and says whether it is passed over; `chosen` says which
-    steps of the rest are looked at.
+    steps of the rest are looked at.  `path`: the trace as it was typed, in addresses that can be copied.
     """
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.analysis.where import address, steps_where
@@ -53,9 +54,9 @@ def print_steps(
     from ctxctl.report.find import found_json, hit_json, step_lines
     from ctxctl.session.item_words import ItemWords
     from ctxctl.session.results import Ceilings
-    from ctxctl.text import visible
+    from ctxctl.text import pasted
 
-    out = run.out
+    out, path = run.out, path or name
     several = several_sessions(inspector)
     words = ItemWords(inspector)
     names = words.names(ids=run.options.ids)
@@ -84,7 +85,7 @@ def print_steps(
         if run.json and not wish.only_count:
             out.json(hit_json(name, stop.ordinal, step, held.changes))
         elif not wish.only_count:
-            at = f"{visible(name)}@{visible(address(step, several=several))}"
+            at = pasted(f"{path}@{address(step, several=several)}")
             lines = step_lines(at, step, held.changes, out.width, out.paint, names, everything=run.everything)
             out.lines(lines)
         if wish.first:
@@ -94,6 +95,6 @@ def print_steps(
     if run.json:
         out.json(found_json(name, str(query), counts, limits.rows, complete=not ended))
     elif wish.only_count:
-        out.lines([f"{visible(name)}: {counts.steps}" if wish.several else str(counts.steps)])
+        out.lines([f"{pasted(path)}: {counts.steps}" if wish.several else str(counts.steps)])
     out.flush()
     return counts, limits.rows

@@ -1,4 +1,4 @@
-"""``TRACE@3`` in commands that look at more than one frame, and the frame that is meant without an address."""
+"""``TRACE@3`` in commands that look at more than one frame, and the frame that is meant without one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_find_asks_one_turn(capsys: Said) -> None:
     found = lines(capsys, "find", "run.jsonl@3.1", "run.jsonl@4", "turn > 0")
     assert [one["of"] for one in found if one["type"] == "found"] == [
         1,
-        len([p for p in places(lines(capsys, "find", "run.jsonl", "turn == 4"), "hit")]),
+        len(places(lines(capsys, "find", "run.jsonl", "turn == 4", "--thread", "main"), "hit")),
     ]
     assert run(["find", "run.jsonl@3"]) == 2
     assert "a predicate is missing" in capsys.readouterr().err
