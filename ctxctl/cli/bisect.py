@@ -28,7 +28,7 @@ Arguments = Annotated[
 ]
 
 
-@opt.takes(opt.PRINTED, "everything ids thread", opt.COUNTED, "calibration", opt.READ)
+@opt.takes(opt.PAGED, "everything ids thread", opt.COUNTED, "calibration", opt.READ)
 def bisect(
     options: opt.CommonOptions,
     arguments: Arguments,

@@ -31,7 +31,7 @@ Item = Annotated[
 
 
 @opt.takes(
-    opt.PRINTED,
+    opt.PAGED,
     "canonical everything ids turn thread",
     opt.COUNTED,
     "calibration",

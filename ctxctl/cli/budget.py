@@ -55,7 +55,7 @@ Form = Annotated[
 ]  # fmt: skip
 
 
-@opt.takes(opt.PRINTED, "init trace live")
+@opt.takes(opt.PAGED, "init trace live")
 def budget(
     options: opt.CommonOptions,
     plan: PlanArg = None,

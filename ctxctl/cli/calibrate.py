@@ -35,7 +35,7 @@ OnlyModel = Annotated[
 ]
 
 
-@opt.takes(opt.PRINTED, "everything encoding read_as strict color", everything=Everything)
+@opt.takes(opt.PAGED, "everything encoding read_as strict color", everything=Everything)
 def calibrate(
     options: opt.CommonOptions,
     traces: Traces = None,

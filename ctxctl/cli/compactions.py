@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctxctl.cli import options as opt
 
 
-@opt.takes(opt.PRINTED, "everything ids thread", opt.COUNTED, "calibration", opt.READ)
+@opt.takes(opt.PAGED, "everything ids thread", opt.COUNTED, "calibration", opt.READ)
 def compactions(options: opt.CommonOptions, trace: opt.TurnArg = None) -> None:
     """What each compaction took, and which paths, commands, tasks, figures and messages of it are lost.
 

@@ -61,7 +61,7 @@ AsOf = Annotated[
 ]
 
 
-@opt.takes(opt.PRINTED, "turn thread", opt.COUNTED, "calibration", opt.READ)
+@opt.takes(opt.PAGED, "turn thread", opt.COUNTED, "calibration", opt.READ)
 def cost(
     options: opt.CommonOptions,
     trace: Traces = None,

@@ -48,7 +48,7 @@ Sessions = Annotated[
 ]
 
 
-@opt.takes(opt.PRINTED, "canonical everything ids thread", opt.COUNTED, opt.READ, thread=opt.ThreadOf)
+@opt.takes(opt.PAGED, "canonical everything ids thread", opt.COUNTED, opt.READ, thread=opt.ThreadOf)
 def diff(
     options: opt.CommonOptions,
     a: A = None,

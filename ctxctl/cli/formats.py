@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Name = Annotated[str | None, Argument(metavar="[NAME]", help="One format: what it reads and what it tells.")]
 
 
-@opt.takes(opt.PRINTED)
+@opt.takes(opt.PAGED)
 def formats(
     options: opt.CommonOptions,
     name: Name = None,

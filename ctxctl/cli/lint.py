@@ -57,7 +57,7 @@ Everything = Annotated[bool, Option("--all", help="Every finding, and every prob
 
 
 @opt.takes(
-    opt.PRINTED,
+    opt.PAGED,
     "thread baseline update_baseline statistics explain list_rules everything target model",
     opt.READ,
     everything=Everything,

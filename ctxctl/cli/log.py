@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctxctl.cli import options as opt
 
 
-@opt.takes(opt.PRINTED, "thread", opt.COUNTED, opt.READ)
+@opt.takes(opt.PAGED, "thread", opt.COUNTED, opt.READ)
 def log(
     options: opt.CommonOptions,
     trace: opt.NewestArg = None,

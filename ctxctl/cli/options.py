@@ -125,6 +125,8 @@ class CommonOptions(NamedTuple):
     plain: Annotated[bool, Option("--plain", help="Plain report, also on a terminal.")] = False
     json: Annotated[bool, Option("--json", help="JSON lines, version 2 (docs/json.md).")] = False
     quiet: Annotated[bool, Option("--quiet", "-q", help="Say only what goes wrong.")] = False
+    no_pager: Annotated[bool, Option("--no-pager", help="On a terminal, print a long report at once.")] = True
+    """Also of commands that do not take it: they are not paged."""
     canonical: Annotated[
         bool,
         Option(
@@ -201,6 +203,11 @@ class CommonOptions(NamedTuple):
     ] = None
 
     @property
+    def paged(self) -> bool:
+        """Whether a pager shows what is printed, where there is a terminal."""
+        return not (self.no_pager or self.json)
+
+    @property
     def capture_format(self) -> str | None:
         """The format that what is read was said to have, by the option or by its old spelling."""
         return self.format if self.read_as is None else self.read_as
@@ -216,6 +223,8 @@ class CommonOptions(NamedTuple):
 
 PRINTED = "plain json quiet"
 """How a report is printed."""
+PAGED = f"{PRINTED} no_pager"
+"""The same of a report that may be longer than a screen."""
 COUNTED = "target model encoding policy"
 """What decides which items are in a window, and how many tokens they have."""
 READ = "no_learned read_as strict color"
@@ -257,6 +266,7 @@ def takes(*names: str, **variants: object) -> Callable[[Callable[..., None]], Ca
 
 def _parameter(name: str, variants: Mapping[str, object]) -> inspect.Parameter:
     return inspect.Parameter(
-        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=CommonOptions._field_defaults[name],
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=name != "no_pager" and CommonOptions._field_defaults[name],
         annotation=variants.get(name, _SHARED[name]),
     )  # fmt: skip

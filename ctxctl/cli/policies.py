@@ -19,7 +19,7 @@ Name = Annotated[
 ]
 
 
-@opt.takes(opt.PRINTED)
+@opt.takes(opt.PAGED)
 def policies(
     options: opt.CommonOptions,
     name: Name = None,

@@ -75,7 +75,7 @@ Where = Annotated[
 
 
 @opt.takes(
-    opt.PRINTED,
+    opt.PAGED,
     "everything ids turn thread",
     opt.COUNTED,
     "steps window reserve max_input drop set compare where",

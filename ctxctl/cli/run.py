@@ -51,6 +51,8 @@ def begin(
 ) -> Run:  # fmt: skip
     """Load the settings, apply the options, and open the output; once a run.
 
+    A plain report of a command with ``--no-pager`` is paged on a terminal.
+
     Raises UsageError for a setting, and OutputError where standard output is closed.
     """
     from ctxctl import config
@@ -60,7 +62,15 @@ def begin(
         note_old_format()
     ordinary = config.load()
     settings = config.with_flags(ordinary, options.flags())
-    return Run(options, ordinary, settings, Output(color=settings.color), limits, tuple(drop), texts)
+    return Run(
+        options,
+        ordinary,
+        settings,
+        Output(color=settings.color, paged=options.paged),
+        limits,
+        tuple(drop),
+        texts,
+    )
 
 
 def note_old_format() -> None:

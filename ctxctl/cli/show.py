@@ -26,7 +26,7 @@ Text = Annotated[
 
 
 @opt.takes(
-    opt.PRINTED,
+    opt.PAGED,
     "canonical everything ids turn thread",
     opt.COUNTED,
     "calibration",

@@ -18,7 +18,7 @@ _MOST = 100_000
 """Findings kept; a file in which every line is wrong must not fill the memory."""
 
 
-@opt.takes(opt.PRINTED, "everything target read_as color", everything=opt.EveryProblem)
+@opt.takes(opt.PAGED, "everything target read_as color", everything=opt.EveryProblem)
 def validate(
     options: opt.CommonOptions,
     trace: opt.TraceArg,

@@ -15,7 +15,7 @@ All = Annotated[bool, Option("--all", help="Every change of its life, and every 
 
 
 @opt.takes(
-    opt.PRINTED,
+    opt.PAGED,
     "everything no_what_if turn thread",
     opt.COUNTED,
     opt.READ,
