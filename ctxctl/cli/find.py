@@ -28,7 +28,7 @@ First = Annotated[bool, Option("--first", help="Only the first step of each trac
 Count = Annotated[bool, Option("--count", help="Only how many steps of each trace.")]
 
 
-@opt.takes(opt.PAGED, "everything ids thread", opt.COUNTED, "calibration", opt.READ)
+@opt.takes(opt.PAGED, "oneline everything ids thread", opt.COUNTED, "calibration", opt.READ)
 def find(
     options: opt.CommonOptions,
     arguments: Arguments,

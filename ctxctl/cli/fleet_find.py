@@ -41,6 +41,7 @@ class _Words(msgspec.Struct, frozen=True, array_like=True):
     width: int
     painted: bool
     encoding: str
+    oneline: bool
 
 
 class _Answer(msgspec.Struct, frozen=True, array_like=True):
@@ -73,6 +74,7 @@ def find_in_fleet(fleet: Fleet, query: Query, run: Run, wish: FindOptions) -> tu
     words = _Words(
         asked_settings(run.settings), str(query), run.json, run.everything, run.options.ids,
         wish._replace(several=True), out.width, out.is_painted, out.encoding,
+        run.options.oneline,
     )  # fmt: skip
     question = Question(_WORK, msgspec.msgpack.encode(words), fleet.rests_on)
     answers = ask_all(fleet, question, lambda data: _DECODER.decode(data).requests, partial(_more, fleet))
@@ -111,7 +113,9 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
     asked, query = _asked(words)
     settings = msgspec.structs.replace(asked.settings, read_as=format_name)
     out = HeldOutput(asked.width, asked.encoding, painted=asked.painted)
-    options = CommonOptions(json=asked.json, everything=asked.everything, ids=asked.ids)
+    options = CommonOptions(
+        json=asked.json, everything=asked.everything, ids=asked.ids, oneline=asked.oneline
+    )
     run = Run(options, settings, settings, out)
     said = msgspec.msgpack.decode(more, type=_More)
     name = os.fsdecode(said.name)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ctxctl.analysis.where import WhereStep
     from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
+    from ctxctl.item_names import ItemNames
     from ctxctl.model.results import Step
     from ctxctl.session import Inspector
     from ctxctl.session.results import Ceiling
@@ -49,9 +51,9 @@ def print_steps(
     steps of the rest are looked at.  `path`: the trace as it was typed, in addresses that can be copied.
     """
     from ctxctl.analysis.frame_pair import several_sessions
-    from ctxctl.analysis.where import address, steps_where
+    from ctxctl.analysis.where import steps_where
     from ctxctl.cli.selection import price_book
-    from ctxctl.report.find import found_json, hit_json, step_lines
+    from ctxctl.report.find import found_json
     from ctxctl.session.item_words import ItemWords
     from ctxctl.session.results import Ceilings
     from ctxctl.text import pasted
@@ -73,21 +75,15 @@ def print_steps(
         words.see(stop.at)
         if (left_out is not None and left_out(step)) or ended:
             continue
-        if wish.thread is not None and step.thread != wish.thread:
-            continue
-        if chosen is not None and not chosen(step):
+        if wish.thread not in (None, step.thread) or (chosen is not None and not chosen(step)):
             continue
         limits.add(step.window)
         counts = counts._replace(of=counts.of + 1, undecided=counts.undecided + (held.truth is None))
         if not held.truth:
             continue
         counts = counts._replace(steps=counts.steps + 1, changes=counts.changes + len(held.changes))
-        if run.json and not wish.only_count:
-            out.json(hit_json(name, stop.ordinal, step, held.changes))
-        elif not wish.only_count:
-            at = pasted(f"{path}@{address(step, several=several)}")
-            lines = step_lines(at, step, held.changes, out.width, out.paint, names, everything=run.everything)
-            out.lines(lines)
+        if not wish.only_count:
+            _print_hit(stop, name, path, run, names, several=several)
         if wish.first:
             ended = True
             if left_out is None:
@@ -98,3 +94,20 @@ def print_steps(
         out.lines([f"{pasted(path)}: {counts.steps}" if wish.several else str(counts.steps)])
     out.flush()
     return counts, limits.rows
+
+
+def _print_hit(stop: WhereStep, name: str, path: str, run: Run, names: ItemNames, *, several: bool) -> None:
+    """One step that was found."""
+    from ctxctl.analysis.where import address
+    from ctxctl.report.find import hit_json, step_lines
+    from ctxctl.report.oneline import step_line
+    from ctxctl.text import pasted
+
+    out, step, changes = run.out, stop.at.step, stop.held.changes
+    if run.json:
+        out.json(hit_json(name, stop.ordinal, step, changes))
+    elif run.options.oneline:
+        out.lines([step_line(path, step, several=several)])
+    else:
+        at = pasted(f"{path}@{address(step, several=several)}")
+        out.lines(step_lines(at, step, changes, out.width, out.paint, names, everything=run.everything))

@@ -127,6 +127,9 @@ class CommonOptions(NamedTuple):
     quiet: Annotated[bool, Option("--quiet", "-q", help="Say only what goes wrong.")] = False
     no_pager: Annotated[bool, Option("--no-pager", help="On a terminal, print a long report at once.")] = True
     """Also of commands that do not take it: they are not paged."""
+    oneline: Annotated[
+        bool, Option("--oneline", help="One line each, with tabs between fields: for grep, cut and awk.")
+    ] = False
     canonical: Annotated[
         bool,
         Option(

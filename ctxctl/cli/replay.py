@@ -76,7 +76,7 @@ Where = Annotated[
 
 @opt.takes(
     opt.PAGED,
-    "everything ids turn thread",
+    "oneline everything ids turn thread",
     opt.COUNTED,
     "steps window reserve max_input drop set compare where",
     "calibration",
@@ -115,7 +115,7 @@ def replay(
     if compare:
         raise Done(_compared(place, run))
     named = options.turn or options.thread or where or place.address
-    asked = options.plain or options.json or steps or named is not None
+    asked = options.plain or options.json or options.oneline or steps or named is not None
     screen = not is_dumb_terminal() and is_terminal(sys.stdout) and _has_keys(trace, is_terminal(sys.stdin))
     if not asked and holds_several(trace, run):
         from ctxctl.cli.picker import listed, picked
@@ -127,7 +127,8 @@ def replay(
         chosen = place_selected(inspector, place.address, options.turn, options.thread)
         turn = options.turn if place.address is None else chosen.named_turn
         by_step = steps or run.everything or turn is not None or query is not None
-        show = _json if options.json else _steps if by_step else _turns
+        show = _json if options.json else _step_lines if by_step and options.oneline else _turns
+        show = _steps if by_step and not (options.json or options.oneline) else show
         code = show(inspector, run, chosen, turn, query)
         run.out.flush()
     raise Done(code)
@@ -197,9 +198,33 @@ def _turns(
     for result, _ in SelectedResults(inspector, run, query, chosen):
         report.feed(result)
     summary = _finished(inspector, chosen, turn, report.totals.steps)
-    out.lines(report.end(summary))
+    out.lines(report.oneline(inspector.name) if run.options.oneline else report.end(summary))
     tell_problems(inspector, run)
     return verdict(inspector, run, differs=bool(report.totals.differs))
+
+
+def _step_lines(
+    inspector: Inspector, run: Run, chosen: TurnSelection, turn: str | None, query: Query | None
+) -> int:
+    """A line for each step that was chosen."""
+    from ctxctl.analysis.frame_pair import several_sessions
+    from ctxctl.cli.run import tell_problems, verdict
+    from ctxctl.cli.selection import SelectedResults
+    from ctxctl.model.results import Step
+    from ctxctl.report.oneline import step_line
+    from ctxctl.report.replay import Totals
+
+    totals = Totals()
+    _calm_collector()
+    several = several_sessions(inspector)
+    for result, shown in SelectedResults(inspector, run, query, chosen):
+        if isinstance(result, Step):
+            totals.add(result)
+            if shown:
+                run.out.lines([step_line(inspector.name, result, several=several)])
+    _finished(inspector, chosen, turn, totals.steps)
+    tell_problems(inspector, run)
+    return verdict(inspector, run, differs=bool(totals.differs))
 
 
 def _names_taken(inspector: Inspector, run: Run, row: TurnSum, one: Compacting) -> ItemNames:

@@ -9,10 +9,11 @@ from ctxctl.model.missed import miss_reason
 from ctxctl.model.money import BILL_PARTS
 from ctxctl.model.results import Miss
 from ctxctl.report.jsonout import exact
-from ctxctl.wording import APPROXIMATE, dollars, plural
+from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, dollars, plural
 
 if TYPE_CHECKING:
     from ctxctl.analysis.costs import StepCost
+    from ctxctl.analysis.turn_sums import TurnSum
     from ctxctl.model.cost_sums import CostSums, DoubtedSums
     from ctxctl.model.results import Doubt
 
@@ -100,3 +101,11 @@ def misses_object(costs: CostSums) -> dict[str, Any]:
             for cause, s in costs.misses.by_cause.items()
         },
     }
+
+
+def turn_cost(row: TurnSum) -> str:
+    """What a turn cost, with the signs of what was counted and not billed, and of a lower bound."""
+    if row.unpriced == row.steps:
+        return NOT_KNOWN
+    text = with_mark(dollars(row.cost), row.is_counted)
+    return f"{AT_LEAST}{text}" if row.unpriced or row.is_least else text

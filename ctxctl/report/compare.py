@@ -210,13 +210,13 @@ def stat_lines(
 ) -> Iterator[str]:
     """Head and table of changes."""
     yield from head_lines(comparison, width)
-    changed = rows(_listed(comparison.changes, skipped), skipped=True)
+    changed = rows(listed(comparison.changes, skipped), skipped=True)
     if changed:
         yield ""
         yield from changes_table(changed, width, paint, names, indent=0)
 
 
-def _listed(changes: Sequence[Change], skipped: bool) -> list[Change]:
+def listed(changes: Sequence[Change], skipped: bool) -> list[Change]:
     """The changes; of the skipped items, if not all are asked for, those that moved or have another score."""
     return [c for c in changes if skipped or c.status != "skipped" or _NOTED.intersection(c.flags)]
 
@@ -276,7 +276,7 @@ def to_json(comparison: Comparison, found: Sequence[Patch] | None, *, skipped: b
         "unrecorded_after": after.unrecorded,
         "unrecorded": comparison.unrecorded,
         "counts": comparison.counts(),
-        "changes": jsonout.changes(_listed(comparison.changes, skipped), skipped=True),
+        "changes": jsonout.changes(listed(comparison.changes, skipped), skipped=True),
         "patches": None if found is None else patches_json(found),
     }
 

@@ -13,9 +13,10 @@ from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
-from ctxctl.report.bill_notes import with_mark
+from ctxctl.report.bill_notes import turn_cost, with_mark
 from ctxctl.report.compactions import kinds_text, largest_text, triggers_text
 from ctxctl.report.heading import Header, calibration_text, doubts_text, learned_text
+from ctxctl.report.oneline import turn_line
 from ctxctl.report.paint import Paint
 from ctxctl.report.replay import Totals, fits_text, held
 from ctxctl.report.sent import NOT_RECORDED, known_by, limit_text, size_of_limit, threshold_text
@@ -95,6 +96,11 @@ class TurnsReport:
         if self._sums.turns:
             yield ""
             yield from self._rows()
+
+    def oneline(self, path: str) -> Iterator[str]:
+        """A line for each turn, for other programs; `path`: the trace as it was typed."""
+        several = self.totals.sessions > 1
+        return (turn_line(path, row, several=several) for row in self._sums.turns)
 
     # The summary --------------------------------------------------------------------------------------------
 
@@ -240,7 +246,7 @@ class TurnsReport:
             share(window.used, window.cap) if window.cap and is_known else NOT_KNOWN,
             f"+{amount(row.new)}" if row.new else "0",
             f"{MINUS}{amount(row.freed)}" if row.freed else "0",
-            _money(row),
+            turn_cost(row),
             _marks(row),
             preview(row.title, _TITLE) if row.title else "",
         )
@@ -295,13 +301,6 @@ def _named(places: Sequence[str], what: str = "") -> str:
     more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
     lead = f"{noun(len(places), what)} " if what else ""
     return f" ({lead}{', '.join(places[:_PLACES])}{more})"
-
-
-def _money(row: TurnSum) -> str:
-    if row.unpriced == row.steps:
-        return NOT_KNOWN
-    text = with_mark(dollars(row.cost), row.is_counted)
-    return f"{AT_LEAST}{text}" if row.unpriced or row.is_least else text
 
 
 def _marks(row: TurnSum) -> str:
