@@ -3,8 +3,8 @@ flags; the last wins.
 
 The user's file is ``config.toml`` in ``~/.config/ctxctl`` or wherever the system has settings; the project's
 is ``ctxctl.toml``, or ``pyproject.toml`` with a ``[tool.ctxctl]`` table, in the current directory or the
-nearest one above it (not above a repository's root).  ``CTXCTL_CONFIG`` names a file in place of both, ``off``
-none.
+nearest one above it (not above a repository's root).  ``CTXCTL_CONFIG`` names a file in place of both, and
+``off`` none.
 """
 
 from __future__ import annotations

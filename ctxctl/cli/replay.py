@@ -127,8 +127,8 @@ def replay(
         chosen = place_selected(inspector, place.address, options.turn, options.thread)
         turn = options.turn if place.address is None else chosen.named_turn
         by_step = steps or run.everything or turn is not None or query is not None
-        show = _json if options.json else _step_lines if by_step and options.oneline else _turns
-        show = _steps if by_step and not (options.json or options.oneline) else show
+        plain = (_step_lines if options.oneline else _steps) if by_step else _turns
+        show = _json if options.json else plain
         code = show(inspector, run, chosen, turn, query)
         run.out.flush()
     raise Done(code)

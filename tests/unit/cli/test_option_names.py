@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from ctxctl.cli.commands import COMMANDS
 from ctxctl.cli.main import run
+from ctxctl.cli.parameters import Option
 
 TRACE = str(Path(__file__).parents[3] / "traces" / "notes-assistant.jsonl")
 CODEX = str(Path(__file__).parents[3] / "fixtures" / "codex" / "compacted.jsonl")
@@ -88,3 +92,36 @@ def test_a_setting_by_its_old_name(capsys: Said, monkeypatch: pytest.MonkeyPatch
             set_one.setenv(variable, "nope")
             assert run(["replay", TRACE]) == 2
             assert "no format named 'nope'" in capsys.readouterr().err
+
+
+def options(name: str) -> dict[str, Option]:
+    """What a command takes, by flag."""
+    parameters = inspect.signature(COMMANDS[name].function(), eval_str=True).parameters
+    found = [how for one in parameters.values() if isinstance(how := get_args(one.annotation)[1], Option)]
+    return {flag: how for how in found for flag in how.flags}
+
+
+NO_REPORT = {"record", "import", "export"}
+THREADS = {
+    "replay", "show", "diff", "log", "why", "blame", "find", "bisect", "compactions", "cost", "lint",
+    "export",
+}  # fmt: skip
+WRITES_FORMS = {"budget", "lint", "export"}
+NOT_PAGED = NO_REPORT | {"ls", "watch", "cache", "learn"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_takes_what_makes_sense_for_it(name: str) -> None:
+    taken = options(name)
+    assert {"--quiet", "-q"} <= set(taken)
+    assert ("--plain" in taken) is (name not in NO_REPORT)
+    assert ("--json" in taken) is (name not in NO_REPORT - {"import"})
+    assert ("--thread" in taken) is (name in THREADS)
+    assert ("--no-pager" in taken) is (name not in NOT_PAGED)
+    assert ("--oneline" in taken) is (name in {"replay", "find", "diff", "log"})
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_format_in_help_is_what_is_written(name: str) -> None:
+    form = options(name).get("--format")
+    assert (form is not None and not form.said["hidden"]) is (name in WRITES_FORMS)
