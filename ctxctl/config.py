@@ -1,7 +1,10 @@
-"""Settings: built-in defaults, then the nearest file, then ``CTXCTL_*`` variables, then flags; the last wins.
+"""Settings: built-in defaults, then the user's file, then the project's, then ``CTXCTL_*`` variables, then
+flags; the last wins.
 
-The file is ``ctxctl.toml``, or ``pyproject.toml`` with a ``[tool.ctxctl]`` table, in the current directory or
-the nearest one above it (not above a repository's root).  ``CTXCTL_CONFIG`` names another file, ``off`` none.
+The user's file is ``config.toml`` in ``~/.config/ctxctl`` or wherever the system has settings; the project's
+is ``ctxctl.toml``, or ``pyproject.toml`` with a ``[tool.ctxctl]`` table, in the current directory or the
+nearest one above it (not above a repository's root).  ``CTXCTL_CONFIG`` names a file in place of both, and
+``off`` none.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ class Settings(msgspec.Struct, frozen=True):
     model: str | None = None
     encoding: str | None = None
     policy: str | None = None
-    format: str | None = None
+    read_as: str | None = None
+    """The format of captures, in place of what is detected."""
     calibration: str = "saved"
     """`none`, `saved` (the shipped one where none was saved), `shipped`, `session`, or a digest or file."""
     learned: str = "auto"
@@ -67,25 +71,23 @@ class Settings(msgspec.Struct, frozen=True):
     check: dict[str, Any] = {}
     """What `ctxctl check` holds a session to, by the names of its options with `_` for `-`; bounds are read
     where they are used."""
-    file: str | None = None
-    """The file that settings were read from."""
+    files: tuple[str, ...] = ()
+    """The files that settings were read from; a later one wins."""
 
 
 def load(*, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Settings:
-    """The settings in force before any flag: the defaults, the nearest file, the environment.
+    """The settings in force before any flag: the defaults, the files, the environment.
 
     Raises UsageError (`bad-config`, `unknown-setting`, `bad-setting`) naming where the value came from.
     """
     env = os.environ if env is None else env
     settings = Settings()
-    found = _find(env, cwd)
-    if found is not None:
-        path, table = found
+    for path, table in _files(env, cwd):
         settings = _apply(settings, table, str(path))
-        settings = msgspec.structs.replace(settings, file=str(path))
+        settings = msgspec.structs.replace(settings, files=(*settings.files, str(path)))
     named = {
         name: env[f"CTXCTL_{name.upper()}"]
-        for name in _READ
+        for name in (*_OLD, *_READ)
         if name not in _TABLES and env.get(f"CTXCTL_{name.upper()}")
     }
     return _apply(settings, named, "environment")
@@ -257,7 +259,7 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "model": _text,
     "encoding": _text,
     "policy": _text,
-    "format": _text,
+    "read_as": _text,
     "calibration": _text,
     "learned": _learned,
     "strict": _switch,
@@ -273,6 +275,8 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "check": _check,
 }
 """Takes each setting from what was given for it, or raises ValueError with what it must be."""
+_OLD: Final = {"format": "read_as"}
+"""Settings by an old name, which is still understood."""
 _TABLES: Final = frozenset(("cache", "check", "keys", "lint", "models"))
 """Settings that only a file can have."""
 
@@ -281,30 +285,53 @@ def _apply(settings: Settings, table: Mapping[str, object], where: str) -> Setti
     values: dict[str, Any] = {}
     for name, value in table.items():
         key = name.replace("-", "_")
+        key = _OLD.get(key, key)
         if key in _READ:
             try:
-                values[key] = _READ[key](value)
+                read = _READ[key](value)
+                # Of a table, the user's lines hold where the project's say nothing.
+                values[key] = {**getattr(settings, key), **read} if key in _TABLES else read
             except ValueError as error:
                 raise UsageError("bad-setting", f"{where}: {name} must be {error}, not {value!r}") from None
         else:
-            known = ", ".join(f for f in Settings.__struct_fields__ if f != "file")
+            known = ", ".join(f for f in Settings.__struct_fields__ if f != "files")
             raise UsageError(
                 "unknown-setting", f"{where}: there is no setting {name!r}", hint=f"settings are: {known}"
             )
     return msgspec.structs.replace(settings, **values) if values else settings
 
 
-def _find(env: Mapping[str, str], cwd: Path | None) -> tuple[Path, dict[str, object]] | None:
-    """The settings table in force and its file."""
+def _files(env: Mapping[str, str], cwd: Path | None) -> Iterator[tuple[Path, dict[str, object]]]:
+    """The files in force and their tables, the one that wins last."""
     named = env.get("CTXCTL_CONFIG")
     if named == "off":
-        return None
+        return
     if named:
         path = Path(named)
         table = _table(path)
         if table is None:
             raise UsageError("bad-config", f"{named} (from CTXCTL_CONFIG) is not a readable settings file")
-        return path, table
+        yield path, table
+        return
+    for found in (_of_user(env), _of_project(cwd)):
+        if found is not None:
+            yield found
+
+
+def _of_user(env: Mapping[str, str]) -> tuple[Path, dict[str, object]] | None:
+    """The user's own file and its table."""
+    from ctxctl.user_folders import user_folder
+
+    try:
+        path = user_folder("config", env) / "config.toml"
+    except RuntimeError:  # nobody knows where
+        return None
+    table = _table(path)
+    return None if table is None else (path, table)
+
+
+def _of_project(cwd: Path | None) -> tuple[Path, dict[str, object]] | None:
+    """The nearest file from the current directory up, and its table."""
     try:
         here = Path.cwd() if cwd is None else cwd
     except OSError:  # the current directory was removed

@@ -227,6 +227,13 @@ def preview(s: str, width: int) -> str:
     return clip(line, width)
 
 
+def pasted(word: str) -> str:
+    """A word as it can be copied into a shell: in quotes where those are needed, and made visible."""
+    from shlex import quote
+
+    return visible(quote(word))
+
+
 def inert(s: str) -> str:
     """Shown text without anything that a CI system takes for a command when it stands in a log.
 

@@ -35,7 +35,7 @@ def page(found: Format) -> str:
 
 def _page(found: Format) -> Iterator[str]:
     about = found.about
-    yield from (NOTE, f"# {found.title}", "", f"`--format {found.name}`", "", about.reads, "")
+    yield from (NOTE, f"# {found.title}", "", f"`--read-as {found.name}`", "", about.reads, "")
     yield from ("## Where it is found", "")
     yield from (f"- {_code(place)}" for place in about.places)
     if found.reads_folders:
@@ -63,7 +63,7 @@ def index() -> str:
         NOTE,
         "# Formats",
         "",
-        "What ctxctl opens beside its own traces. Formats are told by content; `--format NAME` overrides.",
+        "What ctxctl opens beside its own traces. Formats are told by content; `--read-as NAME` overrides.",
         "`ctxctl formats NAME` prints the same as these pages, and each import says what the capture at hand",
         "really held (`ctxctl validate`, the end of `ctxctl replay`, `summary.fidelity` in `--json`).",
         "",

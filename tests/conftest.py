@@ -58,6 +58,7 @@ def _own_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
         monkeypatch.setenv(name, str(home if name == "HOME" else home / name.lower()))
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("LINES", "40")
+    monkeypatch.setenv("CTXCTL_PAGER", "")  # tests of the pager set it
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("TZ", "UTC")
 

@@ -287,10 +287,21 @@ def _saved(step: Step, rates: Rates) -> Decimal | None:
     return rates.input * step.ledger.saved / MILLION
 
 
-def step_costs(inspector: Inspector, costs: Costs, progress: Progress | None = None) -> Iterable[StepCost]:
-    """Every step of a trace with its cost, in their order; `costs` has the sums when it is over."""
+def step_costs(
+    inspector: Inspector,
+    costs: Costs,
+    progress: Progress | None = None,
+    only: Callable[[Step], bool] | None = None,
+) -> Iterable[StepCost]:
+    """Every step of a trace with its cost, in their order; `costs` has the sums when it is over.
+
+    `only`: which steps; the others are in no sum.
+    """
     for one in walked(inspector, progress):
-        yield costs.add(one.at.step, one.at.placements, one.delta)
+        if only is None:
+            yield costs.add(one.at.step, one.at.placements, one.delta)
+        elif only(one.at.step):  # the step before it may be left out: a difference says nothing
+            yield costs.add(one.at.step, one.at.placements)
 
 
 def stated_of(step: Step) -> Decimal | None:

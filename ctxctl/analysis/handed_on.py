@@ -92,6 +92,16 @@ class Compaction:
     unsought: dict[str, int] = field(default_factory=dict)
     """By kind, how many more were not looked for, because there are too many."""
 
+    @property
+    def turn(self) -> int:
+        """Its turn, from 1."""
+        return self.taken.turn
+
+    @property
+    def step(self) -> int:
+        """Its step in the turn, from 1."""
+        return self.taken.step
+
     def of(self, kind: str, where: str | None = None) -> list[Handed]:
         """The facts of a kind, or those of it that stand in one place."""
         return [one for one in self.facts if one.fact.kind == kind and where in (None, one.where)]

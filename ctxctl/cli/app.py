@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from ctxctl.cli.commands import COMMANDS, Command
+from ctxctl.cli.examples import example_lines
 from ctxctl.cli.parameters import Argument, Done, Option
 
 _EPILOG = (
@@ -73,7 +74,8 @@ def whole(name: str) -> Any:
     """A command with its parameters, as the parser wants it; imports it."""
     command = COMMANDS[name]
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    alone.command(name, short_help=command.line, context_settings=_settings(command))(
+    examples = "\b\n" + "\n".join(example_lines(name))  # \b: lines stay as they are
+    alone.command(name, short_help=command.line, epilog=examples, context_settings=_settings(command))(
         declared(command.function())
     )
     return get_command(alone)

@@ -28,7 +28,7 @@ Arguments = Annotated[
 ]
 
 
-@opt.takes("plain json everything ids thread", opt.COUNTED, "calibration", opt.READ)
+@opt.takes(opt.PAGED, "everything ids thread", opt.COUNTED, "calibration", opt.READ)
 def bisect(
     options: opt.CommonOptions,
     arguments: Arguments,
@@ -38,14 +38,16 @@ def bisect(
     Exits 0 if there is such a step, 1 if there is none.
     """
     from ctxctl.cli.run import begin, opened, tell_problems, verdict
-    from ctxctl.cli.selection import query_of
+    from ctxctl.cli.selection import query_of, whole_trace
     from ctxctl.cli.sessions import newest_here
     from ctxctl.errors import Exit
 
     traces, predicate = _traces_and_predicate(arguments)
     query = query_of(predicate) if predicate is not None else None
     run = begin(options)
-    traces = traces or [newest_here(run)]
+    one = "`ctxctl find {} PREDICATE` asks one turn"
+    two = "`ctxctl diff` compares two frames: ctxctl diff one.jsonl@3 two.jsonl@3"
+    traces = [whole_trace(trace, one if len(traces) == 1 else two) for trace in traces or [newest_here(run)]]
     with ExitStack() as stack:
         inspectors = [stack.enter_context(opened(trace, run, "replaying")) for trace in traces]
         if query is not None:
@@ -123,7 +125,7 @@ def _bisect_one_trace(inspector: Inspector, query: Query, run: Run, thread: str 
     for turned in found:
         names = names_at(inspector, turned.flips[0].at.ordinal, ids=ids) if turned.flips else NAMELESS
         lines = turned_lines(
-            turned, name, several, out.width, out.paint, names, everything=run.everything,
+            turned, inspector.name, several, out.width, out.paint, names, everything=run.everything,
             limits=query.asks_limit,
         )  # fmt: skip
         out.lines(["", *lines])
@@ -141,7 +143,7 @@ def _bisect_two_traces(
     from ctxctl.report.bisect import parted_json, parted_lines
     from ctxctl.report.heading import base_name, one_line
     from ctxctl.report.tables import labelled
-    from ctxctl.text import visible
+    from ctxctl.text import pasted, visible
     from ctxctl.tokens.catalogue.rates import RateBook
 
     out, names = run.out, [base_name(inspector.name) for inspector in inspectors]
@@ -159,11 +161,12 @@ def _bisect_two_traces(
         return differs
     if predicate is not None:
         out.lines(labelled("predicate", visible(predicate), out.width, tab=11))
-    out.lines(labelled("a", visible(names[0]), out.width, tab=11))
-    out.lines(labelled("b", visible(names[1]), out.width, tab=11))
+    paths = [inspector.name for inspector in inspectors]
+    out.lines(labelled("a", pasted(paths[0]), out.width, tab=11))
+    out.lines(labelled("b", pasted(paths[1]), out.width, tab=11))
     under = list(dict.fromkeys(one_line(header(inspector)) for inspector in inspectors))
     out.lines(labelled("under", "; ".join(under), out.width, tab=11))
     several = [several_sessions(inspector) for inspector in inspectors]
     for parted in found:
-        out.lines(["", *parted_lines(parted, names, several, predicate, out.width, out.paint)])
+        out.lines(["", *parted_lines(parted, paths, several, predicate, out.width, out.paint)])
     return differs

@@ -31,7 +31,8 @@ Item = Annotated[
 
 
 @opt.takes(
-    "plain json canonical everything ids turn thread",
+    opt.PAGED,
+    "canonical everything ids turn thread",
     opt.COUNTED,
     "calibration",
     opt.READ,
@@ -74,14 +75,14 @@ def _plain(inspector: Inspector, run: Run, found: Blame, blocks: Sequence[Block]
     from ctxctl.cli.output import is_terminal
     from ctxctl.cli.run import header
     from ctxctl.report.blame import head_lines, sum_lines, text_lines
-    from ctxctl.report.heading import base_name, one_line
+    from ctxctl.report.heading import one_line
     from ctxctl.session.item_words import ItemWords
 
     out = run.out
     words = ItemWords(inspector)
     words.see_frame(found.step, [block.placement for block in found.blocks])
     names = words.names(ids=run.options.ids)
-    out.lines(head_lines(found, base_name(inspector.name), one_line(header(inspector)), out.width))
+    out.lines(head_lines(found, inspector.name, one_line(header(inspector)), out.width))
     out.lines([""])
     if not stat and blocks:
         out.lines(text_lines(found, blocks, out.width, out.paint, names, wrapped=is_terminal(sys.stdout)))

@@ -55,7 +55,7 @@ Form = Annotated[
 ]  # fmt: skip
 
 
-@opt.takes("json init trace live")
+@opt.takes(opt.PAGED, "init trace live")
 def budget(
     options: opt.CommonOptions,
     plan: PlanArg = None,
@@ -156,11 +156,11 @@ def _write_plan(plan: str | None, traces: list[str], run: Run) -> None:
         out.write(text.encode())
         out.flush()
         return
-    from ctxctl.cli.output import OpenFile, destination, note
+    from ctxctl.cli.output import OpenFile, destination, narrate
 
     with destination(plan, out, force=False) as sink, OpenFile(sink) as file:
         file.write(text.encode())
-    note(f"ctxctl: wrote {plan}; now: ctxctl budget {plan}")
+    narrate(f"ctxctl: wrote {plan}; now: ctxctl budget {plan}")
 
 
 def _template() -> str:

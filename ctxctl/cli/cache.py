@@ -31,7 +31,7 @@ Most = Annotated[
 _ACTIONS = ("show", "prune", "clear")
 
 
-@opt.takes("json")
+@opt.takes(opt.PRINTED)
 def cache(
     options: opt.CommonOptions,
     action: Action = "show",

@@ -36,7 +36,7 @@ OnlyModel = Annotated[
 ]
 
 
-@opt.takes("json everything encoding format strict color", everything=Everything)
+@opt.takes(opt.PAGED, "everything encoding read_as strict color", everything=Everything)
 def calibrate(
     options: opt.CommonOptions,
     traces: Traces = None,
@@ -46,6 +46,7 @@ def calibrate(
 ) -> None:
     """Fit token counts to reported usage, and report the error on steps that were held out."""
     from ctxctl.cli.run import begin
+    from ctxctl.cli.selection import whole_trace
     from ctxctl.errors import Exit, UsageError
     from ctxctl.tokens.calibrate.points import family
 
@@ -55,7 +56,8 @@ def calibrate(
             raise UsageError("no-calibration", "--save and --to need sessions to fit to")
         _list_calibrations(run)
         raise Done(Exit.OK)
-    lanes, damaged = _gathered(traces, run)
+    hint = "leave the turn out; `ctxctl show {}` shows what was billed for it"
+    lanes, damaged = _gathered([whole_trace(trace, hint) for trace in traces], run)
     if model is not None:
         lanes = [[lane for lane in session if lane.model == family(model)] for session in lanes]
     outcome = _fitted(lanes, run)
@@ -88,7 +90,7 @@ def _gathered(traces: list[str], run: Run) -> tuple[list[list[Lane]], bool]:
         with (
             out.progress("gathering"),
             Inspector.open(
-                path, encoding=encoding, format=settings.format, own_models=settings.models
+                path, encoding=encoding, format=settings.read_as, own_models=settings.models
             ) as inspector,
         ):
             found += sessions_of(inspector.replay(out.progressed))
@@ -122,7 +124,7 @@ def _tell(outcome: Outcome, sessions: int, run: Run) -> None:
 
 def _save(calibration: Calibration, to: str | None, run: Run, *, save: bool) -> None:
     """Write it where it was asked for; raises UsageError where there is nothing to write."""
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate
     from ctxctl.errors import UsageError
     from ctxctl.text import visible
     from ctxctl.tokens.calibrate import store
@@ -136,13 +138,13 @@ def _save(calibration: Calibration, to: str | None, run: Run, *, save: bool) -> 
         )  # fmt: skip
     if to is not None:
         store.write(Path(to), calibration.encode() + b"\n")
-        note(f"ctxctl: written: {visible(to)} ({calibration.digest})")
+        narrate(f"ctxctl: written: {visible(to)} ({calibration.digest})")
     if save:
         before = store.saved()
         whole = before.with_fits(calibration.fits) if before is not None else calibration
         store.save(whole)
         kept = "" if before is None else f"; {len(whole.fits)} models with those saved before"
-        note(f"ctxctl: saved: {whole.digest}, used from now on{kept}; --calibration none goes without")
+        narrate(f"ctxctl: saved: {whole.digest}, used from now on{kept}; --calibration none goes without")
 
 
 def _list_calibrations(run: Run) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from ctxctl.cli import options as opt
 
 
-@opt.takes("json everything ids thread", opt.COUNTED, "calibration", opt.READ)
-def compactions(options: opt.CommonOptions, trace: opt.NewestArg = None) -> None:
+@opt.takes(opt.PAGED, "everything ids thread", opt.COUNTED, "calibration", opt.READ)
+def compactions(options: opt.CommonOptions, trace: opt.TurnArg = None) -> None:
     """Show what each compaction removed, and which paths, commands, tasks, figures and messages are lost.
 
     Each is looked for by its words, in the summary and in what came later.
     """
     from ctxctl.analysis import handed_on
     from ctxctl.cli.run import begin, header, reported
+    from ctxctl.cli.selection import place_selected, split_trace
     from ctxctl.cli.sessions import given_or_newest
     from ctxctl.report import jsonout
     from ctxctl.report.compactions import compaction_lines, to_json
@@ -20,18 +21,21 @@ def compactions(options: opt.CommonOptions, trace: opt.NewestArg = None) -> None
     from ctxctl.session.item_words import ItemWords
 
     run = begin(options)
-    trace, out = given_or_newest(trace, run), run.out
-    with reported(trace, run, "replaying") as inspector:
+    place, out = split_trace(given_or_newest(trace, run)), run.out
+    with reported(place.trace, run, "replaying") as inspector:
         words = ItemWords(inspector)
         found = handed_on.compactions(inspector, out.progressed, words.see)
-        if options.thread is not None:
-            found = [one for one in found if one.thread == options.thread]
-        head = header(inspector, thread=options.thread)
+        chosen = place_selected(inspector, place.address, None, options.thread)
+        found = [one for one in found if chosen(one)]
+        head = header(inspector, thread=chosen.thread, turn=chosen.named_turn)
         if options.json:
             out.json(jsonout.trace(head))
             for one in found:
                 out.json(to_json(one))
         else:
             out.lines([*header_lines(head, out.width), ""])
+            if not found and not chosen.is_all:
+                out.lines(["no compaction is recorded in what was asked for"])
+                return
             names = words.names(ids=options.ids)
             out.lines(compaction_lines(found, out.width, out.paint, names, everything=run.everything))

@@ -31,7 +31,7 @@ class Imported(NamedTuple):
     problems: list[Problem]
 
 
-@opt.takes("json everything format strict", everything=opt.EveryProblem)
+@opt.takes("json quiet everything read_as strict", everything=opt.EveryProblem)
 def convert(
     options: opt.CommonOptions,
     sources: Sources,
@@ -41,9 +41,11 @@ def convert(
     """Convert foreign captures to a trace; formats are detected. Other commands open them directly too."""
     from ctxctl.cli.output import destination
     from ctxctl.cli.run import begin
+    from ctxctl.cli.selection import whole_trace
     from ctxctl.errors import Exit, UsageError
 
     run = begin(options)
+    sources = [whole_trace(source, "leave the turn out; `ctxctl show {}` shows it") for source in sources]
     if options.json and output == "-":
         raise UsageError(
             "output-needed", "--json and the trace both want standard output", hint="give -o FILE"
@@ -84,11 +86,11 @@ def _import(
     from ctxctl.trace.source import Source
     from ctxctl.trace.writer import TraceWriter
 
-    with open_capture(source, run.settings.format) as (opened, importer):
+    with open_capture(source, run.settings.read_as) as (opened, importer):
         if importer is None:
             raise UnreadableError(
                 "unknown-capture", f"{source}: none of the known formats (is it a trace already?)",
-                hint="ctxctl formats lists what can be opened; --format names one",
+                hint="ctxctl formats lists what can be opened; --read-as names one",
             )  # fmt: skip
         problems: list[Problem] = list(opened.problems) if isinstance(opened, Source) else []
         size = max(1, opened.size) if isinstance(opened, Source) else 0
@@ -115,7 +117,7 @@ def _import(
 
 def _tell(done: list[Imported], run: Run, output: str) -> None:
     """What was imported: narration on standard error, or lines of JSON on standard output."""
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate
     from ctxctl.cli.run import note_problems
     from ctxctl.report import jsonout
     from ctxctl.report.heading import base_name
@@ -140,5 +142,5 @@ def _tell(done: list[Imported], run: Run, output: str) -> None:
         if output == "-":
             continue  # the trace itself says what it holds, and a pipe may be gone
         found = f", {plural(len(one.problems), 'problem')}" if one.problems else ""
-        note(f"{one.source}: {one.format}, {plural(one.events, 'event')}{found}")
+        narrate(f"{one.source}: {one.format}, {plural(one.events, 'event')}{found}")
     run.out.flush()

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from ctxctl.analysis.cost_overview import CostOverview, CostQuestion
     from ctxctl.analysis.costs import StepCost
     from ctxctl.cli.run import Run
+    from ctxctl.cli.selection import TurnSelection
     from ctxctl.config import Settings
+    from ctxctl.report.heading import Header
     from ctxctl.session import Inspector
+    from ctxctl.session.naming import NamedPlace
 
 _SPENT_ON = ("kind", "item", "source", "segment")
 
@@ -32,8 +35,8 @@ By = Annotated[
 Traces = Annotated[
     str | None,
     Argument(
-        metavar="[TRACE|DIR]",
-        help="Trace or foreign capture, or a directory of captures; - is stdin."
+        metavar="[TRACE[@TURN]|DIR]",
+        help="Trace or foreign capture, a turn of one (run.jsonl@3), or a directory of captures; - is stdin."
         " Default: the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
@@ -58,7 +61,7 @@ AsOf = Annotated[
 ]
 
 
-@opt.takes("json", opt.COUNTED, "calibration", opt.READ)
+@opt.takes(opt.PAGED, "turn thread", opt.COUNTED, "calibration", opt.READ)
 def cost(
     options: opt.CommonOptions,
     trace: Traces = None,
@@ -72,6 +75,7 @@ def cost(
     from ctxctl.analysis.cost_groups import BY
     from ctxctl.cli.fleet import fleet
     from ctxctl.cli.run import begin
+    from ctxctl.cli.selection import split_trace
     from ctxctl.cli.sessions import given_or_newest
     from ctxctl.errors import UsageError
     from ctxctl.tokens.catalogue.names import provider_of
@@ -82,16 +86,17 @@ def cost(
         )
     asked = _Asked(by, top, steps, provider_of(provider), _price_date(as_of))
     run = begin(options)
-    trace = given_or_newest(trace, run)
-    if by in (None, *BY) and not steps:
-        with fleet(trace, run, "pricing", alone=by is not None) as several:
+    place = split_trace(given_or_newest(trace, run))
+    selects = place.address is not None or options.turn is not None or options.thread is not None
+    if by in (None, *BY) and not steps and not selects:
+        with fleet(place.trace, run, "pricing", alone=by is not None) as several:
             if several is not None:
                 from ctxctl.cli.fleet_cost import fleet_cost
 
                 raise Done(fleet_cost(several, asked.by or "session", top, asked.words(run.settings), run))
     if by in BY:
-        raise UsageError("bad-grouping", f"--by {by} needs a file or a directory, and no --steps")
-    _one_trace(trace, asked, run)
+        raise UsageError("bad-grouping", f"--by {by} needs a file or a directory, no --steps, turn or thread")
+    _one_trace(place, asked, run)
 
 
 class _Asked(NamedTuple):
@@ -111,46 +116,56 @@ class _Asked(NamedTuple):
         )  # fmt: skip
 
 
-def _one_trace(trace: str, asked: _Asked, run: Run) -> None:
-    """What went on what in one trace, and what each of its requests cost."""
+def _one_trace(place: NamedPlace, asked: _Asked, run: Run) -> None:
+    """What went on what in one trace or a part of it, and what each of its requests cost."""
     from ctxctl.analysis.cost_overview import CostQuestion, cost_overview
     from ctxctl.cli.run import header, reported
+    from ctxctl.cli.selection import nothing_there, place_selected
     from ctxctl.report import costs as report
     from ctxctl.report.catalogue import catalogue_line
     from ctxctl.report.heading import header_lines
 
     by, out = asked.by or "kind", run.out
     question = CostQuestion(by, run.settings.models, asked.provider, asked.as_of)
-    with reported(trace, run, "pricing") as inspector:
+    with reported(place.trace, run, "pricing") as inspector:
+        chosen = place_selected(inspector, place.address, run.options.turn, run.options.thread)
+        turn = run.options.turn if place.address is None else chosen.named_turn
+        head = header(inspector, thread=chosen.thread, turn=turn)
+        if not chosen.is_all and not any(map(chosen.__call__, inspector.places().spans)):
+            raise nothing_there(turn, chosen.thread, inspector.places().spans)
         if run.json:
-            _json(inspector, question, run)
+            _json(inspector, question, run, head, chosen)
             return
         rows: list[tuple[str, ...]] = []
-        found = _with_rows(inspector, question, rows) if asked.steps else cost_overview(inspector, question)
-        out.lines([*header_lines(header(inspector), out.width), *catalogue_line(out.width), ""])
+        each = asked.steps or not chosen.is_all
+        found = _with_rows(inspector, question, rows, chosen) if each else cost_overview(inspector, question)
+        out.lines([*header_lines(head, out.width), *catalogue_line(out.width), ""])
         if asked.steps:
             out.lines([*report.steps_table(rows, out.width), ""])
         out.lines(report.spent_table(by, found.spent, found.sums.sent.context, out.width, asked.top))
         out.lines(["", *report.summary(found.sums, found.breaks, out.width)])
 
 
-def _json(inspector: Inspector, question: CostQuestion, run: Run) -> None:
+def _json(
+    inspector: Inspector, question: CostQuestion, run: Run, head: Header, chosen: TurnSelection
+) -> None:
     from ctxctl.analysis.costs import step_costs
-    from ctxctl.cli.run import header
     from ctxctl.report import costs as report
     from ctxctl.report import jsonout
 
     out, costs = run.out, question.costs()
-    out.json(jsonout.trace(header(inspector)))
-    for one in step_costs(inspector, costs):
+    out.json(jsonout.trace(head))
+    for one in step_costs(inspector, costs, only=None if chosen.is_all else chosen.__call__):
         out.json(report.step_object(one))
     for spent in costs.spent():
         out.json(report.spent_object(question.by, spent))
     out.json(report.sum_object(costs))
 
 
-def _with_rows(inspector: Inspector, question: CostQuestion, rows: list[tuple[str, ...]]) -> CostOverview:
-    """As `cost_overview`, with a row for each step added to `rows`."""
+def _with_rows(
+    inspector: Inspector, question: CostQuestion, rows: list[tuple[str, ...]], chosen: TurnSelection
+) -> CostOverview:
+    """As `cost_overview`, of the chosen steps alone, with a row for each of them added to `rows`."""
     from ctxctl.analysis.cost_overview import CostOverview, dearest_breaks
     from ctxctl.analysis.costs import step_costs
     from ctxctl.report.costs import step_row
@@ -158,7 +173,7 @@ def _with_rows(inspector: Inspector, question: CostQuestion, rows: list[tuple[st
     costs = question.costs()
 
     def steps() -> Iterator[StepCost]:
-        for cost in step_costs(inspector, costs):
+        for cost in step_costs(inspector, costs, only=None if chosen.is_all else chosen.__call__):
             rows.append(step_row(cost))
             yield cost
 

@@ -48,7 +48,7 @@ Sessions = Annotated[
 ]
 
 
-@opt.takes("plain json canonical everything ids thread", opt.COUNTED, opt.READ, thread=opt.ThreadOf)
+@opt.takes(opt.PAGED, "oneline canonical everything ids thread", opt.COUNTED, opt.READ, thread=opt.ThreadOf)
 def diff(
     options: opt.CommonOptions,
     a: A = None,
@@ -74,7 +74,11 @@ def diff(
     left = split_frame(given_or_newest(a, run))
     right = split_frame(b, same=left.trace) if b is not None else None
     if sessions:
-        raise Done(_whole_sessions(left, right, run, stat=stat, exit_code=exit_code, frames=patch or ui))
+        raise Done(
+            _whole_sessions(
+                left, right, run, stat=stat, exit_code=exit_code, frames=patch or ui or options.oneline
+            )
+        )
     if ui:
         raise Done(_interface(left, right, options.thread, run))
     with ExitStack() as stack:
@@ -166,6 +170,7 @@ def _tell(
     from ctxctl.analysis.frame_pair import with_skipped
     from ctxctl.cli.run import header, tell_problems
     from ctxctl.report import compare, jsonout
+    from ctxctl.report.oneline import change_line
     from ctxctl.session.item_words import names_in_frames
 
     out = run.out
@@ -181,8 +186,11 @@ def _tell(
         if two is not one:
             tell_problems(two, run)
         return
+    names = names_in_frames((one, found.a.frame), (two, found.b.frame), ids=run.options.ids)
+    if run.options.oneline:
+        out.lines(change_line(change, names) for change in compare.listed(found.changes, run.everything))
+        return
     if stat or not patch:
-        names = names_in_frames((one, found.a.frame), (two, found.b.frame), ids=run.options.ids)
         out.lines(compare.stat_lines(found, out.width, out.paint, names, skipped=run.everything))
     if patch or not stat:
         patches = list(compare.patches(found, whole=patch))
@@ -193,10 +201,10 @@ def _tell(
 
 def _note_default_frames(left: NamedPlace, right: NamedPlace | None) -> None:
     """Say what was compared, where two traces were named and no frame of them."""
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate
 
     if right is not None and left.address is None and right.address is None:
-        note("ctxctl: these are the last frames; --sessions compares the whole sessions")
+        narrate("ctxctl: these are the last frames; --sessions compares the whole sessions")
 
 
 def _whole_sessions(
@@ -212,7 +220,7 @@ def _whole_sessions(
         raise UsageError(
             "not-sessions",
             "--sessions compares two whole traces",
-            hint="write `ctxctl diff one.jsonl two.jsonl --sessions`, without @, --patch and --ui",
+            hint="write `ctxctl diff one.jsonl two.jsonl --sessions`, without @, --patch, --oneline and --ui",
         )
     with opened(left.trace, run, "replaying") as one, opened(right.trace, run, "replaying") as two:
         found = compare_sessions(one, two, RateBook(run.settings.models), run.out.progressed)

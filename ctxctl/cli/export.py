@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ctxctl.cli.output import Output
     from ctxctl.cli.run import Run
+    from ctxctl.cli.selection import TurnSelection
     from ctxctl.model.problem import Problem
     from ctxctl.report.exports import ExportOptions
     from ctxctl.session import Inspector
@@ -31,10 +32,12 @@ Where = Annotated[
 ]
 Force = Annotated[bool, Option("--force", help="Replace FILE if it exists.")]
 As = Annotated[
-    str,
+    str | None,
     Option(
-        "--format", metavar="NAME", help=f"What to export as: {', '.join(_FORMATS)}.",
-        autocompletion=_complete_format_names, show_default=True,
+        "--format", metavar="NAME",
+        help=f"What to export as: {', '.join(_FORMATS)}. Default: what FILE is called (report.html), else"
+        " events.",
+        autocompletion=_complete_format_names,
     ),
 ]  # fmt: skip
 Strict = Annotated[
@@ -48,15 +51,6 @@ Target = Annotated[
         metavar="NAME",
         help="For whom; evidence_export: contents are cited, not copied.",
         autocompletion=opt.complete_targets,
-    ),
-]
-ReadAs = Annotated[
-    str | None,
-    Option(
-        "--read-as",
-        metavar="NAME",
-        help="Read TRACE as this format instead of detecting it.",
-        autocompletion=opt.complete_formats,
     ),
 ]
 Table = Annotated[
@@ -74,57 +68,59 @@ MaxContent = Annotated[
 
 
 @opt.takes(
-    "turn max_content table",
+    "turn thread max_content table",
     opt.COUNTED,
-    "no_learned read_as everything",
+    "no_learned read_as everything quiet",
     target=Target,
     everything=opt.EveryProblem,
 )
 def export(
     options: opt.CommonOptions,
-    trace: opt.NewestArg = None,
+    trace: opt.TurnArg = None,
     output: Where = "-",
     force: Force = False,
-    format: As = "events",  # noqa: A002 - the option's name
+    format: As = None,  # noqa: A002 - the option's name
     strict: Strict = False,
     max_content: MaxContent = None,
     table: Table = None,
-    read_as: ReadAs = None,
 ) -> None:
     """Write a trace in another form. What was redacted anywhere in it is left out of every export."""
     from ctxctl.cli.run import begin, note_problems, opened, tell_learned
-    from ctxctl.cli.selection import nothing_there
+    from ctxctl.cli.selection import nothing_there, place_selected, split_trace
     from ctxctl.cli.sessions import given_or_newest
     from ctxctl.errors import Exit, UnreadableError
-    from ctxctl.report.exports import refuse_options, writer_by_name
+    from ctxctl.report.exports import format_for_file, refuse_options, writer_by_name
 
+    format = format or format_for_file(output)  # noqa: A001 - the option's name
     writer = writer_by_name(format)
     refuse_options(
         format,
         {
-            "--strict": strict, "--turn": options.turn, "--max-content": max_content,
+            "--strict": strict, "--turn": options.turn, "--thread": options.thread,
+            "--max-content": max_content,
             "--model": options.model, "--encoding": options.encoding, "--policy": options.policy,
             "--table": table,
         },
     )  # fmt: skip
     # A trace is evidence: what was not in the capture is in no trace made of it (docs/learn.md).
     captured = options.no_learned or format == "events"
-    run = begin(options._replace(format=read_as, no_learned=captured))
-    trace = given_or_newest(trace, run)
+    run = begin(options._replace(no_learned=captured))
+    place = split_trace(given_or_newest(trace, run))
+    if place.address is not None:
+        refuse_options(format, {"--turn": place.address})
     found: list[Problem] = []
     written = 0
-    with opened(trace, run, "exporting") as inspector:
-        asked = _export_options(inspector, run, strict, options.turn, max_content)._replace(
-            table=table or "steps"
-        )
+    with opened(place.trace, run, "exporting") as inspector:
+        chosen = place_selected(inspector, place.address, options.turn, options.thread)
+        asked = _export_options(inspector, run, strict, chosen, max_content)._replace(table=table or "steps")
         with _sink(output, run.out, force=force, readable=writer.readable) as out:
             for piece in writer.make(inspector, asked, found.append, run.out.progressed):
                 out.write(piece)
                 written += len(piece)
-            if not written and options.turn is not None:
-                raise nothing_there(options.turn, None, inspector.places().spans)
+            if not written and not chosen.is_all:
+                raise nothing_there(chosen.named_turn, chosen.thread, inspector.places().spans)
             if not written:
-                raise UnreadableError("no-events", f"{trace}: nothing to export")
+                raise UnreadableError("no-events", f"{place.trace}: nothing to export")
         found = sorted([*inspector.problems, *found])
         run.out.flush()
         tell_learned(inspector, always=format not in ("html", "markdown"))
@@ -133,17 +129,16 @@ def export(
 
 
 def _export_options(
-    inspector: Inspector, run: Run, strict: bool, turn: str | None, max_content: str | None
+    inspector: Inspector, run: Run, strict: bool, chosen: TurnSelection, max_content: str | None
 ) -> ExportOptions:
     from ctxctl.cli.run import header
-    from ctxctl.cli.selection import selected_turns
     from ctxctl.report.exports import ExportOptions
 
     return ExportOptions(
-        header(inspector, turn=turn),
+        header(inspector, thread=chosen.thread, turn=chosen.named_turn),
         strict=strict,
         target=run.settings.target,
-        only=None if turn is None else selected_turns(turn, None, lambda: inspector.places().spans).__call__,
+        only=None if chosen.is_all else chosen.__call__,
         max_content=None if max_content is None else _size(max_content),
         models=run.settings.models,
         lint=run.settings.lint,

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from ctxctl.analysis.known_values import UnknownValue
     from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
+    from ctxctl.session.naming import NamedPlace
 
 Arguments = Annotated[
     list[str],
     Argument(
-        metavar="[TRACE...] PREDICATE",
-        help="Traces or directories of traces, then the predicate, in quotes (docs/search.md)."
-        " Without a trace: the newest session of the current directory.",
+        metavar="[TRACE[@TURN]...] PREDICATE",
+        help="Traces, turns of them (run.jsonl@3) or directories of traces, then the predicate, in quotes"
+        " (docs/search.md). Without a trace: the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
@@ -30,7 +31,7 @@ First = Annotated[bool, Option("--first", help="Only the first step found in eac
 Count = Annotated[bool, Option("--count", help="Only the number of steps found in each trace.")]
 
 
-@opt.takes("plain json everything ids thread", opt.COUNTED, "calibration", opt.READ)
+@opt.takes(opt.PAGED, "oneline everything ids thread", opt.COUNTED, "calibration", opt.READ)
 def find(
     options: opt.CommonOptions,
     arguments: Arguments,
@@ -40,12 +41,12 @@ def find(
     """Find the steps where a predicate holds. Exit 0 if there are any, 1 if there are none."""
     from ctxctl.cli.output import complain
     from ctxctl.cli.run import begin
-    from ctxctl.cli.selection import query_of
+    from ctxctl.cli.selection import query_of, split_trace
     from ctxctl.cli.sessions import newest_here
     from ctxctl.errors import CtxctlError, Exit, UsageError
 
     *traces, predicate = arguments
-    if not traces and os.path.exists(predicate):
+    if not traces and os.path.exists(split_trace(predicate).trace):
         raise UsageError(
             "no-predicate",
             f"only {predicate!r}: a trace or a predicate is missing",
@@ -95,39 +96,47 @@ def _find_in(
     Returns how many steps, the exit code of problems alone, and the query's values that are not known there.
     """
     from ctxctl.cli.fleet import fleet
+    from ctxctl.cli.selection import split_trace
 
+    place = split_trace(trace)
+    if place.address is not None:
+        return _find_in_trace(place, query, run, wish)
     with fleet(trace, run, "replaying") as several:
         if several is not None:
             from ctxctl.cli.fleet_find import find_in_fleet
 
             return find_in_fleet(several, query, run, wish)
-    return _find_in_trace(trace, query, run, wish)
+    return _find_in_trace(place, query, run, wish)
 
 
 def _find_in_trace(
-    trace: str, query: Query, run: Run, wish: FindOptions
+    place: NamedPlace, query: Query, run: Run, wish: FindOptions
 ) -> tuple[int, int, Sequence[UnknownValue]]:
     from ctxctl.analysis.known_values import unknown_values
     from ctxctl.cli.found_steps import print_steps
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate
     from ctxctl.cli.run import header, opened, tell_problems, verdict
+    from ctxctl.cli.selection import place_selected
     from ctxctl.report import jsonout
     from ctxctl.report.find import ceilings_text, sum_line
     from ctxctl.report.heading import base_name
 
-    with opened(trace, run, "replaying") as inspector:
+    with opened(place.trace, run, "replaying") as inspector:
         name = base_name(inspector.name)
         unknown = unknown_values(inspector, query, run.out.progressed)
         if unknown and not wish.several:
             _check_values([unknown])
+        chosen = place_selected(inspector, place.address, None, wish.thread)
         if run.json:
-            run.out.json(jsonout.trace(header(inspector, thread=wish.thread)))
-        counts, limits = print_steps(inspector, name, query, run, wish)
+            run.out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=chosen.named_turn)))
+        counts, limits = print_steps(
+            inspector, name, query, run, wish, chosen=chosen.__call__, path=place.trace
+        )
         if not run.json and (not wish.first or not counts.steps):
             prefix = f"{name}: " if wish.several else ""
-            note(prefix + sum_line(*counts))
+            narrate(prefix + sum_line(*counts))
             if query.asks_limit and limits:
-                note(f"{prefix}limit: {ceilings_text(limits)}")
+                narrate(f"{prefix}limit: {ceilings_text(limits)}")
         run.out.flush()
         tell_problems(inspector, run)
         return counts.steps, verdict(inspector, run), unknown

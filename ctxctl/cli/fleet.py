@@ -55,9 +55,9 @@ def fleet(path: str, run: Run, doing: str, *, alone: bool = False) -> Iterator[F
         open_things.enter_context(run.out.progress(doing))
         store = open_things.enter_context(answers(settings.cache))
         asker = Asker(path, store, run.out.progressed)
-        captures = asker.captures(settings.format, rests_on) if os.path.isdir(path) else []
+        captures = asker.captures(settings.read_as, rests_on) if os.path.isdir(path) else []
         if alone and not captures:
-            captures = [_single(path, settings.format)]
+            captures = [_single(path, settings.read_as)]
             asker = Asker(os.fspath(real_place(path).parent), store, run.out.progressed)
         if captures:
             yield Fleet(path, captures, asker, rests_on)

@@ -15,7 +15,7 @@ from ctxctl.cli.fleet import Told, asked_settings, failure, tell_all, verdict
 from ctxctl.cli.fleet_answers import ask_all, shared_note
 from ctxctl.cli.found_steps import Counts, FindOptions, print_steps
 from ctxctl.cli.options import CommonOptions
-from ctxctl.cli.output import HeldOutput, note
+from ctxctl.cli.output import HeldOutput, narrate
 from ctxctl.cli.run import Run, header, inspector_of
 from ctxctl.config import Settings
 from ctxctl.fleet.asking import Question
@@ -42,6 +42,7 @@ class _Words(msgspec.Struct, frozen=True, array_like=True):
     width: int
     painted: bool
     encoding: str
+    oneline: bool
 
 
 class _Answer(msgspec.Struct, frozen=True, array_like=True):
@@ -81,6 +82,7 @@ def find_in_fleet(
     words = _Words(
         asked_settings(run.settings), str(query), run.json, run.everything, run.options.ids,
         wish._replace(several=True), out.width, out.is_painted, out.encoding,
+        run.options.oneline,
     )  # fmt: skip
     question = Question(_WORK, msgspec.msgpack.encode(words), fleet.rests_on)
     answers = ask_all(fleet, question, lambda data: _DECODER.decode(data).requests, partial(_more, fleet))
@@ -101,9 +103,9 @@ def find_in_fleet(
         told.append(answers.told(name, answer.problems, answer.problem_count, "looked at there"))
     out.flush()
     if not run.json:
-        note(f"{fleet.directory}: {sum_line(*whole)}, in {hit:,} of {len(fleet.captures):,} captures")
+        narrate(f"{fleet.directory}: {sum_line(*whole)}, in {hit:,} of {len(fleet.captures):,} captures")
         if shared := shared_note(answers.owned, "looked at once"):
-            note(f"{fleet.directory}: {shared}")
+            narrate(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)
     out.flush()
     return whole.steps, verdict(findings, run), unknown or ()
@@ -119,9 +121,11 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
     from ctxctl.report import jsonout
 
     asked, query = _asked(words)
-    settings = msgspec.structs.replace(asked.settings, format=format_name)
+    settings = msgspec.structs.replace(asked.settings, read_as=format_name)
     out = HeldOutput(asked.width, asked.encoding, painted=asked.painted)
-    options = CommonOptions(json=asked.json, everything=asked.everything, ids=asked.ids)
+    options = CommonOptions(
+        json=asked.json, everything=asked.everything, ids=asked.ids, oneline=asked.oneline
+    )
     run = Run(options, settings, settings, out)
     said = msgspec.msgpack.decode(more, type=_More)
     name = os.fsdecode(said.name)

@@ -14,7 +14,7 @@ from ctxctl.cli.fleet import Told, asked_settings, failure, tell_all, verdict
 from ctxctl.cli.fleet_answers import ask_all, keys_alone, shared_note
 from ctxctl.cli.lint_rules import RuleWords, chosen_rules
 from ctxctl.cli.options import CommonOptions
-from ctxctl.cli.output import HeldOutput, note
+from ctxctl.cli.output import HeldOutput, narrate
 from ctxctl.cli.run import Run, header, inspector_of
 from ctxctl.config import Settings
 from ctxctl.fleet.asking import Question
@@ -76,7 +76,7 @@ def lint_fleet(fleet: Fleet, asked: RuleWords, run: Run, found: Found) -> None:
         bad += answer.finding_count + answers.copies(name)
         told.append(answers.told(name, answer.problems, answer.problem_count, "findings are reported there"))
     if not run.json and (shared := shared_note(answers.owned, "looked at once")):
-        note(f"{fleet.directory}: {shared}")
+        narrate(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)
     found.code = max(found.code, int(verdict(bad, run)))
 
@@ -87,7 +87,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
     from ctxctl.report import jsonout
 
     asked, choice = _asked(words)
-    settings = structs.replace(asked.settings, format=format_name)
+    settings = structs.replace(asked.settings, read_as=format_name)
     run = Run(CommonOptions(), settings, settings, HeldOutput(80, "utf-8", painted=False))
     with inspector_of(path, run) as inspector:
         first = jsonout.trace(header(inspector))

@@ -18,7 +18,7 @@ Name = Annotated[
 ]
 
 
-@opt.takes("json")
+@opt.takes(opt.PAGED)
 def formats(
     options: opt.CommonOptions,
     name: Name = None,

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ctxctl.analysis.where import WhereStep
     from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
+    from ctxctl.item_names import ItemNames
     from ctxctl.model.results import Step
     from ctxctl.session import Inspector
     from ctxctl.session.results import Ceiling
@@ -40,20 +42,23 @@ def print_steps(
     run: Run,
     wish: FindOptions,
     left_out: Callable[[Step], bool] | None = None,
+    chosen: Callable[[Step], bool] | None = None,
+    path: str | None = None,
 ) -> tuple[Counts, Sequence[Ceiling]]:
     """Print the steps of one trace that are found, under its name; how many, and the limits that were met.
 
-    `left_out` is told of every step to the last, and says whether it is passed over.
+    `left_out` is told of every step to the last, and says whether it is passed over; `chosen` says which
+    steps of the rest are looked at.  `path`: the trace as it was typed, in addresses that can be copied.
     """
     from ctxctl.analysis.frame_pair import several_sessions
-    from ctxctl.analysis.where import address, steps_where
+    from ctxctl.analysis.where import steps_where
     from ctxctl.cli.selection import price_book
-    from ctxctl.report.find import found_json, hit_json, step_lines
+    from ctxctl.report.find import found_json
     from ctxctl.session.item_words import ItemWords
     from ctxctl.session.results import Ceilings
-    from ctxctl.text import visible
+    from ctxctl.text import pasted
 
-    out = run.out
+    out, path = run.out, path or name
     several = several_sessions(inspector)
     words = ItemWords(inspector)
     names = words.names(ids=run.options.ids)
@@ -70,19 +75,15 @@ def print_steps(
         words.see(stop.at)
         if (left_out is not None and left_out(step)) or ended:
             continue
-        if wish.thread is not None and step.thread != wish.thread:
+        if wish.thread not in (None, step.thread) or (chosen is not None and not chosen(step)):
             continue
         limits.add(step.window)
         counts = counts._replace(of=counts.of + 1, undecided=counts.undecided + (held.truth is None))
         if not held.truth:
             continue
         counts = counts._replace(steps=counts.steps + 1, changes=counts.changes + len(held.changes))
-        if run.json and not wish.only_count:
-            out.json(hit_json(name, stop.ordinal, step, held.changes))
-        elif not wish.only_count:
-            at = f"{visible(name)}@{visible(address(step, several=several))}"
-            lines = step_lines(at, step, held.changes, out.width, out.paint, names, everything=run.everything)
-            out.lines(lines)
+        if not wish.only_count:
+            _print_hit(stop, name, path, run, names, several=several)
         if wish.first:
             ended = True
             if left_out is None:
@@ -90,6 +91,23 @@ def print_steps(
     if run.json:
         out.json(found_json(name, str(query), counts, limits.rows, complete=not ended))
     elif wish.only_count:
-        out.lines([f"{visible(name)}: {counts.steps}" if wish.several else str(counts.steps)])
+        out.lines([f"{pasted(path)}: {counts.steps}" if wish.several else str(counts.steps)])
     out.flush()
     return counts, limits.rows
+
+
+def _print_hit(stop: WhereStep, name: str, path: str, run: Run, names: ItemNames, *, several: bool) -> None:
+    """One step that was found."""
+    from ctxctl.analysis.where import address
+    from ctxctl.report.find import hit_json, step_lines
+    from ctxctl.report.oneline import step_line
+    from ctxctl.text import pasted
+
+    out, step, changes = run.out, stop.at.step, stop.held.changes
+    if run.json:
+        out.json(hit_json(name, stop.ordinal, step, changes))
+    elif run.options.oneline:
+        out.lines([step_line(path, step, several=several)])
+    else:
+        at = pasted(f"{path}@{address(step, several=several)}")
+        out.lines(step_lines(at, step, changes, out.width, out.paint, names, everything=run.everything))

@@ -38,7 +38,7 @@ Forget = Annotated[
 ]
 
 
-@opt.takes("json everything format color", everything=opt.EveryProblem)
+@opt.takes(opt.PRINTED, "everything read_as color", everything=opt.EveryProblem)
 def learn(
     options: opt.CommonOptions,
     recordings: Recordings = None,
@@ -48,6 +48,7 @@ def learn(
 ) -> None:
     """Keep the system prompt, tools and reminders of a client's requests, to complete its logs with."""
     from ctxctl.cli.run import begin
+    from ctxctl.cli.selection import whole_trace
     from ctxctl.errors import Exit, UsageError
 
     run = begin(options)
@@ -56,7 +57,8 @@ def learn(
             raise UsageError("learn-or-forget", "--forget takes no recordings")
         _forget(forget)
     elif recordings:
-        _learn(recordings, client, version, run)
+        hint = "leave the turn out: what all requests have is learned"
+        _learn([whole_trace(one, hint) for one in recordings], client, version, run)
     else:
         _list_sets(run)
     raise Done(Exit.OK)
@@ -64,7 +66,7 @@ def learn(
 
 def _learn(recordings: list[str], client: str | None, version: str | None, run: Run) -> None:
     """Learn from each recording; those of one client and version are joined with what is known."""
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate
     from ctxctl.cli.run import note_problems
     from ctxctl.session.learned import store
     from ctxctl.session.learned.book import joined_sets
@@ -82,7 +84,7 @@ def _learn(recordings: list[str], client: str | None, version: str | None, run: 
             run.out.json(_set_object(made))
         else:
             more = f" with {made.recordings} recordings" if known else ""
-            note(f"ctxctl: learned from {visible(recording)}: {_set_line(made)}{more}")
+            narrate(f"ctxctl: learned from {visible(recording)}: {_set_line(made)}{more}")
     run.out.flush()
 
 
@@ -107,7 +109,7 @@ def _events(recording: str, run: Run, problems: list[Problem]) -> Iterator[dict[
     from ctxctl.session.learned.store import CLIENTS
     from ctxctl.trace.source import Source
 
-    with open_capture(recording, run.settings.format) as (opened, importer):
+    with open_capture(recording, run.settings.read_as) as (opened, importer):
         if importer is not None and importer.name not in CLIENTS:
             yield from registry.capture_events(importer, opened, problems.append)
         elif importer is None and isinstance(opened, Source):
@@ -144,12 +146,12 @@ def _named_set(
 
 
 def _forget(name: str) -> None:
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate
     from ctxctl.session.learned import store
     from ctxctl.text import visible
 
     for gone in store.forget_sets(name):
-        note(f"ctxctl: forgotten: {visible(gone)}")
+        narrate(f"ctxctl: forgotten: {visible(gone)}")
 
 
 def _list_sets(run: Run) -> None:

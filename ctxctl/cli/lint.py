@@ -45,12 +45,13 @@ Set = Annotated[
     Option("--set", metavar="RULE.NAME=VALUE", help="A rule's parameter: CTX009.share=0.4."),
 ]
 Form = Annotated[
-    str,
+    str | None,
     Option(
-        "--output", metavar="FORM", help="text, json, sarif, junit or github.",
+        "--format", metavar="NAME", help="text, json, sarif, junit or github. Default: text.",
         autocompletion=lambda incomplete: [name for name in _FORMS if name.startswith(incomplete)],
     ),
 ]  # fmt: skip
+OldForm = Annotated[str | None, Option("--output", metavar="NAME", hidden=True)]
 Baseline = Annotated[
     str | None, Option("--baseline", metavar="FILE", help="Leave out the findings that this file lists.")
 ]
@@ -62,7 +63,8 @@ Everything = Annotated[bool, Option("--all", help="Every finding, and every prob
 
 
 @opt.takes(
-    "json baseline update_baseline statistics explain list_rules everything target model",
+    opt.PAGED,
+    "thread baseline update_baseline statistics explain list_rules everything target model",
     opt.READ,
     everything=Everything,
 )
@@ -73,7 +75,8 @@ def lint(
     ignore: Ignore = None,
     severity: Severity = None,
     settings: Set = None,
-    output: Form = "text",
+    format: Form = None,  # noqa: A002 - the option's name
+    output: OldForm = None,
     baseline: Baseline = None,
     update_baseline: Update = False,
     statistics: Statistics = False,
@@ -84,18 +87,18 @@ def lint(
 
     Exit 1 if there is a finding of severity error or warning.
     """
-    from ctxctl.cli.run import begin
+    from ctxctl.cli.output import narrate
+    from ctxctl.cli.run import begin, note_old_format
+    from ctxctl.cli.selection import whole_trace
     from ctxctl.cli.sessions import newest_here
     from ctxctl.errors import Exit, UsageError
 
-    form = "json" if options.json else output
-    if form not in _FORMS:
-        raise UsageError(
-            "unknown-output-format",
-            f"--output does not know {form[:40]!r}",
-            hint=f"there are: {', '.join(_FORMS)}",
-        )
-    run = begin(options._replace(json=form == "json"))
+    form, read_as = _form_and_format(options, format, output)
+    run = begin(options._replace(json=form == "json", read_as=read_as))
+    if read_as != options.read_as:
+        note_old_format()
+    if output is not None:
+        narrate("ctxctl: --output is now called --format; the old name still works")
     if explain is not None or list_rules:
         _documented(explain, run)
         raise Done(Exit.OK)
@@ -105,9 +108,30 @@ def lint(
         raise UsageError("baseline-needed", "--update-baseline needs --baseline FILE")
     asked = RuleWords(select, ignore, severity, settings, own)
     choice = chosen_rules(asked)
-    found = _found(traces or [newest_here(run)], choice, asked, run)
+    hint = "`ctxctl export {} --format markdown` has the findings of one turn"
+    places = [whole_trace(trace, hint) for trace in traces or [newest_here(run)]]
+    found = _found(places, choice, asked, run)
     code = _tell(found, choice, baseline, form, run, update=update_baseline, table=statistics)
     raise Done(max(code, found.code))
+
+
+def _form_and_format(options: opt.CommonOptions, form: str | None, old: str | None) -> tuple[str, str | None]:
+    """How findings are written, and what the captures are read as.
+
+    A format of captures is understood in place of a form, as `--format` had it before.  Raises UsageError
+    (`unknown-output-format`).
+    """
+    from ctxctl.errors import UsageError
+    from ctxctl.text import visible
+
+    form = "json" if options.json else form or old or "text"
+    if form in _FORMS:
+        return form, options.read_as
+    if options.read_as is None and form in opt.complete_formats(form):
+        return old or "text", form
+    raise UsageError(
+        "unknown-output-format", f"--format {visible(form[:40])} is none", hint=f"one of {', '.join(_FORMS)}"
+    )
 
 
 def _found(traces: Sequence[str], choice: RuleChoice, asked: RuleWords, run: Run) -> Found:
@@ -122,6 +146,7 @@ def _found(traces: Sequence[str], choice: RuleChoice, asked: RuleWords, run: Run
         try:
             with fleet(trace, run, "linting") as several:
                 if several is not None:
+                    _refuse_thread(run.options.thread, trace)
                     from ctxctl.cli.fleet_lint import lint_fleet
 
                     lint_fleet(several, asked, run, found)
@@ -136,16 +161,34 @@ def _found(traces: Sequence[str], choice: RuleChoice, asked: RuleWords, run: Run
     return found
 
 
+def _refuse_thread(thread: str | None, directory: str) -> None:
+    """Raise UsageError where a thread of a whole directory is asked for: names mean nothing across traces."""
+    from ctxctl.errors import UsageError
+
+    if thread is not None:
+        raise UsageError(
+            "thread-of-several", f"--thread is of one trace, and {directory} holds several",
+            hint="name the file; `ctxctl ls DIR` lists them",
+        )  # fmt: skip
+
+
 def _lint_trace(trace: str, choice: RuleChoice, run: Run, found: Found) -> None:
     from ctxctl.cli.run import header, opened, tell_problems, verdict
+    from ctxctl.cli.selection import nothing_there
     from ctxctl.lint.run import lint_with_tally
     from ctxctl.report import jsonout
 
     with opened(trace, run, "linting") as inspector:
         if run.json:
-            run.out.json(jsonout.trace(header(inspector)))
-        made = lint_with_tally(inspector, choice, run.settings.models, run.out.progressed)
-        found.findings += made.findings
+            run.out.json(jsonout.trace(header(inspector, thread=run.options.thread)))
+        thread = run.options.thread
+        made = lint_with_tally(
+            inspector, choice, run.settings.models, run.out.progressed,
+            None if thread is None else lambda step: step.thread != thread,
+        )  # fmt: skip
+        found.findings += [one for one in made.findings if thread in (None, one.place.thread)]
+        if thread is not None and all(span.thread != thread for span in inspector.places().spans):
+            raise nothing_there(None, thread, inspector.places().spans)
         found.tallies[trace] = made.tally
         if inspector.format != "native":
             found.foreign.add(trace)
@@ -159,14 +202,14 @@ def _tell(
     """Print what is new; the exit code that it asks for."""
     from pathlib import Path
 
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate, note
     from ctxctl.errors import Exit
     from ctxctl.lint import baseline as kept
 
     findings, known, stale = found.findings, 0, list[str]()
     if baseline is not None and update:
         for line in kept.write_baseline(findings, found.tallies, Path(baseline)) or ["nothing changed"]:
-            note(f"baseline: {line}")
+            narrate(f"baseline: {line}")
         findings, known = [], len(findings)
     elif baseline is not None:
         codes = [chosen.rule.code for chosen in choice.rules]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctxctl.cli import options as opt
 
 
-@opt.takes("plain json thread", opt.COUNTED, opt.READ)
+@opt.takes(opt.PAGED, "oneline thread", opt.COUNTED, opt.READ)
 def log(
     options: opt.CommonOptions,
     trace: opt.NewestArg = None,
@@ -13,16 +13,21 @@ def log(
 ) -> None:
     """Show the history of an item: when it was added, updated, skipped, compacted, removed."""
     from ctxctl.analysis.by_name import life_by_name
+    from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.cli.run import begin, header, reported
+    from ctxctl.cli.selection import whole_trace
     from ctxctl.cli.sessions import trace_and_item
     from ctxctl.item_names import ItemNames
     from ctxctl.report import jsonout
     from ctxctl.report.heading import header_lines
     from ctxctl.report.life import life_lines, life_spans, to_json
+    from ctxctl.report.oneline import life_line
     from ctxctl.session.item_words import directory_of
+    from ctxctl.text import pasted
 
     run = begin(options)
     trace, item = trace_and_item(trace, item, run)
+    trace = whole_trace(trace, f"`ctxctl why {{}} {pasted(item)}` tells of one turn")
     out = run.out
     with reported(trace, run, "replaying") as inspector:
         found = life_by_name(inspector, item, options.thread)
@@ -30,6 +35,10 @@ def log(
             out.json(jsonout.trace(header(inspector, thread=options.thread)))
             for span in life_spans(found.lives):
                 out.json(to_json(found.item, span))
+        elif options.oneline:
+            several = several_sessions(inspector)
+            spans = life_spans(found.lives)
+            out.lines(life_line(trace, one.first, one.last, several=several) for one in spans)
         else:
             out.lines(header_lines(header(inspector, thread=options.thread), out.width))
             names = ItemNames(directory_of(inspector))

@@ -48,7 +48,7 @@ Quick = Annotated[
 ]
 
 
-@opt.takes("json", "model calibration no_learned format")
+@opt.takes(opt.PRINTED, "model calibration no_learned read_as color")
 def ls(
     options: opt.CommonOptions,
     place: Place = None,
@@ -78,8 +78,8 @@ def list_sessions(
     now = time.time()
     with machine_sessions(run) if place is None else directory_sessions(place, run) as sessions:
         found = sessions.listed.scan(now)
-        if run.settings.format is not None:
-            found = [one for one in found if one.format == run.settings.format]
+        if run.settings.read_as is not None:
+            found = [one for one in found if one.format == run.settings.read_as]
         if earliest is not None:
             found = [one for one in found if one.written >= earliest]
         if here:

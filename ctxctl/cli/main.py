@@ -20,6 +20,14 @@ BUG = 70
 def run(arguments: Sequence[str]) -> int:
     """Run one command; never raises, whatever the input was."""
     try:
+        return _run(arguments)
+    finally:
+        if output := sys.modules.get("ctxctl.cli.output"):
+            output.leave_pager()
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
         return _ended(shielded(arguments))
     except CtxctlError as error:
         return _told(error)

@@ -24,7 +24,7 @@ Provider = Annotated[
 ]
 
 
-@opt.takes("json")
+@opt.takes(opt.PAGED)
 def models(
     options: opt.CommonOptions,
     name: Name = None,

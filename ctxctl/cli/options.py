@@ -79,6 +79,16 @@ NewestArg = Annotated[
         show_default=False,
     ),
 ]
+TurnArg = Annotated[
+    str | None,
+    Argument(
+        metavar="[TRACE[@TURN]]",
+        help="Trace or foreign capture, or a turn of one (run.jsonl@3); - is stdin. None: the newest session"
+        " of the current directory.",
+        autocompletion=complete_files,
+        show_default=False,
+    ),
+]
 ItemArg = Annotated[
     str | None,
     Argument(
@@ -91,8 +101,8 @@ FrameArg = Annotated[
     str | None,
     Argument(
         metavar="[TRACE][@ADDRESS]",
-        help="A frame: run.jsonl@3, @3.2, @-1, @explorer:2. No address: the last frame. No trace: the newest"
-        " session of the current directory.",
+        help="A frame: run.jsonl@3, @3.2, @-1, @explorer:2. No address: the last frame of the main"
+        " thread. No trace: the newest session of the current directory.",
         autocompletion=complete_files,
         show_default=False,
     ),
@@ -114,6 +124,12 @@ class CommonOptions(NamedTuple):
 
     plain: Annotated[bool, Option("--plain", help="Print the plain report, even on a terminal.")] = False
     json: Annotated[bool, Option("--json", help="JSON lines, version 2 (docs/json.md).")] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Say only what goes wrong.")] = False
+    no_pager: Annotated[bool, Option("--no-pager", help="On a terminal, print a long report at once.")] = True
+    """Also of commands that do not take it: they are not paged."""
+    oneline: Annotated[
+        bool, Option("--oneline", help="One line each, with tabs between fields: for grep, cut and awk.")
+    ] = False
     canonical: Annotated[
         bool,
         Option(
@@ -176,15 +192,20 @@ class CommonOptions(NamedTuple):
         bool,
         Option("--no-learned", help="Show what the log itself holds, without learned items (docs/learn.md)."),
     ] = False
-    format: Annotated[
+    read_as: Annotated[
         str | None,
         Option(
-            "--format",
+            "--read-as",
             metavar="NAME",
             help="Read as this format instead of detecting it.",
             autocompletion=complete_formats,
         ),
     ] = None
+    format: Annotated[
+        str | None,
+        Option("--format", metavar="NAME", autocompletion=complete_formats, hidden=True),
+    ] = None
+    """The old spelling of `read_as`, in commands in which it does not say what is written."""
     strict: Annotated[
         bool | None,
         Option(
@@ -197,18 +218,32 @@ class CommonOptions(NamedTuple):
         str | None, Option("--color", metavar="WHEN", help="auto, always or never.", show_default=False)
     ] = None
 
+    @property
+    def paged(self) -> bool:
+        """Whether a pager shows what is printed, where there is a terminal."""
+        return not (self.no_pager or self.json)
+
+    @property
+    def capture_format(self) -> str | None:
+        """The format that what is read was said to have, by the option or by its old spelling."""
+        return self.format if self.read_as is None else self.read_as
+
     def flags(self) -> dict[str, object]:
         """What is said to the settings; None: what they say themselves."""
         return {
             "target": self.target, "model": self.model, "encoding": self.encoding, "policy": self.policy,
             "calibration": self.calibration, "learned": "none" if self.no_learned else None,
-            "format": self.format, "strict": self.strict, "color": self.color,
+            "read_as": self.capture_format, "strict": self.strict, "color": self.color,
         }  # fmt: skip
 
 
+PRINTED = "plain json quiet"
+"""How a report is printed."""
+PAGED = f"{PRINTED} no_pager"
+"""The same of a report that may be longer than a screen."""
 COUNTED = "target model encoding policy"
 """What decides which items are in a window, and how many tokens they have."""
-READ = "no_learned format strict color"
+READ = "no_learned read_as strict color"
 """How a trace is read, and what is said of it."""
 _SHARED = get_type_hints(CommonOptions, include_extras=True)
 
@@ -221,11 +256,12 @@ def takes(*names: str, **variants: object) -> Callable[[Callable[..., None]], Ca
             them, but for those that are named among them.
         variants: Shared options that this command words otherwise, each an annotation as in `CommonOptions`.
     """
-    order = " ".join(names).split()
+    words = " ".join(names).split()
 
     def taking(command: Callable[..., None]) -> Callable[..., None]:
         own = dict(inspect.signature(command, eval_str=True).parameters)
         del own["options"]
+        order = words + ["format"] * ("read_as" in words and "format" not in own)
         shared = [name for name in order if name not in own]
         parameters = [own[name] for name in own if name not in order]
         parameters += [own[name] if name in own else _parameter(name, variants) for name in order]
@@ -246,6 +282,7 @@ def takes(*names: str, **variants: object) -> Callable[[Callable[..., None]], Ca
 
 def _parameter(name: str, variants: Mapping[str, object]) -> inspect.Parameter:
     return inspect.Parameter(
-        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=CommonOptions._field_defaults[name],
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=name != "no_pager" and CommonOptions._field_defaults[name],
         annotation=variants.get(name, _SHARED[name]),
     )  # fmt: skip

@@ -14,14 +14,17 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
-from typing import IO, Any, BinaryIO, NoReturn, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO, cast
 
 from ctxctl.errors import CtxctlError, Exit
 from ctxctl.report.paint import Paint, ansi, plain
 from ctxctl.text import inert, visible
 from ctxctl.wording import progress
+
+if TYPE_CHECKING:
+    from ctxctl.cli.pager import Pager
 
 _LEAST_WIDTH = 40
 _MOST_WIDTH = 1000
@@ -35,14 +38,20 @@ class OutputError(CtxctlError):
 
 
 class Output:
-    """The writer of what one command prints: standard output, and its progress line."""
+    """The writer of what one command prints: standard output, and its progress line.
 
-    def __init__(self, *, color: str = "auto") -> None:
+    Args:
+        color: As the setting has it.
+        paged: Whether a pager shows it where standard output is a terminal.
+    """
+
+    def __init__(self, *, color: str = "auto", paged: bool = False) -> None:
         if sys.stdout is None:
             raise OutputError("cannot-write", "standard output is closed")
         self._encoding = sys.stdout.encoding or "utf-8"
         self._out: BinaryIO = sys.stdout.buffer
         self._terminal = is_terminal(sys.stdout)
+        self._paged = paged and self._terminal and not is_dumb_terminal()
         self._held: list[bytes] = []
         self._size = 0
         self._progress: Progress | None = None
@@ -88,6 +97,8 @@ class Output:
             self._progress.stop()
         data = b"".join(self._held)
         self._held, self._size = [], 0
+        if data and self._paged and self._shown_by_pager(data):
+            return
         rest = memoryview(data)
         try:
             while rest:  # an unbuffered stream may take a part only
@@ -99,9 +110,25 @@ class Output:
         except (OSError, ValueError) as error:
             raise stdout_failed(error) from None
 
+    def _shown_by_pager(self, data: bytes) -> bool:
+        """Hand over to the pager, which starts with the first piece; False where there is none."""
+        if _Narration.pager is None:
+            from ctxctl.cli.pager import started_pager  # not where nobody sees it
+
+            _Narration.pager = started_pager()
+        if _Narration.pager is None:
+            self._paged = False
+            return False
+        try:
+            _Narration.pager.write(data)
+        except OSError:  # the reader has seen enough
+            raise SystemExit(0) from None
+        return True
+
     def progress(self, doing: str) -> Progress:
         """A progress line on standard error, shown after half a second if that is a terminal."""
-        self._progress = Progress(doing, sys.stderr if shows_progress() else None)
+        wanted = shows_progress() and not _Narration.quiet
+        self._progress = Progress(doing, sys.stderr if wanted else None)
         return self._progress
 
     def progressed(self, share: float) -> None:
@@ -183,11 +210,41 @@ def width() -> int:
     return min(max(found, _LEAST_WIDTH), _MOST_WIDTH) if found > 0 else 80
 
 
+class _Narration:
+    """Where narration goes; of one run."""
+
+    quiet = False
+    pager: Pager | None = None
+    """What has the terminal, if it is running."""
+
+
+def leave_pager() -> None:
+    """Wait until the pager, if there is one, was left."""
+    pager, _Narration.pager = _Narration.pager, None
+    if pager is not None:
+        pager.close()
+
+
+def hush(*, quiet: bool) -> None:
+    """Say from here on only what goes wrong, or again everything."""
+    _Narration.quiet = quiet
+
+
+def narrate(text: str) -> None:
+    """As `note`, of what a person may do without: ``--quiet`` leaves it out."""
+    if not _Narration.quiet:
+        note(text)
+
+
 def note(text: str) -> None:
-    """One line or more of narration on standard error; a standard error that is gone is nobody's loss."""
+    """One line or more on standard error; a standard error that is gone is nobody's loss."""
     if sys.stderr is None:
         return
     shown = inert(visible(text, newline=True))
+    if _Narration.pager is not None and is_terminal(sys.stderr):  # it has the screen
+        with suppress(OSError):
+            _Narration.pager.write(f"{shown}\n".encode(sys.stderr.encoding or "utf-8", "backslashreplace"))
+        return
     try:
         encoding = sys.stderr.encoding or "utf-8"
         sys.stderr.write(shown.encode(encoding, "backslashreplace").decode(encoding) + "\n")

@@ -34,16 +34,20 @@ class Argument:
 
 
 class Option:
-    """A parameter by its flags; of a number, with the least and the greatest it may be."""
+    """A parameter by its flags; of a number, with the least and the greatest it may be.
+
+    A hidden one is an old spelling: understood, and in no help.
+    """
 
     def __init__(
         self, *flags: str, metavar: str | None = None, help: str | None = None, show_default: bool = True,  # noqa: A002
         autocompletion: Completion | None = None, min: float | None = None, max: float | None = None,  # noqa: A002
+        hidden: bool = False,
     ) -> None:  # fmt: skip
         self.flags = flags
         self.help = help
         self.said: dict[str, Any] = {
             "metavar": metavar, "help": help, "show_default": show_default, "autocompletion": autocompletion,
-            "min": min, "max": max,
+            "min": min, "max": max, "hidden": hidden,
         }  # fmt: skip
         """All but the flags, by Typer's names."""

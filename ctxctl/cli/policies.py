@@ -19,7 +19,7 @@ Name = Annotated[
 ]
 
 
-@opt.takes("json")
+@opt.takes(opt.PAGED)
 def policies(
     options: opt.CommonOptions,
     name: Name = None,

@@ -82,10 +82,9 @@ Rotate = Annotated[
         show_default=False,
     ),
 ]  # fmt: skip
-Quiet = Annotated[bool, Option("--quiet", "-q", help="Say only what goes wrong.")]
 
 
-@opt.takes("format redact no_redact fsync rotate quiet")
+@opt.takes("read_as redact no_redact fsync rotate quiet")
 def record(
     options: opt.CommonOptions,
     command: Command = None,
@@ -104,23 +103,26 @@ def record(
     no_redact: NoRedact = False,
     fsync: Fsync = False,
     rotate: Rotate = None,
-    quiet: Quiet = False,
 ) -> None:
     """Record sessions while they happen: run a program, or listen beside it.
 
     One of: -- COMMAND, --proxy, --otlp and/or --events, --mcp -- SERVER, --stdin, --watch DIR.
     Secrets are replaced before anything is written. To look at it meanwhile: ctxctl watch FILE.
     """
+    if options.format is not None:
+        from ctxctl.cli.run import note_old_format
+
+        note_old_format()
     modes = {
         "--proxy": proxy, "--otlp": otlp, "--events": events, "--mcp": mcp, "--stdin": stdin,
         "--watch": watch is not None,
     }  # fmt: skip
     given = [name for name, on in modes.items() if on]
-    _check(given, command or [], port=port, format=options.format, session=session, rotate=rotate)
+    _check(given, command or [], port=port, format=options.capture_format, session=session, rotate=rotate)
     _refuse_beside("--upstream", bool(upstream), given[0] if given else "-- COMMAND", "-- COMMAND", "--proxy")
     recording = _options(
         output, session=session, source=source, redact=_redaction(redact, no_redact), fsync=fsync,
-        rotate=rotate, quiet=quiet,
+        rotate=rotate, quiet=options.quiet,
     )  # fmt: skip
     code = _run(
         given,
@@ -128,7 +130,7 @@ def record(
         recording,
         port=port,
         watch=watch,
-        format_name=options.format,
+        format_name=options.capture_format,
         upstreams=upstream or [],
     )
     raise Done(code)
@@ -194,7 +196,7 @@ def _check(
             hint = "without --proxy, COMMAND is run behind a proxy of its own"
         raise UsageError("record-modes", f"{mode} runs no command, but `{command[0]}` was given", hint=hint)
     _refuse_beside("--port", port is not None, mode, "--proxy", "--otlp", "--events")
-    _refuse_beside("--format", format is not None, mode, "--stdin", "--watch")
+    _refuse_beside("--read-as", format is not None, mode, "--stdin", "--watch")
     _refuse_beside(
         "--session", session is not None, mode, "-- COMMAND", "--proxy", "--mcp", "--otlp", "--events"
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ctxctl.model.whatif import Supposition
     from ctxctl.report.heading import Header
     from ctxctl.session import Inspector
+    from ctxctl.session.naming import NamedPlace
 
 Window = Annotated[
     str | None,
@@ -58,9 +59,9 @@ Compare = Annotated[bool, Option("--compare", help="Recorded and simulated side 
 Place = Annotated[
     str | None,
     Argument(
-        metavar="[TRACE|DIR]",
-        help="Trace or foreign capture; - is stdin. A directory: the list of its sessions, to"
-        " choose from on a terminal. Default: the newest session of the current directory.",
+        metavar="[TRACE[@TURN]|DIR]",
+        help="Trace or foreign capture, or a turn of one (run.jsonl@3); - is stdin. A directory: the list of"
+        " its sessions, to choose from on a terminal. Default: the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
@@ -73,7 +74,8 @@ Where = Annotated[
 
 
 @opt.takes(
-    "plain json everything ids turn thread",
+    opt.PAGED,
+    "oneline everything ids turn thread",
     opt.COUNTED,
     "steps window reserve max_input drop set compare where",
     "calibration",
@@ -96,7 +98,7 @@ def replay(
 
     from ctxctl.cli.output import is_dumb_terminal, is_terminal
     from ctxctl.cli.run import begin, opened
-    from ctxctl.cli.selection import selected_turns, where_query
+    from ctxctl.cli.selection import place_selected, split_trace, where_query
     from ctxctl.cli.sessions import given_or_newest, holds_several
     from ctxctl.cli.whatif_options import limits, replacements
 
@@ -107,10 +109,12 @@ def replay(
         texts=replacements(set, trace or ""),
     )
     query = where_query(where, alone=not compare)
-    trace = given_or_newest(trace, run)
+    place = split_trace(given_or_newest(trace, run))
+    trace = place.trace
     if compare:
-        raise Done(_compared(trace, run))
-    asked = options.plain or options.json or steps or options.turn or options.thread or where
+        raise Done(_compared(place, run))
+    named = options.turn or options.thread or where or place.address
+    asked = options.plain or options.json or options.oneline or steps or named is not None
     screen = not is_dumb_terminal() and is_terminal(sys.stdout) and _has_keys(trace, is_terminal(sys.stdin))
     if not asked and holds_several(trace, run):
         from ctxctl.cli.picker import listed, picked
@@ -119,20 +123,22 @@ def replay(
     if not asked and screen:
         raise Done(_interface(trace, run))
     with opened(trace, run, "replaying") as inspector:
-        chosen = selected_turns(options.turn, options.thread, lambda: inspector.places().spans)
-        by_step = steps or run.everything or options.turn is not None or query is not None
-        show = _json if options.json else _steps if by_step else _turns
-        code = show(inspector, run, chosen, options.turn, query)
+        chosen = place_selected(inspector, place.address, options.turn, options.thread)
+        turn = options.turn if place.address is None else chosen.named_turn
+        by_step = steps or run.everything or turn is not None or query is not None
+        plain = (_step_lines if options.oneline else _steps) if by_step else _turns
+        show = _json if options.json else plain
+        code = show(inspector, run, chosen, turn, query)
         run.out.flush()
     raise Done(code)
 
 
-def _compared(trace: str, run: Run) -> int:
+def _compared(place: NamedPlace, run: Run) -> int:
     """Recorded and simulated side by side: what options ask for is supposed, and no way of reading."""
     import msgspec
 
     from ctxctl.cli.run import opened
-    from ctxctl.cli.selection import selected_turns
+    from ctxctl.cli.selection import place_selected
     from ctxctl.model.whatif import AS_RECORDED, Supposition
 
     options, ordinary = run.options, run.ordinary
@@ -145,9 +151,10 @@ def _compared(trace: str, run: Run) -> int:
         run.settings, model=ordinary.model, encoding=ordinary.encoding, policy=ordinary.policy
     )
     plain = run._replace(settings=settings, limits=AS_RECORDED, drop=(), texts=())
-    with opened(trace, plain, "comparing") as inspector:
-        chosen = selected_turns(options.turn, options.thread, lambda: inspector.places().spans)
-        code = _print_compared(inspector, plain, supposition, chosen, options.turn)
+    with opened(place.trace, plain, "comparing") as inspector:
+        chosen = place_selected(inspector, place.address, options.turn, options.thread)
+        turn = options.turn if place.address is None else chosen.named_turn
+        code = _print_compared(inspector, plain, supposition, chosen, turn)
         run.out.flush()
     return code
 
@@ -190,9 +197,33 @@ def _turns(
     for result, _ in SelectedResults(inspector, run, query, chosen):
         report.feed(result)
     summary = _finished(inspector, chosen, turn, report.totals.steps)
-    out.lines(report.end(summary))
+    out.lines(report.oneline(inspector.name) if run.options.oneline else report.end(summary))
     tell_problems(inspector, run)
     return verdict(inspector, run, differs=bool(report.totals.differs))
+
+
+def _step_lines(
+    inspector: Inspector, run: Run, chosen: TurnSelection, turn: str | None, query: Query | None
+) -> int:
+    """A line for each step that was chosen."""
+    from ctxctl.analysis.frame_pair import several_sessions
+    from ctxctl.cli.run import tell_problems, verdict
+    from ctxctl.cli.selection import SelectedResults
+    from ctxctl.model.results import Step
+    from ctxctl.report.oneline import step_line
+    from ctxctl.report.replay import Totals
+
+    totals = Totals()
+    _calm_collector()
+    several = several_sessions(inspector)
+    for result, shown in SelectedResults(inspector, run, query, chosen):
+        if isinstance(result, Step):
+            totals.add(result)
+            if shown:
+                run.out.lines([step_line(inspector.name, result, several=several)])
+    _finished(inspector, chosen, turn, totals.steps)
+    tell_problems(inspector, run)
+    return verdict(inspector, run, differs=bool(totals.differs))
 
 
 def _names_taken(inspector: Inspector, run: Run, row: TurnSum, one: Compacting) -> ItemNames:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.cli.options import CommonOptions
-from ctxctl.cli.output import Output, note
+from ctxctl.cli.output import Output, hush, narrate, note
 from ctxctl.cli.parameters import Done
 from ctxctl.errors import Exit
 from ctxctl.model.whatif import AS_RECORDED, Limits, Replacement
@@ -51,13 +51,31 @@ def begin(
 ) -> Run:  # fmt: skip
     """Load the settings, apply the options, and open the output; once a run.
 
+    A plain report of a command with ``--no-pager`` is paged on a terminal.
+
     Raises UsageError for a setting, and OutputError where standard output is closed.
     """
     from ctxctl import config
 
+    hush(quiet=options.quiet)
+    if options.format is not None:
+        note_old_format()
     ordinary = config.load()
     settings = config.with_flags(ordinary, options.flags())
-    return Run(options, ordinary, settings, Output(color=settings.color), limits, tuple(drop), texts)
+    return Run(
+        options,
+        ordinary,
+        settings,
+        Output(color=settings.color, paged=options.paged),
+        limits,
+        tuple(drop),
+        texts,
+    )
+
+
+def note_old_format() -> None:
+    """Say what the old spelling of ``--read-as`` is now called."""
+    narrate("ctxctl: --format is now called --read-as; the old name still works")
 
 
 def inspector_of(path: str, run: Run) -> Inspector:
@@ -71,7 +89,7 @@ def inspector_of(path: str, run: Run) -> Inspector:
         model=settings.model,
         encoding=settings.encoding,
         policy=settings.policy,
-        format=settings.format,
+        format=settings.read_as,
         limits=run.limits,
         drop=run.drop,
         set=run.texts,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -28,8 +29,8 @@ _RANGE = re.compile(r"(-?\d{1,9})?(\.\.)?(-?\d{1,9})?")
 _HINT = "write a turn, for example 3 or -1, or turns from and to, for example 3..5 or -3..-1"
 
 
-class Where(Protocol):
-    """Where a step is, as the index of a trace knows it."""
+class Place(Protocol):
+    """A step or a turn, or where one is, as the index of a trace knows it."""
 
     @property
     def session(self) -> str | None:
@@ -55,10 +56,32 @@ class TurnSelection(NamedTuple):
     thread: str | None
     ends: dict[tuple[str | None, str], int]
     """Last turn of each thread; filled only where a negative number needs it."""
+    step: int | None = None
+    """Only this step of the turn, and not the turn itself."""
+    session: str | None = None
+    """Only this session; None: all."""
 
-    def __call__(self, result: Step | Turn) -> bool:
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is left out."""
+        return self.thread is None and self.first is None and self.last is None
+
+    @property
+    def named_turn(self) -> str | None:
+        """The turn or turns as a header names them; None: all."""
+        if self.first is None and self.last is None:
+            return None
+        if self.first == self.last:
+            return f"{self.first}" if self.step is None else f"{self.first}.{self.step}"
+        return f"{self.first or ''}..{self.last or ''}"
+
+    def __call__(self, result: Place) -> bool:
         """Whether a step or turn is shown."""
         if self.thread is not None and result.thread != self.thread:
+            return False
+        if self.session is not None and result.session != self.session:
+            return False
+        if self.step is not None and getattr(result, "step", None) != self.step:
             return False
         first, last = self.first, self.last
         if first is None and last is None:
@@ -70,7 +93,7 @@ class TurnSelection(NamedTuple):
 
 
 def selected_turns(
-    turn: str | None, thread: str | None, rows: Callable[[], Sequence[Where]]
+    turn: str | None, thread: str | None, rows: Callable[[], Sequence[Place]]
 ) -> TurnSelection:
     """Read ``--turn`` and ``--thread``; `rows` is called only for negative turns.
 
@@ -95,7 +118,25 @@ def selected_turns(
     return TurnSelection(first, last, thread, ends)
 
 
-def nothing_there(turn: str | None, thread: str | None, rows: Sequence[Where]) -> UsageError:
+def place_selected(
+    inspector: Inspector, address: str | None, turn: str | None, thread: str | None
+) -> TurnSelection:
+    """The selection of ``TRACE@ADDRESS``, or of ``--turn`` and ``--thread`` where there is no address.
+
+    A turn without a thread is one of the main thread, as wherever a frame is named.  Raises UsageError:
+    `bad-turn`, and what `naming.locate` raises.
+    """
+    from ctxctl.session.addresses import names_step
+    from ctxctl.session.naming import locate
+
+    if address is None:
+        return selected_turns(turn, thread, lambda: inspector.places().spans)
+    span = inspector.places().spans[locate(inspector, address, turn, thread)]
+    step = span.step if names_step(address) else None
+    return TurnSelection(span.turn, span.turn, span.thread, {}, step, span.session)
+
+
+def nothing_there(turn: str | None, thread: str | None, rows: Sequence[Place]) -> UsageError:
     """The error for a selection that fits no step, with what there is."""
     threads = list(dict.fromkeys(row.thread for row in rows))
     if thread is not None and thread not in threads:
@@ -107,7 +148,7 @@ def nothing_there(turn: str | None, thread: str | None, rows: Sequence[Where]) -
 
 _SHIELD = "\0"
 """In front of ``-@3``, which the parser would take for an option; no argument of a process can hold it."""
-_TAKE_FRAMES = ("show", "diff", "blame", "why")
+_TAKE_FRAMES = ("show", "diff", "blame", "why", "replay", "cost", "compactions", "export", "lint", "log")
 _TAKE_PREDICATES = ("find", "bisect")
 
 
@@ -137,6 +178,35 @@ def split_frame(argument: str, *, same: str | None = None) -> NamedPlace:
     from ctxctl.session import naming
 
     return naming.split_name(_unshielded(argument), same=same)
+
+
+def split_trace(argument: str) -> NamedPlace:
+    """As `split_frame`; where nothing in front of an ``@`` is a file, the argument is a trace as it stands,
+    so that what is said of it says what was typed.
+    """
+    from ctxctl.session.naming import NamedPlace
+
+    place = split_frame(argument)
+    if place.address is None or place.trace == "-" or os.path.exists(place.trace):
+        return place
+    return NamedPlace(_unshielded(argument), None)
+
+
+def whole_trace(argument: str, hint: str) -> str:
+    """The trace of a command that looks at whole traces.
+
+    Raises UsageError (`whole-trace`) where a turn of it is named; `hint`: which command takes one, with
+    ``{}`` for the argument.
+    """
+    from ctxctl.text import pasted
+
+    place = split_trace(argument)
+    if place.address is None:
+        return place.trace
+    raise UsageError(
+        "whole-trace", f"{_unshielded(argument)!r} names a turn, and this looks at whole traces",
+        hint=hint.replace("{}", pasted(_unshielded(argument))),
+    )  # fmt: skip
 
 
 _SHOWN = 60

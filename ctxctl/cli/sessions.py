@@ -126,7 +126,7 @@ def newest_here(run: Run) -> str:
 
     Raises UnreadableError (`no-session-here`).
     """
-    from ctxctl.cli.output import note
+    from ctxctl.cli.output import narrate
     from ctxctl.report.session_list import age, short_path
     from ctxctl.wording import plural
 
@@ -144,7 +144,7 @@ def newest_here(run: Run) -> str:
         )
     one = found[0]
     several = f", of {plural(len(found), 'session')} here" if len(found) > 1 else ""
-    note(f"ctxctl: newest session here: {one.path} ({one.format}, written {age(one, now)} ago{several})")
+    narrate(f"ctxctl: newest session here: {one.path} ({one.format}, written {age(one, now)} ago{several})")
     return one.path
 
 

@@ -26,7 +26,8 @@ Text = Annotated[
 
 
 @opt.takes(
-    "plain json canonical everything ids turn thread",
+    opt.PAGED,
+    "canonical everything ids turn thread",
     opt.COUNTED,
     "calibration",
     opt.READ,

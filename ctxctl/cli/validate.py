@@ -18,7 +18,7 @@ _MOST = 100_000
 """Findings kept; a file in which every line is wrong must not fill the memory."""
 
 
-@opt.takes("plain json everything target format color", everything=opt.EveryProblem)
+@opt.takes(opt.PAGED, "everything target read_as color", everything=opt.EveryProblem)
 def validate(
     options: opt.CommonOptions,
     trace: opt.TraceArg,
@@ -28,6 +28,7 @@ def validate(
     A foreign capture is checked as the trace that it is converted to.
     """
     from ctxctl.cli.run import begin, header, opened
+    from ctxctl.cli.selection import whole_trace
     from ctxctl.errors import Exit
     from ctxctl.report import jsonout
     from ctxctl.report.fidelity import measured, measured_lines
@@ -36,6 +37,7 @@ def validate(
 
     run = begin(options._replace(no_learned=True))
     out = run.out
+    trace = whole_trace(trace, "leave the turn out; `ctxctl show {}` shows it")
     with opened(trace, run, "validating") as inspector:
         found = sorted(_findings(inspector))
         total = inspector.problem_count + len(found) - len(inspector.problems)

@@ -44,7 +44,7 @@ Pin = Annotated[bool, Option("--pin", help="Stay with the first session, even if
 
 
 @opt.takes(
-    "plain json everything ids until exec_ idle pin", opt.COUNTED, "calibration no_learned format color"
+    opt.PRINTED, "everything ids until exec_ idle pin", opt.COUNTED, "calibration no_learned read_as color"
 )
 def watch(
     options: opt.CommonOptions,
@@ -59,8 +59,11 @@ def watch(
 
     from ctxctl.cli.output import is_dumb_terminal, is_terminal
     from ctxctl.cli.run import begin
+    from ctxctl.cli.selection import whole_trace
 
     run = begin(options)
+    if place is not None:
+        place = whole_trace(place, "`ctxctl show {}` shows it; --until TURN ends when a turn is over")
     _check(place, run.settings.calibration)
     lines = (
         options.plain
@@ -113,7 +116,7 @@ def _live(
     settings = run.settings
     return LiveSession(
         place, target=settings.target, model=settings.model, encoding=settings.encoding,
-        policy=settings.policy, format=settings.format, limits=run.limits, take=take, pin=pin,
+        policy=settings.policy, format=settings.read_as, limits=run.limits, take=take, pin=pin,
         skipped=run.everything, seeks=take is None, calibration=settings.calibration,
         learned=settings.learned, own_models=settings.models,
     )  # fmt: skip

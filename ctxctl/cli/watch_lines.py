@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ctxctl.cli.output import abandon_stdout, is_terminal, note, shows_progress
+from ctxctl.cli.output import abandon_stdout, is_terminal, narrate, note, shows_progress
 from ctxctl.cli.run import Run, header, tell_problems
 from ctxctl.errors import UsageError
 from ctxctl.model.addresses import escaped
@@ -154,7 +154,7 @@ class ResultPrinter:
         if state != self._state:
             self._state = state
             if state[0] != "over":
-                note(f"ctxctl: {_STATES['following' if state[0] == 'reading' else state[0]]} {news.name}")
+                narrate(f"ctxctl: {_STATES['following' if state[0] == 'reading' else state[0]]} {news.name}")
         self.status.show(
             f"{_STATES[news.state]} {visible(name)}: {news.events:,} events, {news.rate:,.0f}/s"
             + (f", {news.behind:,} bytes behind" if news.behind else "")

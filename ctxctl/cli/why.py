@@ -17,7 +17,8 @@ All = Annotated[bool, Option("--all", help="Every change in its history, and eve
 
 
 @opt.takes(
-    "plain json everything no_what_if turn thread",
+    opt.PAGED,
+    "everything no_what_if turn thread",
     opt.COUNTED,
     opt.READ,
     everything=All,

@@ -25,7 +25,7 @@ class CaptureFile(msgspec.Struct, frozen=True, array_like=True):
     name: str
     """Its path relative to the directory, `/`-separated."""
     format: str
-    """As `--format` takes it."""
+    """As `--read-as` takes it."""
 
 
 def captures_in(path: str, format_name: str | None = None) -> list[CaptureFile]:

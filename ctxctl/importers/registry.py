@@ -283,7 +283,7 @@ def _stamp(event: dict[str, Any], importer: Format, source: Source | Folder) -> 
 
 
 def by_name(name: str) -> Format:
-    """A format by its `--format` name; raises UsageError("unknown-format") naming what comes near.
+    """A format by its `--read-as` name; raises UsageError("unknown-format") naming what comes near.
 
     A plug-in is found by the name of its entry point too, and one that did not load is told with its error.
     """

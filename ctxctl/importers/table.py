@@ -24,7 +24,7 @@ class Entry(NamedTuple):
     """One format that is not loaded yet."""
 
     name: str
-    """As `--format` takes it."""
+    """As `--read-as` takes it."""
     value: str
     """`module:name` of its declaration."""
     hints: tuple[str, ...]

@@ -31,7 +31,7 @@ class Format:
     """
 
     name: str
-    """As `--format` takes it."""
+    """As `--read-as` takes it."""
     title: str
     """The name for people."""
     detect: Callable[[bytes], int]

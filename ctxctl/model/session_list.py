@@ -46,7 +46,7 @@ class ListedSession(msgspec.Struct, frozen=True):
     path: str
     """Absolute; a file, or a directory that is one capture."""
     format: str
-    """As `--format` takes it: which client wrote it."""
+    """As `--read-as` takes it: which client wrote it."""
     directory: str | None
     """Where it ran, as its log says."""
     written: float

@@ -127,7 +127,7 @@ def _detected(stream: _Stream, format_name: str | None) -> tuple[Format | None, 
         what, _ = looks_like(head[:4096])
         raise UnreadableError(
             "unknown-capture", f"standard input holds no event, and none of the known formats{what}",
-            hint="ctxctl formats lists what can be read; --format names one",
+            hint="ctxctl formats lists what can be read; --read-as names one",
         )  # fmt: skip
     return found, head
 

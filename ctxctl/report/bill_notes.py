@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from ctxctl.model.cost_sums import Paid
 from ctxctl.model.missed import miss_reason
 from ctxctl.model.money import BILL_PARTS
 from ctxctl.model.results import Miss
@@ -13,7 +14,8 @@ from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, dollars, plural
 
 if TYPE_CHECKING:
     from ctxctl.analysis.costs import StepCost
-    from ctxctl.model.cost_sums import CostSums, DoubtedSums, Paid
+    from ctxctl.analysis.turn_sums import TurnSum
+    from ctxctl.model.cost_sums import CostSums, DoubtedSums
     from ctxctl.model.results import Doubt
 
 _WHY: Final = {
@@ -108,3 +110,8 @@ def misses_object(costs: CostSums) -> dict[str, Any]:
             for cause, s in costs.misses.by_cause.items()
         },
     }
+
+
+def turn_cost(row: TurnSum) -> str:
+    """What a turn cost, with the signs of what was counted and not billed, and of a lower bound."""
+    return paid_text(Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known))

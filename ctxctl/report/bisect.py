@@ -18,7 +18,7 @@ from ctxctl.report.find import ceilings_json, ceilings_text, step_lines
 from ctxctl.report.paint import Paint
 from ctxctl.report.sessions import item_lines
 from ctxctl.report.tables import labelled
-from ctxctl.text import visible
+from ctxctl.text import pasted, visible
 from ctxctl.wording import plural
 
 _FLIPS: Final = 20
@@ -52,7 +52,7 @@ def turned_lines(
             "first", f"none: it holds at none of {plural(found.steps, 'step')}", width, indent=2
         )
     else:
-        at = f"{visible(name)}@{visible(address(first, several=several))}"
+        at = pasted(f"{name}@{address(first, several=several)}")
         changes = found.changes or _largest(first)
         lines = step_lines(at, first, changes, width - 12, paint, names, everything=everything)
         for n, line in enumerate(lines):
@@ -126,7 +126,7 @@ def parted_lines(
     yield from labelled("first", _sentence(parting, predicate), width, indent=2)
     for n, at in enumerate((parting.a, parting.b)):
         if at is not None:
-            name = f"{visible(names[n])}@{visible(address(at.step, several=several[n]))}"
+            name = pasted(f"{names[n]}@{address(at.step, several=several[n])}")
             for line in step_lines(name, at.step, (), width - 12, paint, NAMELESS):
                 yield f"  {'ab'[n]}         {line}"
     if parting.by == "order":

@@ -25,7 +25,7 @@ from ctxctl.report.paint import Paint
 from ctxctl.report.sent import lacking_text
 from ctxctl.report.step import believed_bill, heading, sent_text
 from ctxctl.report.tables import Column, labelled, table
-from ctxctl.text import cells, clip, pad, visible
+from ctxctl.text import cells, clip, pad, pasted, visible
 from ctxctl.wording import NOT_KNOWN, given_share, number, plural, share
 
 _WIDE: Final = 130
@@ -36,16 +36,15 @@ _LEAST_TEXT: Final = 20
 
 
 def address(found: Blame) -> str:
-    """``[SESSION/][THREAD:]TURN.STEP`` of the frame, shown."""
+    """``[SESSION/][THREAD:]TURN.STEP`` of the frame, raw."""
     step = found.step
-    at = visible(prefix(step.thread, step.session if found.several else None))
-    return f"{at}{step.turn}.{step.step}"
+    return f"{prefix(step.thread, step.session if found.several else None)}{step.turn}.{step.step}"
 
 
 def head_lines(found: Blame, trace: str, under: str, width: int) -> Iterator[str]:
     """Which frame, and what keeps this text from being what the model is known to have got."""
     step = found.step
-    yield from labelled("frame", f"{visible(trace)}@{address(found)}, {heading(step)}", width)
+    yield from labelled("frame", f"{pasted(f'{trace}@{address(found)}')}, {heading(step)}", width)
     yield from labelled("under", under, width)
     yield from labelled("sent", sent_text(step.window, billed=believed_bill(step)), width)
     if (rest := beside(found)) is not None:

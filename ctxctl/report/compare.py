@@ -16,7 +16,7 @@ from ctxctl.report.heading import base_name
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import size_text
 from ctxctl.report.tables import labelled
-from ctxctl.text import visible
+from ctxctl.text import pasted, visible
 from ctxctl.wording import MINUS, signed
 
 if TYPE_CHECKING:
@@ -34,17 +34,23 @@ _NOTED: Final = frozenset({"moved", "rescored"})
 class Side(msgspec.Struct, frozen=True, eq=False):
     """One of the two frames, and how to read its texts."""
 
-    trace: str
+    path: str
+    """The trace as it was typed."""
     frame: Frame
     text: Text
     several: bool = False
     """The trace holds several sessions, so that an address must name one."""
 
+    @property
+    def trace(self) -> str:
+        """The trace's base name."""
+        return base_name(self.path)
+
     def label(self) -> str:
-        """The frame as an address."""
+        """The frame as an address that can be copied."""
         step = self.frame.step
-        at = visible(prefix(step.thread, step.session if self.several else None))
-        return f"{visible(self.trace)}@{at}{step.turn}.{step.step}"
+        at = prefix(step.thread, step.session if self.several else None)
+        return pasted(f"{self.path}@{at}{step.turn}.{step.step}")
 
     def current(self, item: str) -> Placement | None:
         """The last current copy of an item."""
@@ -101,7 +107,7 @@ def compared(
 
     def side(inspector: Inspector, ordinal: int) -> Side:
         read = _reader(inspector, canonical=canonical)
-        return Side(base_name(inspector.name), inspector.frame(ordinal), read, several_sessions(inspector))
+        return Side(inspector.name, inspector.frame(ordinal), read, several_sessions(inspector))
 
     left, right, found = side(one, a), side(two, b), frame_changes(one, a, two, b)
     return Comparison(
@@ -204,13 +210,13 @@ def stat_lines(
 ) -> Iterator[str]:
     """Head and table of changes."""
     yield from head_lines(comparison, width)
-    changed = rows(_listed(comparison.changes, skipped), skipped=True)
+    changed = rows(listed(comparison.changes, skipped), skipped=True)
     if changed:
         yield ""
         yield from changes_table(changed, width, paint, names, indent=0)
 
 
-def _listed(changes: Sequence[Change], skipped: bool) -> list[Change]:
+def listed(changes: Sequence[Change], skipped: bool) -> list[Change]:
     """The changes; of the skipped items, if not all are asked for, those that moved or have another score."""
     return [c for c in changes if skipped or c.status != "skipped" or _NOTED.intersection(c.flags)]
 
@@ -270,7 +276,7 @@ def to_json(comparison: Comparison, found: Sequence[Patch] | None, *, skipped: b
         "unrecorded_after": after.unrecorded,
         "unrecorded": comparison.unrecorded,
         "counts": comparison.counts(),
-        "changes": jsonout.changes(_listed(comparison.changes, skipped), skipped=True),
+        "changes": jsonout.changes(listed(comparison.changes, skipped), skipped=True),
         "patches": None if found is None else patches_json(found),
     }
 

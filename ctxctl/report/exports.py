@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -129,13 +130,25 @@ _REPLAYED: Final = frozenset({"--model", "--encoding", "--policy"})
 EXPORTERS: Final[dict[str, Writer]] = {
     "events": Writer(_events, frozenset({"--strict"})),
     "html": Writer(_html, _REPLAYED | {"--max-content"}),
-    "markdown": Writer(_markdown, _REPLAYED | {"--turn"}, readable=True),
+    "markdown": Writer(_markdown, _REPLAYED | {"--turn", "--thread"}, readable=True),
     "csv": Writer(_csv, _REPLAYED | {"--table"}, readable=True),
     "parquet": Writer(_parquet, _REPLAYED | {"--table"}),
     "otlp": Writer(_otlp, _REPLAYED),
     "envelopes": Writer(_envelopes, _REPLAYED),
 }
 """The formats; another one is another line."""
+
+
+_SUFFIXES: Final = {
+    ".jsonl": "events", ".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown",
+    ".csv": "csv", ".parquet": "parquet",
+}  # fmt: skip
+"""Formats by the end of a file's name; what several formats may be in (.json) tells nothing."""
+
+
+def format_for_file(output: str) -> str:
+    """The format that a file's name asks for: by its suffix, else `events`."""
+    return _SUFFIXES.get(os.path.splitext(output)[1].lower(), "events")
 
 
 def writer_by_name(name: str) -> Writer:

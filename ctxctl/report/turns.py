@@ -11,10 +11,9 @@ from typing import Final
 from ctxctl.analysis.turn_sums import Compacting, TurnSum, TurnSums
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
-from ctxctl.model.cost_sums import Paid
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
-from ctxctl.report.bill_notes import paid_text, with_mark
+from ctxctl.report.bill_notes import turn_cost, with_mark
 from ctxctl.report.compactions import kinds_text, largest_text, triggers_text
 from ctxctl.report.fidelity import LOOKED_AT, WRITTEN_BY, not_understood
 from ctxctl.report.heading import (
@@ -26,6 +25,7 @@ from ctxctl.report.heading import (
     learned_text,
     supposed_text,
 )
+from ctxctl.report.oneline import turn_line
 from ctxctl.report.paint import Paint
 from ctxctl.report.replay import Totals, fits_text, held
 from ctxctl.report.sent import NOT_RECORDED, known_by, limit_text, size_of_limit, threshold_text
@@ -105,6 +105,11 @@ class TurnsReport:
         if self._sums.turns:
             yield ""
             yield from self._rows()
+
+    def oneline(self, path: str) -> Iterator[str]:
+        """A line for each turn, for other programs; `path`: the trace as it was typed."""
+        several = self.totals.sessions > 1
+        return (turn_line(path, row, several=several) for row in self._sums.turns)
 
     # The summary --------------------------------------------------------------------------------------------
 
@@ -263,7 +268,7 @@ class TurnsReport:
             share(window.used, window.cap) if window.cap and is_known else NOT_KNOWN,
             f"+{amount(row.new)}" if row.new else "0",
             f"{MINUS}{amount(row.freed)}" if row.freed else "0",
-            paid_text(_paid(row)),
+            turn_cost(row),
             _marks(row),
             preview(row.title, _TITLE) if row.title else "",
         )
@@ -318,10 +323,6 @@ def _named(places: Sequence[str], what: str = "") -> str:
     more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
     lead = f"{noun(len(places), what)} " if what else ""
     return f" ({lead}{', '.join(places[:_PLACES])}{more})"
-
-
-def _paid(row: TurnSum) -> Paid:
-    return Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known)
 
 
 def _marks(row: TurnSum) -> str:

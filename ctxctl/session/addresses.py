@@ -37,6 +37,12 @@ def address_id(address: str, spans: Sequence[Span]) -> str | None:
     return None if _ADDRESS.fullmatch(address) else address
 
 
+def names_step(address: str) -> bool:
+    """Whether an address names one step of a turn, and not only the turn."""
+    match = _ADDRESS.fullmatch(address)
+    return match is not None and match["step"] is not None
+
+
 def step_ordinal(address: str, spans: Sequence[Span]) -> int:
     """The ordinal of the step that an address names.
 
@@ -84,17 +90,18 @@ def _meant(place: str, threads: Sequence[_Key], spelled: Callable[[str], str]) -
         before = f"{spelled(session)}/"
         mine = [thread for other, thread in threads if other == session]
         if place == before:
-            yield session, _default(mine)
+            yield session, default_thread(mine)
         yield from ((session, thread) for thread in mine if place == f"{before}{spelled(thread)}:")
     if len(sessions) == 1:
         (only,) = sessions
         names = [thread for _, thread in threads]
         if not place:
-            yield only, _default(names)
+            yield only, default_thread(names)
         yield from ((only, thread) for thread in names if place == f"{spelled(thread)}:")
 
 
-def _default(threads: Sequence[str]) -> str:
+def default_thread(threads: Sequence[str]) -> str:
+    """The thread that is meant where none is named: the main one, else the first."""
     return MAIN_THREAD if MAIN_THREAD in threads else threads[0]
 
 

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.errors import UsageError
 from ctxctl.model.addresses import escaped
+from ctxctl.session.addresses import default_thread
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ctxctl.session.facade import Inspector
+    from ctxctl.trace.index import Span
 
 _LONGEST: Final = 1000
 _HINT: Final = "an address is [SESSION/][THREAD:]TURN[.STEP]"
@@ -62,10 +66,21 @@ def _address(argument: str, address: str) -> str:
     return address
 
 
+def _last_of_main(spans: Sequence[Span]) -> int:
+    """The ordinal of the last frame of the main thread, in the session of the last frame; a session without
+    one has its first thread in its place.
+    """
+    session = spans[-1].session
+    mine = [(ordinal, span.thread) for ordinal, span in enumerate(spans) if span.session == session]
+    main = default_thread([thread for _, thread in mine])
+    return max(ordinal for ordinal, thread in mine if thread == main)
+
+
 def locate(inspector: Inspector, address: str | None, turn: str | None, thread: str | None) -> int:
     """The ordinal of a frame that was named by an address, or by ``--turn`` and ``--thread``.
 
-    Without any it is the last frame of all, or of the thread.  Raises UsageError: `bad-address` where both
+    Without any it is the last frame of the thread, or of the main thread of the session that ends the trace:
+    not of a sub-agent that went on behind it.  Raises UsageError: `bad-address` where both
     name a turn, `no-such-frame`, and what `Inspector.resolve` raises.
     """
     if address is not None:
@@ -82,5 +97,5 @@ def locate(inspector: Inspector, address: str | None, turn: str | None, thread: 
             raise UsageError(
                 "no-such-frame", "the trace has no step", hint="`ctxctl validate` says what it holds"
             )
-        return len(rows) - 1
+        return _last_of_main(rows)
     return inspector.resolve(f"{escaped(thread)}:{turn or -1}" if thread is not None else str(turn))

@@ -36,7 +36,7 @@ def open_session(name: str, *, weighed: bool = False) -> Iterator[NamedSession]:
         target=now.target,
         model=now.model,
         encoding=now.encoding,
-        format=now.format,
+        format=now.read_as,
         calibration=now.calibration if weighed else NONE,
         own_models=now.models,
     ) as inspector:

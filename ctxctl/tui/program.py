@@ -27,7 +27,7 @@ class Program(Shell):
 
     def __init__(self, name: str, settings: Settings, kept: memory.Memory | None = None) -> None:
         """Raises UsageError where the settings name keys or actions that are none."""
-        chosen = keymap.resolve(settings.keys, where=settings.file or "settings")
+        chosen = keymap.resolve(settings.keys, where=" and ".join(settings.files) or "settings")
         super().__init__(name)
         keys.use(chosen)
         self.set_keymap(keymap.keymap(chosen))

@@ -165,7 +165,7 @@ def test_a_case_of_the_standard(case: Case, tmp_path: Path) -> None:
     assert case.step(steps(path)[-1]) == case.holds, case.expects
     found = [slug for slug in findings(path) if slug not in ("schema-violation", "no-schema-version")]
     if "CTX" in "".join(case.finds):
-        lint = ctxctl("lint", path, "--output", "text").out
+        lint = ctxctl("lint", path, "--format", "text").out
         found += [code for code in dict.fromkeys(re.findall(r"^CTX\d+", lint, re.M)) if code in case.finds]
     assert found == list(case.finds), case.expects
 

@@ -109,7 +109,10 @@ def test_every_command_and_option_is_documented() -> None:
             missing.append(name)
             continue
         options = [
-            option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+            option
+            for parameter in command.params
+            if not getattr(parameter, "hidden", False)  # an old spelling
+            for option in (*parameter.opts, *parameter.secondary_opts)
         ]
         missing += [
             f"{name} {option}"

@@ -29,7 +29,7 @@ def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path) -> Non
     assert settings.strict is True
     assert settings.problems == 3
     assert settings.policy is None
-    assert settings.file == str(tmp_path / "ctxctl.toml")
+    assert settings.files == (str(tmp_path / "ctxctl.toml"),)
 
 
 def test_nearest_file_above_but_not_above_the_repository(tmp_path: Path) -> None:
@@ -47,7 +47,38 @@ def test_nearest_file_above_but_not_above_the_repository(tmp_path: Path) -> None
 def test_a_foreign_pyproject_that_is_broken_is_none_of_our_business(tmp_path: Path) -> None:
     write(tmp_path, "pyproject.toml", "= broken")
     (tmp_path / ".git").mkdir()
-    assert config.load(env={}, cwd=tmp_path).file is None
+    assert config.load(env={}, cwd=tmp_path).files == ()
+
+
+def test_the_users_own_file_is_below_the_projects(tmp_path: Path) -> None:
+    project, own = tmp_path / "project", tmp_path / "config" / "ctxctl"
+    write(own, "config.toml", 'model = "own"\nencoding = "own"\n[keys]\nquit = "x"\nhelp = "h"\n')
+    env = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    project.mkdir()
+    (project / ".git").mkdir()
+    alone = config.load(env=env, cwd=project)
+    assert (alone.model, alone.encoding, alone.files) == ("own", "own", (str(own / "config.toml"),))
+    write(project, "ctxctl.toml", 'model = "project"\n[keys]\nhelp = "?"\n')
+    both = config.load(env=env, cwd=project)
+    assert (both.model, both.encoding) == ("project", "own")
+    assert both.keys == {"quit": ("x",), "help": ("?",)}
+    assert both.files == (str(own / "config.toml"), str(project / "ctxctl.toml"))
+    assert config.load(env={**env, "CTXCTL_MODEL": "env"}, cwd=project).model == "env"
+    assert config.load(env={**env, "CTXCTL_CONFIG": "off"}, cwd=project) == config.Settings()
+    named = {**env, "CTXCTL_CONFIG": str(project / "ctxctl.toml")}
+    assert config.load(env=named, cwd=project).encoding is None
+
+
+def test_the_users_own_file_is_in_the_home_directory_where_nothing_else_is_said(tmp_path: Path) -> None:
+    write(tmp_path / ".config" / "ctxctl", "config.toml", 'model = "home"\n')
+    (tmp_path / ".git").mkdir()
+    assert config.load(env={"HOME": str(tmp_path)}, cwd=tmp_path).model == "home"
+
+
+def test_a_mistake_in_the_users_own_file_names_it(tmp_path: Path) -> None:
+    write(tmp_path / "ctxctl", "config.toml", "strict = 'maybe'\n")
+    with pytest.raises(UsageError, match=r"ctxctl/config\.toml: strict must be"):
+        config.load(env={"XDG_CONFIG_HOME": str(tmp_path)}, cwd=tmp_path)
 
 
 def test_named_file_and_off(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from ctxctl import user_folders
 from ctxctl.user_folders import Kind, user_folder
 
-VARIABLES = ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+VARIABLES = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 VALUES = [None, "", "/x/y", "/x/", "//x", "x", "~/x", "/x/~", " /x", "/x ", "$HOME/x", "/"]
 
 
@@ -29,6 +29,7 @@ def test_they_are_where_platformdirs_has_them(
     if android:
         monkeypatch.setenv("ANDROID_DATA", "/data")
     assert user_folder("cache") == platformdirs.user_cache_path("ctxctl", appauthor=False)
+    assert user_folder("config") == platformdirs.user_config_path("ctxctl", appauthor=False)
     assert user_folder("data") == platformdirs.user_data_path("ctxctl", appauthor=False)
     assert user_folder("state") == platformdirs.user_state_path("ctxctl", appauthor=False)
 

@@ -19,7 +19,7 @@ from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.trace.source import Source
 
 NAME: Final = "copilot-snapshots"
-"""As `--format` takes it."""
+"""As `--read-as` takes it."""
 LIST: Final = ("conversations",)
 _PLACEHOLDERS: Final = {
     "${system}": ("system_prompt", "the system prompt, replaced by a placeholder"),

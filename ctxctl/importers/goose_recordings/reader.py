@@ -16,7 +16,7 @@ from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
 
 NAME: Final = "goose-recordings"
-"""As `--format` takes it."""
+"""As `--read-as` takes it."""
 
 
 class _Recorded(NamedTuple):

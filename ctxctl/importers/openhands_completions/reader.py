@@ -16,7 +16,7 @@ from ctxctl.providers.calls.http import Call, Calls
 from ctxctl.trace.source import Source
 
 NAME: Final = "openhands-completions"
-"""As `--format` takes it."""
+"""As `--read-as` takes it."""
 _TAIL: Final = 4096
 
 

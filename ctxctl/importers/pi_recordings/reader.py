@@ -18,7 +18,7 @@ from ctxctl.providers.calls.http import Call, Calls
 from ctxctl.trace.source import Source
 
 NAME: Final = "pi-recordings"
-"""As `--format` takes it."""
+"""As `--read-as` takes it."""
 EVENTS: Final = frozenset(
     {
         "session_start", "resources_discover", "input", "before_agent_start", "agent_start", "agent_end",

@@ -13,7 +13,7 @@ from ctxctl.providers.calls.http import Call, Calls
 from ctxctl.trace.source import Source
 
 NAME: Final = "swe-agent-calls"
-"""As `--format` takes it."""
+"""As `--read-as` takes it."""
 _NOT_BODY: Final = frozenset({"api_key", "api_version", "fallbacks", "n", "api_base"})
 
 

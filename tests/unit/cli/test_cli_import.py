@@ -86,7 +86,7 @@ def test_nothing_is_overwritten_unless_forced(tmp_path: Path, capsys: Out) -> No
         (["gone.jsonl"], 3, "no such file: gone.jsonl"),
         ([str(ROOT / "tests/golden/traces/window.jsonl")], 3, "none of the known formats"),
         ([SESSION, "gone.jsonl"], 3, "no such file"),
-        ([SESSION, "--format", "nope"], 2, "no format named 'nope'"),
+        ([SESSION, "--read-as", "nope"], 2, "no format named 'nope'"),
     ],
 )
 def test_what_cannot_be_imported_leaves_nothing_behind(

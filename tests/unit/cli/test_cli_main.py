@@ -34,7 +34,7 @@ Out = pytest.CaptureFixture[str]
         (["replay", WINDOW, "--target", "nope"], 2, "no target is called 'nope'", "model"),
         (["replay", WINDOW, "--encoding", "nope"], 2, "no encoding is called 'nope'", "o200k_base"),
         (["replay", WINDOW, "--policy", "nope"], 2, "no policy is called 'nope'", "recorded"),
-        (["replay", WINDOW, "--format", "nope"], 2, "no format named 'nope'", "ctxctl formats lists them"),
+        (["replay", WINDOW, "--read-as", "nope"], 2, "no format named 'nope'", "ctxctl formats lists them"),
         (["replay", WINDOW, "--color", "pink"], 2, "color must be one of auto", None),
         (["replay", "gone.jsonl"], 3, "no such file: gone.jsonl", None),
         (["replay", "docs/screenshots"], 3, "none of its", "ctxctl formats lists"),

@@ -166,7 +166,7 @@ def test_a_built_in_importer_that_raises_stays_a_bug(
         raise ValueError("ours")
 
     monkeypatch.setattr("ctxctl.importers.chat_messages.reader.read", broken)
-    assert run(["replay", "--format", "chat-messages", kiln]) == BUG
+    assert run(["replay", "--read-as", "chat-messages", kiln]) == BUG
     assert "bug in ctxctl: ValueError" in capsys.readouterr().err
 
 
@@ -188,7 +188,7 @@ def test_a_detect_that_fails_counts_as_no_and_is_told(
     assert "1 plug-in failed to detect: kiln (`ctxctl formats kiln`)" in capsys.readouterr().err
     assert run(["formats", "kiln"]) == 0
     assert capsys.readouterr().out.endswith(f"the plug-in kiln (kiln:FORMAT) failed to detect: {says}\n")
-    assert run(["replay", "--format", "kiln", kiln]) == 0
+    assert run(["replay", "--read-as", "kiln", kiln]) == 0
 
 
 def test_a_detect_that_fails_at_some_file_only_fails_no_other(install: Install) -> None:
@@ -262,7 +262,7 @@ def test_a_format_is_found_by_its_name_and_by_that_of_its_entry_point(
     points = "[ctxctl.formats]\nkiln-runtime = kiln:FORMAT\n"
     install({"kiln/__init__.py": plugin(), "kiln/reader.py": READER}, points)
     assert registry.by_name("kiln") is registry.by_name("kiln-runtime")
-    assert run(["replay", "--format", "kiln-runtime", kiln]) == 0
+    assert run(["replay", "--read-as", "kiln-runtime", kiln]) == 0
     assert not registry.broken_plugins()
 
 

@@ -98,7 +98,7 @@ def test_select_ignore_and_severity(tmp_path: Path, capsys: Out) -> None:
         (["--set", "CTX009.share=2"], "share is a share from 0 to 1, not 2"),
         (["--set", "CTX009.size=2"], "has no parameter 'size'"),
         (["--set", "share=x"], "sets nothing"),
-        (["--output", "xml"], "--output 'xml' is none"),
+        (["--format", "xml"], "--format xml is none"),
         (["--update-baseline"], "needs --baseline FILE"),
         (["--explain", "CTX999"], "no rule is called 'CTX999'"),
     ],
@@ -180,7 +180,7 @@ def test_json_is_what_the_schema_says(tmp_path: Path, capsys: Out) -> None:
 
 def test_sarif_points_at_lines_and_names_every_rule(tmp_path: Path, capsys: Out) -> None:
     trace = duplicates(tmp_path / "t.jsonl")
-    code, out, _ = said(capsys, trace, "--output", "sarif")
+    code, out, _ = said(capsys, trace, "--format", "sarif")
     log = json.loads(out)
     (told,) = log["runs"]
     driver = told["tool"]["driver"]
@@ -192,13 +192,13 @@ def test_sarif_points_at_lines_and_names_every_rule(tmp_path: Path, capsys: Out)
     assert result["level"] == "warning"
     line = result["locations"][0]["physicalLocation"]["region"]["startLine"]
     assert json.loads(trace.read_text().splitlines()[line - 1])["data"]["item_id"] == "second"
-    again = json.loads(said(capsys, duplicates(tmp_path / "t.jsonl", steps=7), "--output", "sarif")[1])
+    again = json.loads(said(capsys, duplicates(tmp_path / "t.jsonl", steps=7), "--format", "sarif")[1])
     assert again["runs"][0]["results"][0]["partialFingerprints"] == result["partialFingerprints"]
 
 
 def test_junit_has_a_case_for_each_rule_and_trace(tmp_path: Path, capsys: Out) -> None:
     traces = [duplicates(tmp_path / "t.jsonl"), FIXTURES / "CTX011-positive.jsonl"]
-    code, out, _ = said(capsys, *traces, "--output", "junit", "--select", "CTX01")
+    code, out, _ = said(capsys, *traces, "--format", "junit", "--select", "CTX01")
     suites = ElementTree.fromstring(out)
     assert code == 1
     assert [(s.get("tests"), s.get("failures")) for s in suites] == [("10", "1"), ("10", "0")]
@@ -211,7 +211,7 @@ def test_junit_has_a_case_for_each_rule_and_trace(tmp_path: Path, capsys: Out) -
 def test_github_gets_annotations(tmp_path: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     duplicates(tmp_path / "t.jsonl")
-    code, out, _ = said(capsys, "t.jsonl", "--output", "github")
+    code, out, _ = said(capsys, "t.jsonl", "--format", "github")
     assert code == 1
     assert out.startswith(
         "::warning file=t.jsonl,line=4,title=CTX010::copy of rules.md has the same text as rules.md"
@@ -220,7 +220,7 @@ def test_github_gets_annotations(tmp_path: Path, capsys: Out, monkeypatch: pytes
 
 def test_a_foreign_capture_has_no_lines_of_its_own(capsys: Out) -> None:
     capture = next((ROOT / "fixtures" / "claude_code").glob("*.jsonl"))
-    _, out, _ = said(capsys, capture, "--output", "sarif", "--select", "all", "--set", "duplicate.tokens=1")
+    _, out, _ = said(capsys, capture, "--format", "sarif", "--select", "all", "--set", "duplicate.tokens=1")
     for result in json.loads(out)["runs"][0]["results"]:
         assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 1
 
@@ -270,7 +270,7 @@ def test_nothing_hidden_reaches_the_terminal_or_a_log(tmp_path: Path, capsys: Ou
     made.item("b" + evil, PROSE, title="b" + evil, metadata={"approved": evil})
     made.sent(["a" + evil, "b" + evil]).save()
     for form in ("text", "json", "sarif", "junit", "github"):
-        code, out, err = said(capsys, made.path, "--output", form)
+        code, out, err = said(capsys, made.path, "--format", form)
         assert code == 1, form
         assert "\x1b" not in out + err
         assert "\u202e" not in out + err

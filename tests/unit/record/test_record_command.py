@@ -26,7 +26,7 @@ from ctxctl.record.options import Options, check_appendable
         (["--stdin", "--", "ls"], "--stdin runs no command, but `ls` was given"),
         (["--proxy", "ls"], "a proxy of its own"),
         (["--port", "1", "--stdin"], "--port does not go with --stdin"),
-        (["--format", "codex", "--", "ls"], "--format does not go with -- COMMAND"),
+        (["--read-as", "codex", "--", "ls"], "--read-as does not go with -- COMMAND"),
         (["--session", "s", "--watch", "."], "--session does not go with --watch"),
         (["--rotate", "1G", "--stdin"], "--rotate does not go with --stdin"),
         (["--rotate", "many", "--", "ls"], "not a size"),

@@ -179,7 +179,7 @@ SURFACES = [
     ["bisect", "T", "user", "--json"],
     ["cost", "T", "--by", "item", "--top", "9000", "--steps"],
     ["cost", "T", "--by", "source", "--json", "--top", "9000"],
-    *(["lint", "T", "--select", "all", "--all", "--output", form] for form in ("text", "json", "sarif", "junit", "github")),
+    *(["lint", "T", "--select", "all", "--all", "--format", form] for form in ("text", "json", "sarif", "junit", "github")),
     ["lint", "T", "--statistics"],
     ["validate", "T", "--all"],
     ["validate", "T", "--json", "--all"],
