@@ -18,8 +18,8 @@ Traces = Annotated[
     list[str] | None,
     Argument(
         metavar="[TRACE...]",
-        help="Traces, foreign captures or directories of them; - is stdin. None: the newest session of the"
-        " current directory.",
+        help="Traces, foreign captures or directories of them; - is stdin. Default: the newest session of"
+        " the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
@@ -61,7 +61,6 @@ Junit = Annotated[
     Option("--junit", metavar="FILE", help="Write a JUnit report too.", autocompletion=opt.complete_files),
 ]
 Github = Annotated[bool, Option("--github", help="Annotate what does not hold, for GitHub Actions.")]
-Quiet = Annotated[bool, Option("-q", "--quiet", help="Say only what goes wrong.")]
 Everything = Annotated[
     bool, Option("--all", help="Every condition of every trace, and every problem of the input.")
 ]
@@ -89,7 +88,6 @@ def check(
     allow_unknown: AllowUnknown = False,
     junit: Junit = None,
     github: Github = False,
-    quiet: Quiet = False,
 ) -> None:
     """Check that a recorded session keeps to conditions; exit 1 if one fails, or is not known to hold.
 
@@ -119,7 +117,7 @@ def check(
     allowed = allow_unknown or bool(own.get("allow_unknown"))
     found = _Found()
     _check_all(traces or [newest_here(run)], rules, run, found)
-    _tell(found.checked, run, allow_unknown=allowed, quiet=quiet, github=github, junit=junit)
+    _tell(found.checked, run, allow_unknown=allowed, quiet=options.quiet, github=github, junit=junit)
     results = [result for one in found.checked for result in one.results]
     failed = not all(passes(result, allow_unknown=allowed) for result in results)
     raise Done(max(found.code, Exit.FINDINGS if failed else Exit.OK))

@@ -86,6 +86,10 @@ EXAMPLES: Final = {
         ("ctxctl lint run.jsonl --format sarif > lint.sarif", "for code scanning"),
         ("ctxctl lint --explain CTX004", "all about one rule"),
     ),
+    "check": _of(
+        ("ctxctl check run.jsonl --max 99%", "fails if a request sends more of its limit"),
+        ("ctxctl check run.jsonl --max-cost 5 --max-tool-result 10k", "bounds for money and results"),
+    ),
     "validate": _of(
         ("ctxctl validate run.jsonl", "exit 1 where a line is wrong"),
         ("ctxctl validate run.jsonl --json", "each problem as JSON"),

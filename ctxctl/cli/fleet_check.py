@@ -13,7 +13,7 @@ from ctxctl.analysis.shared_requests import RequestsHeld, unpacked_keys
 from ctxctl.cli.fleet import Told, asked_settings, failure, tell_all, verdict
 from ctxctl.cli.fleet_answers import ask_all, keys_alone, shared_note
 from ctxctl.cli.options import CommonOptions
-from ctxctl.cli.output import HeldOutput, note
+from ctxctl.cli.output import HeldOutput, narrate
 from ctxctl.cli.run import Run, header, inspector_of
 from ctxctl.config import Settings
 from ctxctl.fleet.asking import Question
@@ -73,7 +73,7 @@ def check_fleet(fleet: Fleet, rules: CheckRules, run: Run) -> tuple[list[Checked
         bad += answer.finding_count + answers.copies(name)
         told.append(answers.told(name, answer.problems, answer.problem_count, "looked at there"))
     if not run.json and (shared := shared_note(answers.owned, "looked at once")):
-        note(f"{fleet.directory}: {shared}")
+        narrate(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)
     return checked, max(code, int(verdict(bad, run)))
 
@@ -83,7 +83,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
     from ctxctl.report import jsonout
 
     asked = msgspec.msgpack.decode(words, type=_Words)
-    settings = structs.replace(asked.settings, format=format_name)
+    settings = structs.replace(asked.settings, read_as=format_name)
     run = Run(CommonOptions(), settings, settings, HeldOutput(80, "utf-8", painted=False))
     elsewhere = unpacked_keys(more)
     with inspector_of(path, run) as inspector:
