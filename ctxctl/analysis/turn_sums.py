@@ -122,7 +122,7 @@ class TurnSums:
         row.breaks += breaks_cache(step)
         row.misses += step.cache.miss is not None
         row.over += bool(step.window.over)
-        for flag in TOLD_APART.union(step.flags) - TOLD_APART:
+        for flag in sorted(set(step.flags) - TOLD_APART):
             row.flags[flag] = row.flags.get(flag, 0) + 1
         if "compacted" in step.flags or step.annotations.compactions:
             row.compactions.append(compacting(step))

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from ctxctl.ingest.about import About, Fact
 
 _LEVELS = tuple(level.value for level in Level)
+WRITTEN_BY = "written by"
+"""The label of a version that is newer than the importer was held against."""
+LOOKED_AT = "looked at"
+"""The label of how far was looked for what is not recorded."""
 _TAB = 13
 _TYPES = 6
 """How many unknown types of records are named."""
@@ -112,16 +116,16 @@ def measured_lines(found: Sequence[Fidelity], width: int, *, indent: int = 2) ->
         for level in _LEVELS:
             if known[level]:
                 yield from labelled(level, ", ".join(known[level]), width, indent=indent, tab=tab)
-        for label, text in _not_understood(one):
+        for label, text in not_understood(one):
             yield from labelled(label, text, width, indent=indent, tab=tab)
 
 
-def _not_understood(found: Fidelity) -> Iterator[tuple[str, str]]:
+def not_understood(found: Fidelity) -> Iterator[tuple[str, str]]:
     """What of the file the importer did not understand, and how far it looked; nothing where it is all."""
     facts = found.understood
     newer, held = facts.get("newer_version"), facts.get("held_against")
     if isinstance(newer, str):
-        yield "written by", f"version {visible(newer)}; read as {visible(str(held))} is, the newest one known"
+        yield WRITTEN_BY, f"version {visible(newer)}; read as {visible(str(held))} is, the newest one known"
     missed, size = _count(facts, "not_understood"), _count(facts, "bytes")
     kinds = facts.get("unknown_records")
     if missed or kinds:
@@ -131,7 +135,7 @@ def _not_understood(found: Fidelity) -> Iterator[tuple[str, str]]:
         yield "file", text
     looked = _count(facts, "looked_at")
     if 0 < looked < size and facts.get("looked_for"):
-        yield "looked at", f"{looked:,} of {size:,} bytes for what is not recorded"
+        yield LOOKED_AT, f"{looked:,} of {size:,} bytes for what is not recorded"
 
 
 def _kinds(kinds: dict[str, Any]) -> str:

@@ -15,7 +15,16 @@ from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
 from ctxctl.report.bill_notes import with_mark
 from ctxctl.report.compactions import kinds_text, largest_text, triggers_text
-from ctxctl.report.heading import Header, calibration_text, doubts_text, learned_text
+from ctxctl.report.fidelity import LOOKED_AT, WRITTEN_BY, not_understood
+from ctxctl.report.heading import (
+    Header,
+    calibration_text,
+    doubts_text,
+    edited_facts,
+    late_text,
+    learned_text,
+    supposed_text,
+)
 from ctxctl.report.paint import Paint
 from ctxctl.report.replay import Totals, fits_text, held
 from ctxctl.report.sent import NOT_RECORDED, known_by, limit_text, size_of_limit, threshold_text
@@ -101,6 +110,8 @@ class TurnsReport:
     def _facts(self, summary: Summary) -> Iterator[tuple[str, str]]:
         totals, header = self.totals, self._header
         yield "trace", ", ".join(self._identity())
+        if header.late:
+            yield "late", late_text(header.late)
         threads = plural(totals.threads, "thread")
         several = f" of {plural(totals.sessions, 'session')}" if totals.sessions > 1 else ""
         yield (
@@ -112,7 +123,10 @@ class TurnsReport:
             yield "cost", self._cost()
             yield "happened", "; ".join(self._happened())
         if header.limits.given:
-            yield "supposed", fits_text(totals, self._address)
+            yield "supposed", supposed_text(header.limits, header.policy, fitting=header.fitting)
+            yield "", fits_text(totals, self._address)
+        if header.edited.given:
+            yield from edited_facts(header.edited)
         yield from held(totals)
         if header.calibration is not None:
             yield "sizes", calibration_text(header.calibration)
@@ -124,6 +138,12 @@ class TurnsReport:
             yield "learned", learned_text(header.learned)
         if header.doubts:
             yield "in doubt", doubts_text(header.doubts)
+        for one in summary.fidelity:
+            for label, text in not_understood(one):
+                if label == WRITTEN_BY:
+                    yield "version", f"{label} {text}"
+                elif label != LOOKED_AT:
+                    yield label, text
         if summary.problems:
             yield "problems", f"{number(summary.problems)} in the trace"
 

@@ -27,6 +27,9 @@ WHOLE_EVERY: Final = 32
 _AT_ONCE: Final = 500
 LATELY: Final = 86_400.0
 """Seconds: a log that nobody wrote to for so long hardly goes on, and is replayed whole once if it does."""
+MARKED: Final = 512 << 20
+"""Bytes of a trace up to which it is marked where its replay can be gone on with: what a mark holds grows
+with it, and at a gigabyte would take a replay from 94 MB of memory to 216 MB."""
 LAYOUT: Final = """
 CREATE TABLE meta (number INTEGER PRIMARY KEY, body BLOB);
 CREATE TABLE steps (number INTEGER PRIMARY KEY, body BLOB);
@@ -119,9 +122,11 @@ class ReplayKey:
         return state is not None and state.settled(time.time())
 
     def may_grow(self) -> bool:
-        """Whether somebody wrote to the log lately: then it may well go on."""
+        """Whether somebody wrote to the log lately, so that it may well go on, and it is not too large."""
         import time
 
+        if self.source.size > MARKED:
+            return False
         state = file_state(str(self.source.path))
         return state is not None and state.mtime_ns / 1e9 > time.time() - LATELY
 

@@ -10,9 +10,6 @@ import signal
 import struct
 from typing import Final
 
-from ctxctl.tokens.chunks import count_tokens
-from ctxctl.tokens.ranks import get_encoding, ranks
-
 JOB: Final = struct.Struct("=QII")
 """Where the texts of a job begin in the file, how many there are, and how many bytes they have in all.
 
@@ -32,6 +29,9 @@ def main(base: str, jobs: int, texts: int, counts: int) -> None:
         texts: Descriptor of the file in which they lie.
         counts: Descriptor to which counts are written.
     """
+    from ctxctl.tokens.chunks import count_tokens
+    from ctxctl.tokens.ranks import get_encoding, ranks
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
     status = 1
     try:

@@ -80,7 +80,7 @@ def trace(path: Path, *events: Json) -> Path:
 
 def plain(path: Path, *options: str) -> str:
     """The plain report, on one line a paragraph."""
-    done = ctxctl("replay", path, "--plain", *options, env={"COLUMNS": "400"})
+    done = ctxctl("replay", path, "--steps", "--ids", *options, env={"COLUMNS": "400"})
     assert done.code == 0, done.err
     return done.out
 

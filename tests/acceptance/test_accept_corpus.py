@@ -70,7 +70,7 @@ def test_every_claude_code_capture_replays(corpus: Path) -> None:
 def test_the_largest_captures_in_a_process_of_their_own(number: int, corpus: Path) -> None:
     files = (corpus / "data" / "claude-code").rglob("*.jsonl")
     path = sorted(files, key=lambda p: (-p.stat().st_size, p))[number]
-    plain = ctxctl("replay", "--plain", path)
+    plain = ctxctl("replay", "--steps", path)
     assert plain.code == 0
     lines = ctxctl("replay", "--json", path)
     billed = [s for s in lines.of_type("step") if s["usage"] and s["usage"]["reported_input"] is not None]

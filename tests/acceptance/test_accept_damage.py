@@ -289,9 +289,9 @@ def test_replay_of_much_damage_at_once(hurt: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
-        (("show", "RUN@3"), "gamma"),
+        (("show", "RUN@3", "--ids"), "gamma"),
         (("show", "RUN@3", "--text"), TEXTS["gamma"]),
-        (("diff", "RUN@1", "@3"), "gamma"),
+        (("diff", "RUN@1", "@3", "--ids"), "gamma"),
         (("log", "RUN", "gamma"), "gamma"),
     ],
 )
@@ -318,7 +318,7 @@ def test_validate_lists_all_damage_and_exits_1(hurt: Path) -> None:
 def test_many_problems_are_counted_not_poured_out(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(b"junk\n" * 5000 + SOUND)
-    done = ctxctl("replay", "--plain", path)
+    done = ctxctl("replay", "--steps", "--ids", path)
     assert done.code == 0
     assert len(done.err.splitlines()) < 100
     assert "5,000" in done.err.splitlines()[-1]
@@ -332,7 +332,7 @@ def test_a_gzip_that_is_cut_off_shows_what_was_decoded(tmp_path: Path) -> None:
     assert done.code == 1
     assert set(placed(done)) == set(ITEMS)
     assert any(p.slug == "damaged-compression" for p in done.reported)
-    lenient = ctxctl("replay", "--plain", path)
+    lenient = ctxctl("replay", "--steps", "--ids", path)
     assert lenient.code == 0
     assert "gamma" in lenient.out
     assert "gzip" in lenient.err

@@ -180,7 +180,7 @@ def test_an_output_encoding_that_lacks_characters(env: dict[str, str | None], tm
     path.write_bytes(
         SOUND.replace(b"The second", "Das zweite 字 é →".encode()).replace(b"beta", "bêta字".encode())
     )
-    for options in (("replay", "--plain", path), ("show", f"{path}@3", "--text")):
+    for options in (("replay", "--steps", path), ("show", f"{path}@3", "--text")):
         done = ctxctl(*options, env=env, mannered=False)
         assert done.code == 0, done.err
         assert done.err == ""

@@ -141,7 +141,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
 def test_a_file_whose_name_holds_control_characters_is_shown_harmlessly(tmp_path: Path) -> None:
     path = tmp_path / "a\n\x1b]2;owned\x07b@3.jsonl"
     path.write_bytes(SOUND + b"junk\n")
-    done = ctxctl("replay", path)
+    done = ctxctl("replay", "--steps", "--ids", path)
     assert done.code == 0
     assert len(done.err.splitlines()) == 1
     assert "gamma" in done.out

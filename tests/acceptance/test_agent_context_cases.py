@@ -127,7 +127,7 @@ CASES = [
          [item("d", WORDS, "document_excerpt"), budget(), assembly("a", [{"block_id": "b", "item_refs": ["d"], "content": WORDS}]), injection("i", "a")],
          ("OVER BY 250",), lambda s: s["window"]["over"], 250, ("CTX015",)),
     Case("ACTX-AR-ASM-001", "from blocks to items and sources", FULL,
-         ("retrieval_result  d",), lambda s: [c["source"] for c in s["changes"] if c["item"] == "d"], ["timetable"]),
+         ("retrieval_result  “Ferries leave at 9.”  d",), lambda s: [c["source"] for c in s["changes"] if c["item"] == "d"], ["timetable"]),
     Case("ACTX-AR-MISSING-001", "owner, action, a summary for users", [ASK, event("missing.detected", GAP)],
          ("asked of: user", "action: send it", "A file is missing."), lambda s: s["missing"][0]["requested_action"], "send it"),
     Case("ACTX-AR-COMPACT-001", "the boundary; a summary is context", COMPACTED,

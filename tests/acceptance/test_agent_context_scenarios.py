@@ -209,10 +209,10 @@ async def test_scenario_tool_visible_context_is_not_the_models(tmp_path: Path) -
     says(ctxctl("show", path, "--text", "--target", "tool").out, "resource contents for the tool")
     assert "key-file" not in plain(path)
     says(plain(path, "--target", "tool"), "key-file", "layer injected")
-    assert "key-file" not in await screens(path, "t")
+    assert "resource contents" not in await screens(path, "t")
     says(
         await screens(path, "t", "escape", "s", target="tool"),
-        "key-file",
+        "resource contents for the",
         "tool_visible_resource",
         "into-tool",
     )

@@ -70,12 +70,12 @@ def test_cost(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_reports_say_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert WORDS in said(capsys, "replay", str(LATE), "--plain")
+    assert WORDS in said(capsys, "replay", str(LATE), "--steps")
     assert WORDS in said(capsys, "find", str(LATE), "miss:expired")
     assert "expired 1, $0.1035" in said(capsys, "export", str(LATE), "--format", "markdown")
     assert ",29990,expired," in said(capsys, "export", str(LATE), "--format", "csv")
     assert '"ctxctl.cache.miss_cause"' in said(capsys, "export", str(LATE), "--format", "otlp")
-    assert WORDS not in said(capsys, "replay", str(IN_TIME), "--plain")
+    assert WORDS not in said(capsys, "replay", str(IN_TIME), "--steps")
 
 
 def test_the_json_contract(capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,7 +125,7 @@ def test_a_newer_version_is_a_note_and_no_finding(tmp_path: Path, capsys: pytest
     assert run(["replay", str(path), "--plain", "--strict"]) == 0
     out, err = capsys.readouterr()
     assert "newer-version: written by Cursor 9.0.1" in err
-    assert "written by   version 9.0.1" in out
+    assert "written by version 9.0.1" in out
     assert run(["validate", str(path)]) == 0
     path.write_bytes(
         data.replace(b'"evt": "stop"', b'"evt": "halt"').replace(b'"evt":"stop"', b'"evt":"halt"')

@@ -109,10 +109,11 @@ def test_wrong_usage_says_what_to_do(capsys: Out, flags: list[str], message: str
     assert message in err
 
 
-def test_no_trace_is_wrong_usage(capsys: Out) -> None:
+def test_no_trace_and_no_session_here(capsys: Out, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     code, _, err = said(capsys)
-    assert code == 2
-    assert "no trace is given" in err
+    assert code == 3
+    assert "no session was recorded in" in err
 
 
 def test_one_unreadable_trace_does_not_stop_the_others(tmp_path: Path, capsys: Out) -> None:

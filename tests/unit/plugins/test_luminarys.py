@@ -224,7 +224,7 @@ def test_what_a_skill_was_given_ends_with_its_call() -> None:
     ]  # fmt: skip
     assert {(s.cache.possible_prefix, s.cache.broken_by) for s in found} == {(None, None)}
     told = subprocess.run(
-        [sys.executable, "-m", "ctxctl", "replay", str(HERE / "stream.msgpack"), "--target=tool", "--plain"],
+        [sys.executable, "-m", "ctxctl", "replay", str(HERE / "stream.msgpack"), "--target=tool", "--steps"],
         capture_output=True, check=True, timeout=60, text=True,
     ).stdout  # fmt: skip
     assert "unrecorded" not in told

@@ -152,7 +152,8 @@ def test_views_say_what_failed_and_what_was_lost(tmp_path: Path, command: tuple[
     assert [(row["slug"], row["message"]) for row in problems] == [
         ("events-lost", "4 events were not recorded before this one (ENOSPC 3, busy 1)")
     ]
-    plain = ctxctl(*command, "--plain", str(path))
+    by_step = "--steps" if command == ("replay",) else "--plain"
+    plain = ctxctl(*command, by_step, str(path))
     assert "failed   TimeoutError" in plain.stdout
     assert "retried  answered after 2 failures, the last HTTP 500: api_error" in plain.stdout
     assert "events-lost: 4 events were not recorded" in plain.stderr

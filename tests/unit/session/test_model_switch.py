@@ -112,7 +112,7 @@ def test_no_bill_is_told_of_where_there_is_none(
     pairs: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """What is expected by the API's rules alone is not said to be had from a bill."""
-    assert run(["replay", str(pairs)]) == 0
+    assert run(["replay", str(pairs), "--steps"]) == 0
     words = " ".join(capfdbinary.readouterr().out.decode().split())
     assert words.count("expected, not billed") == 3
     assert "steps: expected 3" in words
