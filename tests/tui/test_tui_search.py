@@ -337,7 +337,8 @@ async def test_only_changes_that_fit_are_listed_until_escape() -> None:
         everything = shown_items(session)
         await only(session, "pull -kind:user")
         assert shown_items(session) == ["editor-state", "n1"]
-        assert "only pull -kind:user_message" in session.text
+        assert "only pull -kind:use" in session.text
+        assert str(session.app.turns.state.only) == "pull -kind:user_message"
         await session.press("right_square_bracket")
         assert shown_items(session) == []
         assert "fits: Esc lists all" in session.text

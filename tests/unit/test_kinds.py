@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.kinds import BRIEF, KINDS, WORDS, brief_kind, kinds_called, short_kind, usual_segment
+from ctxctl.kinds import BRIEF, KINDS, WORDS, Kind, brief_kind, kinds_called, short_kind, usual_segment
 from ctxctl.model.vocab import SEGMENTS
 from ctxctl.report.events import STANDARD_KINDS
 
@@ -21,8 +21,8 @@ def test_every_standard_kind_is_in_the_table_once() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=NAMES)
-def test_a_row_holds_together(kind: object) -> None:
-    name, word, brief, segment, aliases = kind  # type: ignore[misc]
+def test_a_row_holds_together(kind: Kind) -> None:
+    name, word, brief, segment, aliases = kind
     assert kinds_called(name) == (name,)
     assert name in kinds_called(word)
     assert all(kinds_called(alias) == kinds_called(word) for alias in aliases)
