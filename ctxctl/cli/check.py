@@ -67,7 +67,9 @@ Everything = Annotated[
 
 
 @opt.takes(
-    "allow_unknown junit github json quiet everything thread",
+    "allow_unknown junit github",
+    opt.PRINTED,
+    "everything thread",
     opt.COUNTED,
     "calibration",
     opt.READ,
