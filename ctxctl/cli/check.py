@@ -68,7 +68,7 @@ Everything = Annotated[
 
 @opt.takes(
     "allow_unknown junit github",
-    opt.PRINTED,
+    opt.PAGED,
     "everything thread",
     opt.COUNTED,
     "calibration",

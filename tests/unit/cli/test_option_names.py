@@ -104,7 +104,7 @@ def options(name: str) -> dict[str, Option]:
 NO_REPORT = {"record", "import", "export"}
 THREADS = {
     "replay", "show", "diff", "log", "why", "blame", "find", "bisect", "compactions", "cost", "lint",
-    "export",
+    "check", "export",
 }  # fmt: skip
 WRITES_FORMS = {"budget", "lint", "export"}
 NOT_PAGED = NO_REPORT | {"ls", "watch", "cache", "learn"}
