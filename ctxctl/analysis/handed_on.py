@@ -31,6 +31,8 @@ LATER: Final = "later"
 """It does not, but in an item that came after it."""
 NOWHERE: Final = "nowhere"
 """Its words stand in neither."""
+UNKNOWN: Final = "unknown"
+"""The text of the summary, or of a part of it, is not recorded, and its words stand in nothing later."""
 
 _MOST_TEXT: Final = 1 << 20
 """Characters of one text that are looked at."""
@@ -87,6 +89,8 @@ class Compaction:
     summary_tokens: int
     unread: int
     """Items taken of which the trace has no text: what they held is not known."""
+    is_summary_read: bool = True
+    """The trace has the whole text of the summary, if there is one."""
     facts: list[Handed] = field(default_factory=list)
     """By kind, those with the most mentions first."""
     unsought: dict[str, int] = field(default_factory=dict)
@@ -165,7 +169,7 @@ class _Reader:
         counts, unread = self._held([p for p in before if p.item in gone and not p.stale])
         found = Compaction(
             step.session, step.thread, taken, tuple(dict.fromkeys(p.item for p in said)),
-            sum(p.tokens for p in said), unread,
+            sum(p.tokens for p in said), unread, not any(self._text(p) is None for p in said),
         )  # fmt: skip
         summary = Text("\n".join(self._text(p) or "" for p in said))
         rest = [p for p in fresh if p not in said]
@@ -185,6 +189,7 @@ class _Reader:
             elif fact in met:
                 one.where, one.turn, one.step = LATER, step.turn, step.step
             else:
+                one.where = NOWHERE if found.is_summary_read else UNKNOWN
                 left.setdefault(fact, []).append(one)
             found.facts.append(one)
         self.found.append(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ctxctl.analysis.handed_on import KINDS, LATER, NOWHERE, SUMMARY, Compaction, Handed
+from ctxctl.analysis.handed_on import KINDS, LATER, NOWHERE, SUMMARY, UNKNOWN, Compaction, Handed
 from ctxctl.analysis.turn_sums import Compacting, Taken
 from ctxctl.item_names import ItemNames, fitted, local
 from ctxctl.model.addresses import prefix
@@ -16,10 +16,12 @@ from ctxctl.wording import COMPACTION, noun, number, plural, short_kind
 
 _NAME: Final = 48
 """Cells of an item's name."""
+UNREAD_SUMMARY: Final = "its text is not recorded: what it hands on is not known"
 _LISTED: Final = 8
 """Things of a kind that are listed unless all are asked for."""
 _PLACES: Final = ((SUMMARY, "in the summary"), (LATER, "only later"), (NOWHERE, "nowhere"))
-_COLUMNS: Final = (Column("of what went"), *(Column(title, right=True) for _, title in _PLACES))
+_UNREAD: Final = ((SUMMARY, "in the summary"), (LATER, "again later"), (UNKNOWN, "not known"))
+"""Where the text of a summary is not recorded."""
 NOTE: Final = (
     "A thing counts as found where its words stand; one that is said in other words counts as nowhere, and "
     "results of tools are not searched for (docs/compactions.md)."
@@ -52,10 +54,13 @@ def _paragraph(
     if one.unread:
         text = f"{plural(one.unread, 'item')} without a text: what they held is not known"
         yield from labelled("unread", text, width, indent=2, tab=9)
+    if not one.is_summary_read:
+        yield from labelled("summary", UNREAD_SUMMARY, width, indent=2, tab=9)
     if not one.facts:
         return
     yield ""
-    listed = table(_COLUMNS, list(_rows(one)), width - 2)
+    columns = (Column("of what went"), *(Column(title, right=True) for _, title in places_of(one)))
+    listed = table(columns, list(_rows(one)), width - 2)
     for n, line in enumerate([*listed.head, *(line for lines in listed.rows for line in lines)]):
         yield "  " + (paint("dim", line) if listed.head and not n else line)
     for kind in KINDS:
@@ -70,7 +75,14 @@ def flow_text(one: Compaction) -> str:
     text = f"{plural(taken.items, 'item')}, {plural(taken.tokens, 'token')} went"
     if not one.summary:
         return f"{text}; no summary is recorded"
+    if not one.is_summary_read:
+        return f"{text}; a summary without a text came"
     return f"{text}; a summary of {plural(one.summary_tokens, 'token')} came"
+
+
+def places_of(one: Compaction) -> tuple[tuple[str, str], ...]:
+    """Where things of a compaction may stand, and how that is called."""
+    return _PLACES if one.is_summary_read else _UNREAD
 
 
 def triggers_text(taken: Compacting) -> str:
@@ -113,7 +125,7 @@ def _beside(item: Taken, names: ItemNames, *, alike: bool) -> str:
 def _rows(one: Compaction) -> Iterator[tuple[str, ...]]:
     for kind in KINDS:
         if facts := one.of(kind):
-            counts = (number(len(one.of(kind, place))) for place, _ in _PLACES)
+            counts = (number(len(one.of(kind, place))) for place, _ in places_of(one))
             more = one.unsought.get(kind)
             name = f"{number(len(facts))} {noun(len(facts), 'open task' if kind == 'task' else kind)}"
             yield (name + (f" (and {number(more)} not looked for)" if more else ""), *counts)
@@ -123,7 +135,7 @@ def _gone(
     one: Compaction, kind: str, width: int, directory: str | None, *, everything: bool
 ) -> Iterator[str]:
     """What of a kind stands nowhere, and what only came back later."""
-    for place, title in _PLACES[1:]:
+    for place, title in places_of(one)[1:]:
         facts = one.of(kind, place)
         if not facts:
             continue
@@ -162,7 +174,7 @@ def to_json(one: Compaction) -> dict[str, Any]:
         "by_kind": [{"kind": kind, "items": items, "tokens": tokens} for kind, items, tokens in taken.kinds],
         "largest": [item._asdict() for item in taken.largest],
         "summary": list(one.summary),
-        "summary_tokens": one.summary_tokens if one.summary else None,
+        "summary_tokens": one.summary_tokens if one.summary and one.is_summary_read else None,
         "without_text": one.unread,
         "facts": [
             {

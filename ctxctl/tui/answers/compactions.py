@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ctxctl.analysis.handed_on import KINDS, LATER, NOWHERE, SUMMARY
+from ctxctl.analysis.handed_on import KINDS, LATER, NOWHERE, SUMMARY, UNKNOWN
 from ctxctl.item_names import ItemNames, local
 from ctxctl.model.addresses import prefix
-from ctxctl.report.compactions import NOTE, flow_text, kinds_text, triggers_text
+from ctxctl.report.compactions import NOTE, UNREAD_SUMMARY, flow_text, kinds_text, triggers_text
 from ctxctl.text import preview
 from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.pointers.requests import CompactionsRequest, Goal, Line, Page, page_of
@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 _LONG: Final = 400
 _NAME: Final = 54
-_TITLES: Final = {SUMMARY: "in the summary", LATER: "not in it, but again later", NOWHERE: "nowhere"}
+_TITLES: Final = {
+    SUMMARY: "in the summary",
+    LATER: "not in it, but again later",
+    NOWHERE: "nowhere",
+    UNKNOWN: "not known",
+}
 
 StepName = tuple[str | None, str, int, int]
 
@@ -114,7 +119,8 @@ def _told(known: Known, one: Compaction) -> Iterator[Line]:
             yield Line(text, " ", _goal(known, step, taken.item))
     for item in one.summary[:1]:
         yield Line("")
-        yield Line(f"the summary, {plural(one.summary_tokens, 'token')}", "@", _goal(known, step, item))
+        size = plural(one.summary_tokens, "token") if one.is_summary_read else UNREAD_SUMMARY
+        yield Line(f"the summary, {size}", "@", _goal(known, step, item))
     for kind in KINDS:
         yield from _facts(known, one, kind)
 
@@ -132,7 +138,7 @@ def _facts(known: Known, one: Compaction, kind: str) -> Iterator[Line]:
     rest = f"; {number(more)} more were not looked for" if more else ""
     yield Line("")
     yield Line(f"{number(len(facts))} {name}: {counts}{rest}", "@")
-    for place in (NOWHERE, LATER, SUMMARY):
+    for place in (NOWHERE, UNKNOWN, LATER, SUMMARY):
         for handed in one.of(kind, place):
             yield _fact(known, one, handed)
 
@@ -145,7 +151,7 @@ def _fact(known: Known, one: Compaction, handed: Handed) -> Line:
         notes.append(f"again at {handed.turn}.{handed.step}")
         goal = _goal(known, (one.session, one.thread, handed.turn, handed.step))
     end = f"  ({', '.join(notes)})" if notes else ""
-    sign = {SUMMARY: "✓", LATER: "↺", NOWHERE: "∅"}[handed.where]
+    sign = {SUMMARY: "✓", LATER: "↺", NOWHERE: "∅", UNKNOWN: "?"}[handed.where]
     return Line(f"  {sign} {preview(text, _LONG)}{end}", "!" if handed.where == NOWHERE else " ", goal)
 
 

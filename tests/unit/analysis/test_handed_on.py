@@ -125,6 +125,20 @@ def test_of_lists_of_tasks_the_last_says_what_is_open(tmp_path: Path) -> None:
     assert where(found.of("task")) == {"test": "nowhere"}
 
 
+def test_of_a_summary_without_a_text_it_is_not_known_what_it_holds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = Path("fixtures/codex/compacted.jsonl")
+    one = compacted(path)
+    assert not one.is_summary_read
+    assert where(one.of("command")) == {"cat notes.txt": "later", "ls": "later", "echo 3": "unknown"}
+    assert run(["compactions", str(path), "--plain"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "a summary without a text came" in said
+    assert "command not known echo 3" in said
+    assert "command nowhere" not in said
+
+
 def test_without_a_summary_nothing_is_in_it(tmp_path: Path) -> None:
     found = compacted(session(tmp_path, [call("one", command="make")], None, [call("two", command="make")]))
     assert found.summary == ()
