@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/tutorial.md", "docs/why.md", "docs/check.md")
+PAGES = ("README.md", "docs/questions.md", "docs/tutorial.md", "docs/why.md", "docs/check.md")
 UPDATE = os.environ.get("CTXCTL_UPDATE_GOLDENS") == "1"
 ELISION = "..."
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -51,7 +51,7 @@ def commands(block: str) -> Iterator[Command]:
 def workplace(tmp_path: Path) -> Path:
     """A directory that looks like a clone with `ctxctl` on the path, and may be written to."""
     (tmp_path / "work").mkdir()
-    for name in ("traces", "docs"):
+    for name in ("traces", "docs", "fixtures"):
         (tmp_path / "work" / name).symlink_to(ROOT / name)
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "ctxctl"
