@@ -177,8 +177,9 @@ def _whole(sign: Literal["+", "-"], text: str | None) -> TextDiff | None:
 
 def head_lines(comparison: Comparison, width: int) -> Iterator[str]:
     """Which frames, and the arithmetic between them."""
-    yield from labelled("from", comparison.a.label(), width)
-    yield from labelled("to", comparison.b.label(), width)
+    # Whole, however narrow it is: they are there to be pasted.
+    yield f"from      {comparison.a.label()}"
+    yield f"to        {comparison.b.label()}"
     yield from labelled("under", comparison.under, width)
     yield from labelled("sent", _sent(comparison), width)
     again = f" {signed(comparison.reweighed)} counted anew" if comparison.reweighed else ""

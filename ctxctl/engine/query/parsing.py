@@ -296,7 +296,7 @@ class _Parser:
         for at, found, exact in self._values(name):
             named = () if exact else facts.values_called(name, found)
             if named:
-                values += map(Value, named)
+                values += (Value(value, alias=found.casefold()) for value in named)
             elif name in facts.CLOSED:
                 values.append(Value(_only_one(name, found, at)))
             else:

@@ -111,9 +111,13 @@ class Value(Pattern):
     """One value that a field may have: a part of it, or with `exact` the whole."""
 
     exact: bool = False
+    alias: str = field(default="", compare=False)
+    """What was typed for it, if that is another word: a trace may have that very word as a value."""
 
     def fits(self, text: str) -> bool:
         """Whether a field's value is this one."""
+        if self.alias and text.casefold() == self.alias:
+            return True
         return self.equals(text) if self.exact else self.is_in(text)
 
     def __str__(self) -> str:
