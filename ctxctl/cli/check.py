@@ -30,13 +30,13 @@ Max = Annotated[
 ]
 Growth = Annotated[
     str | None,
-    Option("--max-growth", metavar="TOKENS", help="No request is larger by more than the one before it was."),
+    Option("--max-growth", metavar="TOKENS", help="No request grows by more over the one before."),
 ]
 ToolResult = Annotated[
     str | None, Option("--max-tool-result", metavar="TOKENS", help="No tool result is larger.")
 ]
 Cost = Annotated[
-    str | None, Option("--max-cost", metavar="USD", help="All requests of a trace cost no more together.")
+    str | None, Option("--max-cost", metavar="USD", help="The requests of a trace cost no more, together.")
 ]
 Stable = Annotated[
     bool,

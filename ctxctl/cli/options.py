@@ -83,8 +83,8 @@ TurnArg = Annotated[
     str | None,
     Argument(
         metavar="[TRACE[@TURN]]",
-        help="Trace or foreign capture, or a turn of one (run.jsonl@3); - is stdin. None: the newest session"
-        " of the current directory.",
+        help="Trace or foreign capture, or a turn of one (run.jsonl@3); - is stdin. Default: the newest"
+        " session of the current directory.",
         autocompletion=complete_files,
         show_default=False,
     ),
