@@ -8,14 +8,14 @@ database is made anew.  Nothing raises.
 from __future__ import annotations
 
 import contextlib
-import os
-import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import xxhash
+
+from ctxctl.cache_database import CacheDatabase
 
 if TYPE_CHECKING:
     import sqlite3
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 FILE_NAME: Final = "answers-1.sqlite3"
 """The number is that of the table's layout: another layout takes another file."""
 _LAYOUT: Final = 0x63747821
-_BUSY_SECONDS: Final = 0.5
+_TABLE: Final = (
+    "CREATE TABLE IF NOT EXISTS answers"
+    " (key BLOB NOT NULL UNIQUE, sum BLOB NOT NULL, data BLOB NOT NULL, used INTEGER NOT NULL)"
+)
+_PROBE: Final = "SELECT key, sum, data, used FROM answers LIMIT 1"
 _ASK_AT_ONCE: Final = 500
 _FLUSH_AT: Final = 1 << 20
 """Bytes that are held back before they are written."""
@@ -44,6 +48,7 @@ class AnswerStore:
 
     def __init__(self, path: Path, most: int) -> None:
         self.path = path
+        self._database = CacheDatabase(path, _LAYOUT, _TABLE, _PROBE, ("PRAGMA auto_vacuum = INCREMENTAL",))
         self._most = most
         self._connection: sqlite3.Connection | None = None
         self._usable = True
@@ -83,10 +88,7 @@ class AnswerStore:
     def close(self) -> None:
         """Write what is held back and let the file go."""
         self.flush()
-        if self._connection is not None:
-            with contextlib.suppress(Exception):
-                self._connection.close()
-        self._connection = None
+        self._let_go()
 
     def __enter__(self) -> AnswerStore:
         return self
@@ -105,14 +107,13 @@ class AnswerStore:
                 return False
             try:
                 if self._connection is None:
-                    with _guarded(self.path, exclusive=False):
-                        self._connection = _connected(self.path)
+                    self._connection = self._database.connect()
                 work(self._connection)
                 return True
             except (sqlite3.OperationalError, OSError) as error:
                 # Busy, read-only, full, not ours: no reason to remove it, and no use to ask again.
                 self._usable = "locked" in str(error)
-                if last or not _is_damage(error, self.path):
+                if last or not self._database.is_damage(error):
                     return False
                 self._usable = True
                 self._make_anew()
@@ -123,21 +124,15 @@ class AnswerStore:
         return False
 
     def _make_anew(self) -> None:
-        """Remove a file that is no sound database, unless another process has just replaced it."""
+        """Let go of a file that is no sound database, and remove it."""
+        self._let_go()
+        self._database.remove_if_damaged()
+
+    def _let_go(self) -> None:
         if self._connection is not None:
             with contextlib.suppress(Exception):
                 self._connection.close()
         self._connection = None
-        with contextlib.suppress(OSError), _guarded(self.path, exclusive=True):
-            if not _is_sound(self.path):
-                for suffix in ("-wal", "-shm", ""):
-                    with contextlib.suppress(FileNotFoundError):
-                        os.unlink(f"{self.path}{suffix}")
-
-
-def _is_damage(error: Exception, path: Path) -> bool:
-    """Whether what SQLite could not do is the file's own fault: a header may say that nobody can write it."""
-    return "no such" in str(error) or ("readonly" in str(error) and os.access(path, os.W_OK))
 
 
 def _check(key: bytes, data: bytes) -> bytes:
@@ -191,80 +186,3 @@ def _trim(connection: sqlite3.Connection, most: int) -> None:
         connection.execute(f"DELETE FROM answers WHERE rowid IN ({oldest})", [number])
     # A step of its own for each page, and `execute` makes one alone.
     connection.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-@contextlib.contextmanager
-def _guarded(path: Path, *, exclusive: bool) -> Iterator[None]:
-    """Nobody opens the file while somebody removes it: a new one must not meet an old write-ahead log."""
-    import fcntl
-
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(path.with_suffix(".lock"), flags, 0o600)
-    mode = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
-    try:
-        deadline = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                fcntl.flock(descriptor, mode)
-                break
-            except BlockingIOError:
-                # Held for the milliseconds of an opening or a removal, unless its owner is stopped.
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.005)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _connected(path: Path) -> sqlite3.Connection:
-    """Open, or make, the database.
-
-    Raises OSError for a file that is not this user's own, sqlite3.DatabaseError for one of another program.
-    """
-    import sqlite3
-
-    with contextlib.suppress(FileExistsError):
-        # Only a new file is opened here: closing a descriptor of an old one would drop SQLite's locks on it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    status = os.lstat(path)
-    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
-        raise OSError("not a file of ours")
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
-    try:
-        (layout,) = connection.execute("PRAGMA user_version").fetchone()
-        if layout == 0:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            connection.execute("PRAGMA journal_mode = WAL")
-            with connection:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute(
-                    "CREATE TABLE IF NOT EXISTS answers (key BLOB NOT NULL UNIQUE,"
-                    " sum BLOB NOT NULL, data BLOB NOT NULL, used INTEGER NOT NULL)"
-                )
-                connection.execute(f"PRAGMA user_version = {_LAYOUT}")
-        elif layout != _LAYOUT:
-            raise sqlite3.DatabaseError("the file belongs to somebody else")
-        # An answer lost with the power costs answering again.
-        connection.execute("PRAGMA synchronous = NORMAL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _is_sound(path: Path) -> bool:
-    import sqlite3
-
-    try:
-        with contextlib.closing(_connected(path)) as connection:
-            connection.execute("SELECT key, sum, data, used FROM answers LIMIT 1").fetchall()
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute(f"PRAGMA user_version = {_LAYOUT}")
-            connection.execute("ROLLBACK")
-            return bool(connection.execute("PRAGMA quick_check").fetchall() == [("ok",)])
-    except OSError:
-        return True
-    except sqlite3.Error as error:
-        return "locked" in str(error)

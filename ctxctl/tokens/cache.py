@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ctxctl.cache_database import CacheDatabase
 from ctxctl.tokens.ranks import PUBLISHED_SHA256, RANKS_OF
 from ctxctl.user_folders import user_folder
 
@@ -33,13 +33,16 @@ MAX_FILE_BYTES: Final = 256 << 20
 """A file that has grown beyond this (some six million contents) is started afresh."""
 
 _LAYOUT: Final = 0x63747801
+_TABLE: Final = (
+    "CREATE TABLE IF NOT EXISTS counts (key BLOB PRIMARY KEY, tokens INTEGER NOT NULL) WITHOUT ROWID"
+)
+_PROBE: Final = "SELECT key, tokens FROM counts LIMIT 1"
 _FLUSH_AT: Final = 512
 _SIZES: Final = (2, 8, 32, 128, 500)
 _ASK_AT_ONCE: Final = _SIZES[-1]
 _WRITE_AT_ONCE: Final = 256
 """Rows of one statement; some builds of SQLite take 999 values at most."""
 _KEEP_AT_MOST: Final = 65_536
-_BUSY_SECONDS: Final = 0.5
 _GIVE_UP_AFTER: Final = 8
 
 
@@ -66,6 +69,7 @@ class CountCache:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._database = CacheDatabase(self.path, _LAYOUT, _TABLE, _PROBE)
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._owner = 0
@@ -200,8 +204,8 @@ class CountCache:
                 self._failures = 0
                 return True
             except (sqlite3.OperationalError, OSError) as error:
-                # Busy, read-only, full, no such table: only the last is the file's own fault.
-                if "no such" not in str(error) or last:
+                # Busy, read-only, full: none is the file's own fault.
+                if last or not self._database.is_damage(error):
                     self._failures += "locked" not in str(error)
                     return False
                 self._rebuild()
@@ -218,10 +222,8 @@ class CountCache:
         # After a fork the connection is the parent's: closing it here would break the parent's locks.
         self._connection = None
         if _size(self.path) > MAX_FILE_BYTES:
-            with self._guard(exclusive=True):
-                _remove(self.path)
-        with self._guard(exclusive=False):
-            self._connection = _connect(self.path)
+            self._database.remove()
+        self._connection = self._database.connect()
         self._owner = os.getpid()
         return self._connection
 
@@ -232,35 +234,9 @@ class CountCache:
         self._connection = None
 
     def _rebuild(self) -> None:
-        """Remove a file that is no sound database, unless another process has just replaced it."""
+        """Let go of a file that is no sound database, and remove it."""
         self._disconnect()
-        with contextlib.suppress(OSError), self._guard(exclusive=True):
-            if not _is_sound(self.path):
-                _remove(self.path)
-
-    @contextlib.contextmanager
-    def _guard(self, *, exclusive: bool) -> Iterator[None]:
-        """Nobody opens the file while somebody removes it: a new one must not meet an old write-ahead log."""
-        import fcntl
-
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(self.path.with_suffix(".lock"), flags, 0o600)
-        mode = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
-        try:
-            deadline = time.monotonic() + _BUSY_SECONDS
-            while True:
-                try:
-                    fcntl.flock(descriptor, mode)
-                    break
-                except BlockingIOError:
-                    # Held for the milliseconds of an opening or a removal, unless its owner is stopped.
-                    if time.monotonic() > deadline:
-                        raise
-                    time.sleep(0.005)
-            yield
-        finally:
-            os.close(descriptor)
+        self._database.remove_if_damaged()
 
 
 class LastingCache(CountCache):
@@ -302,52 +278,6 @@ def kept_open() -> Iterator[None]:
 def _count(stored: int) -> tuple[int, bool]:
     """(tokens, exact) as it is stored: an estimate as the complement."""
     return (stored, True) if stored >= 0 else (~stored, False)
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """Open, or make, the database; raises sqlite3.DatabaseError if the file is not one of ours."""
-    import sqlite3
-
-    with contextlib.suppress(FileExistsError):
-        # Only a new file is opened here: closing a descriptor of an old one would drop SQLite's locks on it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    try:
-        (layout,) = connection.execute("PRAGMA user_version").fetchone()
-        if layout == 0:
-            connection.execute("PRAGMA journal_mode = WAL")
-            with connection:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute(
-                    "CREATE TABLE IF NOT EXISTS counts"
-                    " (key BLOB PRIMARY KEY, tokens INTEGER NOT NULL) WITHOUT ROWID"
-                )
-                connection.execute(f"PRAGMA user_version = {_LAYOUT}")
-        elif layout != _LAYOUT:
-            raise sqlite3.DatabaseError("the file belongs to somebody else")
-        # A count lost with the power costs counting it again.
-        connection.execute("PRAGMA synchronous = NORMAL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _is_sound(path: Path) -> bool:
-    import sqlite3
-
-    try:
-        with contextlib.closing(_connect(path)) as connection:
-            connection.execute("SELECT key, tokens FROM counts LIMIT 1").fetchall()
-            return connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
-    except (sqlite3.Error, OSError) as error:
-        return "locked" in str(error)
-
-
-def _remove(path: Path) -> None:
-    for suffix in ("-wal", "-shm", ""):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{path}{suffix}")
 
 
 def _size(path: Path) -> int:

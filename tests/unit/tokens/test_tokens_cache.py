@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from ctxctl.cache_database import CacheDatabase
 from ctxctl.tokens import cache as module
 from ctxctl.tokens.cache import CountCache, counts_at, default_path, kept_open
 
@@ -186,7 +187,7 @@ def test_no_sqlite_is_a_miss(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_busy_file_keeps_the_buffer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_BUSY_SECONDS", 0.01)
+    monkeypatch.setattr("ctxctl.cache_database.BUSY_SECONDS", 0.01)
     with CountCache(path) as cache:
         cache.put(OTHER, 1)
         cache.flush()
@@ -215,12 +216,12 @@ def test_a_file_that_never_opens_is_given_up_but_not_a_busy_one(
 ) -> None:
     opened: list[int] = []
 
-    def fails(_: Path) -> sqlite3.Connection:
+    def fails(_: CacheDatabase) -> sqlite3.Connection:
         opened.append(1)
         raise error
 
-    connect = module._connect
-    monkeypatch.setattr(module, "_connect", fails)
+    connect = CacheDatabase.connect
+    monkeypatch.setattr(CacheDatabase, "connect", fails)
     with CountCache(path) as cache:
         for _ in range(40):
             assert cache.get(KEY) is None
@@ -230,9 +231,9 @@ def test_a_file_that_never_opens_is_given_up_but_not_a_busy_one(
         # What fails now and then is not given up: each success starts the count of failures anew.
         other = CountCache(path)
         for _ in range(10):
-            monkeypatch.setattr(module, "_connect", fails)
+            monkeypatch.setattr(CacheDatabase, "connect", fails)
             assert other.get(KEY) is None
-            monkeypatch.setattr(module, "_connect", connect)
+            monkeypatch.setattr(CacheDatabase, "connect", connect)
             assert other.get_all([KEY]) == {}
             other.close()
         other.put(KEY, 4)
@@ -397,7 +398,7 @@ def test_a_file_of_somebody_else_is_not_held_open(path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(sqlite3, "connect", noted)
     with pytest.raises(sqlite3.DatabaseError, match="somebody else"):
-        module._connect(path)
+        CountCache(path)._database.connect()
     (one,) = opened
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         one.execute("SELECT 1")
