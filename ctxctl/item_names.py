@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.text import ELLIPSIS, cells, clip, preview
@@ -20,6 +20,8 @@ LONGEST: Final = 400
 """Cells of a name in a room without bounds."""
 WORDS: Final = 120
 """Cells of the first words that stand for a title."""
+REF: Final = 40
+"""Cells of an item that is named in a sentence about another."""
 BLANK: Final = "(blank)"
 """Stands for the words of a text of blanks and line ends."""
 _WIDTHS: Final = 4
@@ -225,6 +227,18 @@ class ItemNames(NamedTuple):
         """An item that stands alone."""
         row = self.row(item, title)
         return fitted(told(title, row.words, item, self.directory), width)
+
+    def of_ref(self, ref: str, titles: Mapping[str, str | None]) -> str:
+        """An item as records name it, with its version or without; all of that where ids are asked for.
+
+        `titles` are those of the items at hand.
+        """
+        if not self.ids:
+            for item in (ref, ref.rpartition("@")[0]):
+                row = self.row(item, titles.get(item)) if item else None
+                if row is not None and ((row.title or "").strip() or row.words):
+                    return fitted(told(row.title, row.words, item, self.directory), REF)
+        return preview(ref, LONGEST)
 
     def listed(self, rows: Sequence[Named], width: int | Sequence[int] = LONGEST) -> list[str]:
         """The items of one list."""

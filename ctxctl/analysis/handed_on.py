@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.analysis.turn_sums import Compacting, ThreadName, compacting
+from ctxctl.analysis.compacting import Compacting, compacting
+from ctxctl.analysis.turn_sums import ThreadName
 from ctxctl.item_names import is_rooted
 from ctxctl.model.results import Placement, Step
 from ctxctl.session.item_words import directory_of

@@ -22,7 +22,7 @@ def log(
     from ctxctl.report.heading import header_lines
     from ctxctl.report.life import life_lines, life_spans, to_json
     from ctxctl.report.oneline import life_line
-    from ctxctl.session.item_words import directory_of
+    from ctxctl.session.item_words import directory_of, names_at
     from ctxctl.text import pasted
 
     run = begin(options)
@@ -41,7 +41,7 @@ def log(
             out.lines(life_line(trace, one.first, one.last, several=several) for one in spans)
         else:
             out.lines(header_lines(header(inspector, thread=options.thread), out.width))
-            names = ItemNames(directory_of(inspector))
-            out.lines(
-                ["", *life_lines(found.item, found.lives, out.width, out.paint, names.of("", found.title))]
-            )
+            into = next((life.ordinal for life in reversed(found.lives) if life.into), None)
+            names = ItemNames(directory_of(inspector)) if into is None else names_at(inspector, into)
+            name = names.of("", found.title)
+            out.lines(["", *life_lines(found.item, found.lives, out.width, out.paint, name, names)])

@@ -12,8 +12,9 @@ from ctxctl.cli.parameters import Argument, Done, Option
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ctxctl.analysis.compacting import Compacting
     from ctxctl.analysis.comparison import Comparison
-    from ctxctl.analysis.turn_sums import Compacting, TurnSum
+    from ctxctl.analysis.turn_sums import TurnSum
     from ctxctl.cli.run import Run
     from ctxctl.cli.selection import TurnSelection
     from ctxctl.engine.query import Query

@@ -13,15 +13,17 @@ NoWhatIf = Annotated[
         "--no-what-if", help="Only what is recorded: do not look for a limit or policy that would keep it."
     ),
 ]
+Ids = Annotated[bool, Option("--ids", help="Name records and items by their ids.")]
 All = Annotated[bool, Option("--all", help="Every change in its history, and every problem.")]
 
 
 @opt.takes(
     opt.PAGED,
-    "everything no_what_if turn thread",
+    "everything ids no_what_if turn thread",
     opt.COUNTED,
     opt.READ,
     everything=All,
+    ids=Ids,
     turn=opt.TurnOf,
     thread=opt.ThreadOf,
 )
@@ -49,7 +51,10 @@ def why(
     out = run.out
     with reported(place.trace, run, "replaying") as inspector:
         ordinal = locate(inspector, place.address, options.turn, options.thread)
-        found = explain_item(inspector, ordinal, item, everything=options.everything, progress=out.progressed)
+        found = explain_item(
+            inspector, ordinal, item, everything=options.everything, ids=options.ids or options.json,
+            progress=out.progressed,
+        )  # fmt: skip
         if not options.json:
             named = header(inspector)
             out.lines([out.paint("dim", f"{visible(named.trace)}: {one_line(named)}")])

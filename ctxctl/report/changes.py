@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ctxctl.item_names import ItemNames, Named
 from ctxctl.model.results import Change, Counts
@@ -58,8 +58,13 @@ def short_version(version: str | None) -> str:
     return visible(version if len(version) <= 12 else version[:8])
 
 
-def cause_text(change: Change) -> str:
-    """Cause, reason, versions and flags of one change, in words."""
+def titles_of(changes: Iterable[Change]) -> dict[str, str | None]:
+    """The titles of changed items, by id."""
+    return {change.item: change.title for change in changes}
+
+
+def cause_text(change: Change, names: ItemNames, titles: Mapping[str, str | None]) -> str:
+    """Cause, reason, versions and flags of one change, in words; `titles` are those of its step's changes."""
     said = []
     if change.status == "updated" and change.previous_version != change.version:
         said.append(f"{short_version(change.previous_version)} -> {short_version(change.version)}")
@@ -71,7 +76,7 @@ def cause_text(change: Change) -> str:
     if change.status == "omitted" and change.tokens:
         said.append(f"({change.tokens:,} tokens)")
     if change.into:
-        said.append(f"into {visible(change.into)}")
+        said.append(f"into {names.of_ref(change.into, titles)}")
     if "carried-in" in change.flags:
         said.append("carried in")
     said += [f"[{visible(flag)}]" for flag in change.flags if flag not in _IMPLIED]
@@ -91,24 +96,45 @@ def changes_table(
 ) -> Iterator[str]:
     """Head line and one line a change; nothing for no changes.
 
-    Where the causes do not fit beside the numbers, each stands on a line of its own below its change.
+    Where the causes do not fit beside the numbers, each stands on a line of its own below its change, and one
+    that several changes in a row share below the last of them.
     """
     if not changes:
         return
     named = [names.row(c.item, c.title, f"{c.status} {c.kind}") for c in changes]
     whole = names.listed(named)
-    body = [_row(c, name, ids=names.ids) for c, name in zip(changes, whole, strict=True)]
+    titles = titles_of(changes)
+    body = [
+        _row(c, name, cause_text(c, names, titles), ids=names.ids)
+        for c, name in zip(changes, whole, strict=True)
+    ]
     columns, body, causes = _arranged(body, width - indent)
     found = table(columns, with_names(columns, body, _ITEM, names, named, width - indent), width - indent)
     margin = " " * indent
     for line in found.head:
         yield margin + paint("dim", line)
-    for change, cause, (first, *rest) in zip(changes, causes, found.rows, strict=True):
+    for change, cause, (first, *rest) in zip(changes, _said_once(changes, causes), found.rows, strict=True):
         end = len(change.status) + 2
         yield margin + paint(change.status, first[:end]) + first[end:]
         yield from (margin + line for line in rest)
         if cause:
             yield from labelled("", cause, width, indent=indent, tab=11)
+
+
+def _said_once(changes: Sequence[Change], causes: Sequence[str]) -> list[str]:
+    """The causes, one that a run of changes shares only at its end, with their number."""
+    said = []
+    alike = 0
+    for n, (change, cause) in enumerate(zip(changes, causes, strict=True)):
+        alike += 1
+        following = n + 1 < len(changes) and (changes[n + 1].status, causes[n + 1]) == (change.status, cause)
+        if following or not cause:
+            said.append("")
+        else:
+            said.append(cause if alike == 1 else f"all {alike:,}: {cause}")
+        if not following:
+            alike = 0
+    return said
 
 
 def with_names(
@@ -136,7 +162,7 @@ def _arranged(
     return _TIGHT, [row[:-1] for row in short], [row[-1] for row in short]
 
 
-def _row(change: Change, name: str, *, ids: bool) -> tuple[str, ...]:
+def _row(change: Change, name: str, cause: str, *, ids: bool) -> tuple[str, ...]:
     return (
         f"{SIGNS[change.status]} {change.status}",
         visible(change.kind),
@@ -145,5 +171,5 @@ def _row(change: Change, name: str, *, ids: bool) -> tuple[str, ...]:
         number(change.in_window),
         number(change.new),
         number(change.freed),
-        cause_text(change),
+        cause,
     )

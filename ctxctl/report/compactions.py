@@ -6,16 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ctxctl.analysis.handed_on import KINDS, LATER, NOWHERE, SUMMARY, UNKNOWN, Compaction, Handed
-from ctxctl.analysis.turn_sums import Compacting, Taken
 from ctxctl.item_names import ItemNames, fitted, local
 from ctxctl.model.addresses import prefix
+from ctxctl.report.compaction_words import taken_facts, triggers_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import cells, preview, visible
-from ctxctl.wording import COMPACTION, noun, number, plural, short_kind
+from ctxctl.wording import COMPACTION, noun, number, plural
 
-_NAME: Final = 48
-"""Cells of an item's name."""
 UNREAD_SUMMARY: Final = "its text is not recorded: what it hands on is not known"
 _LISTED: Final = 8
 """Things of a kind that are listed unless all are asked for."""
@@ -83,43 +81,6 @@ def flow_text(one: Compaction) -> str:
 def places_of(one: Compaction) -> tuple[tuple[str, str], ...]:
     """Where things of a compaction may stand, and how that is called."""
     return _PLACES if one.is_summary_read else _UNREAD
-
-
-def triggers_text(taken: Compacting) -> str:
-    """What set it off, in brackets; empty where that is not recorded."""
-    return f" ({', '.join(visible(trigger) for trigger in taken.triggers)})" if taken.triggers else ""
-
-
-def taken_facts(taken: Compacting, names: ItemNames) -> Iterator[tuple[str, str]]:
-    """Labelled: what was taken by kind, and the largest items."""
-    if taken.kinds:
-        yield "took", kinds_text(taken)
-    if taken.largest:
-        yield "largest", largest_text(taken, names)
-
-
-def kinds_text(taken: Compacting) -> str:
-    """``result 101,335 (69), call 23,286 (68)``: tokens and items by kind."""
-    return ", ".join(
-        f"{short_kind(visible(kind))} {number(tokens)} ({number(items)})"
-        for kind, items, tokens in taken.kinds
-    )
-
-
-def largest_text(taken: Compacting, names: ItemNames) -> str:
-    """The largest items by name, with their tokens."""
-    rows = [names.row(item.item, item.title, item.kind) for item in taken.largest]
-    found = names.listed(rows, _NAME)
-    return ", ".join(
-        f"{name}{_beside(item, names, alike=found.count(name) > 1)} {number(item.tokens)}"
-        for name, item in zip(found, taken.largest, strict=True)
-    )
-
-
-def _beside(item: Taken, names: ItemNames, *, alike: bool) -> str:
-    """What tells an item from another of its name, a call from its result; and its id where that is asked."""
-    kind = f" ({short_kind(visible(item.kind))})" if alike else ""
-    return f"{kind} [{visible(item.item)}]" if names.ids else kind
 
 
 def _rows(one: Compaction) -> Iterator[tuple[str, ...]]:

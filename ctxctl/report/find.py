@@ -5,7 +5,7 @@ The limits that the predicate was held against are told in words and as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.sizes.prefix import breaks_cache
@@ -13,7 +13,7 @@ from ctxctl.item_names import ItemNames
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
 from ctxctl.report.bill_notes import miss_text
-from ctxctl.report.changes import cause_text
+from ctxctl.report.changes import cause_text, titles_of
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import broken_name
 from ctxctl.report.tables import wrap
@@ -54,9 +54,11 @@ def step_lines(
             yield from (f"      {line}" for line in wrap(part, max(width - 6, 20)))
     listed = changes if everything else changes[:_CHANGES]
     named = [names.row(c.item, c.title, f"{c.status} {c.kind}") for c in listed]
-    shown = names.listed(named, [_room(change, width - 4) for change in listed])
-    for change, name in zip(listed, shown, strict=True):
-        yield "    " + _change(change, name, width - 4, paint, ids=names.ids)
+    titles = titles_of(step.changes)
+    said = [_size_and_cause(change, names, titles) for change in listed]
+    rooms = [_room(change, text, width - 4) for change, text in zip(listed, said, strict=True)]
+    for change, text, name in zip(listed, said, names.listed(named, rooms), strict=True):
+        yield "    " + _change(change, name, text, width - 4, paint, ids=names.ids)
     if len(listed) < len(changes):
         yield f"    ... {len(changes) - len(listed):,} more changes (--all lists them)"
 
@@ -70,9 +72,9 @@ def _size(window: Window) -> str:
     return f"{said} {about}{window.used:,}{part}"
 
 
-def _room(change: Change, width: int) -> int:
+def _room(change: Change, said: str, width: int) -> int:
     """Cells for the name of an item."""
-    return max(width - cells(_change_head(change)) - cells(_size_and_cause(change)) - 2, _NAME)
+    return max(width - cells(_change_head(change)) - cells(said) - 2, _NAME)
 
 
 def _change_head(change: Change) -> str:
@@ -80,18 +82,16 @@ def _change_head(change: Change) -> str:
     return f"{sign} {pad(visible(change.status), 8)}{pad(visible(change.kind), _KIND + 6)} "
 
 
-def _size_and_cause(change: Change) -> str:
-    reason = cause_text(change)
+def _size_and_cause(change: Change, names: ItemNames, titles: Mapping[str, str | None]) -> str:
+    reason = cause_text(change, names, titles)
     return f"{change.tokens:,}" + (f"  {reason}" if reason else "")
 
 
-def _change(change: Change, name: str, width: int, paint: Paint, *, ids: bool) -> str:
+def _change(change: Change, name: str, said: str, width: int, paint: Paint, *, ids: bool) -> str:
     head = _change_head(change)
     if ids:
         name = f"{name}  ({visible(change.item)})"
-    return paint(change.status, head) + clip(
-        f"{name}  {_size_and_cause(change)}", max(width - cells(head), _NAME)
-    )
+    return paint(change.status, head) + clip(f"{name}  {said}", max(width - cells(head), _NAME))
 
 
 class Narrowed(NamedTuple):

@@ -42,7 +42,7 @@ def frame_lines(
     """The whole frame; `changes`, if given, are listed in place of the step's, skipped ones too."""
     step = frame.step
     yield ""
-    yield paint("head", clip(f"turn {step.turn}, {heading(step)}", width))
+    yield paint("head", clip(f"turn {step.turn}, {heading(step, ids=names.ids)}", width))
     for label, text in facts(step, names):
         yield from labelled(label, text, width, indent=2, tab=9)
     yield from segment_lines(step, width, indent=2)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
 from ctxctl.model.outline import Life
 from ctxctl.report.changes import short_version
@@ -52,7 +53,9 @@ def _continues(last: Life, life: Life) -> bool:
     return last.version == life.version and last.mode == life.mode
 
 
-def life_lines(item: str, lives: Sequence[Life], width: int, paint: Paint, name: str = "") -> Iterator[str]:
+def life_lines(
+    item: str, lives: Sequence[Life], width: int, paint: Paint, name: str = "", names: ItemNames = NAMELESS
+) -> Iterator[str]:
     """The table of an item's life, under its name where it is known, and its id."""
     found = life_spans(lives)
     place = _Places(lives)
@@ -62,7 +65,7 @@ def life_lines(item: str, lives: Sequence[Life], width: int, paint: Paint, name:
             place.text(span),
             short_version(span.last.version),
             number(span.last.tokens),
-            _why(span.first),
+            _why(span.first, names),
         )
         for span in found
     ]
@@ -101,14 +104,14 @@ class _Places:
         return f"{life.turn}.{life.step}" if self._steps else str(life.turn)
 
 
-def _why(life: Life) -> str:
+def _why(life: Life, names: ItemNames) -> str:
     if life.status == "skipped":
         return UNCHANGED[life.mode]
     parts = [visible(life.cause)] if life.cause else []
     if life.reason:
         parts.append(f"({visible(life.reason)})")
     if life.into:
-        parts.append(f"into {visible(life.into)}")
+        parts.append(f"into {names.of_ref(life.into, {})}")
     return " ".join(parts)
 
 

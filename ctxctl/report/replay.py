@@ -70,7 +70,7 @@ class ReplayReport:
             again = turn in self.totals.turns
             self._open = turn
             title = f"turn {self._address(step)}"
-            if step.turn_id:
+            if step.turn_id and self._names.ids:
                 title += f" ({visible(step.turn_id)})"
             yield ""
             yield self._paint("head", clip(title + (", continued" if again else ""), self._width))

@@ -5,15 +5,17 @@ Then what the step tells beside its frame: ids, limits, gaps, compactions, redac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ctxctl.analysis.compacting import compacting
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.annotations import Bound, Compacted, Ids, MissingContext, Redacted
 from ctxctl.model.results import BrokenBy, Cache, Ledger, Step, Window
 from ctxctl.model.vocab import MODEL, UNRECORDED
 from ctxctl.report.bill_notes import doubt_text, miss_text
-from ctxctl.report.changes import changes_table, counts_line, rows
+from ctxctl.report.changes import changes_table, counts_line, rows, titles_of
+from ctxctl.report.compaction_words import taken_facts
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import known_by, limit_text, size_of_limit, threshold_text, unrecorded_text
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, wrap
@@ -39,10 +41,10 @@ _LEVELS = {"tools": "all", "system": "system and messages", "messages": "message
 """What of a prompt cache is broken from a level on."""
 
 
-def heading(step: Step) -> str:
-    """Number, id, time and model of a step."""
+def heading(step: Step, *, ids: bool = False) -> str:
+    """Number, time and model of a step; its id if `ids` are asked for."""
     parts = [f"step {step.step}"]
-    if step.step_id:
+    if step.step_id and ids:
         parts[0] += f" ({visible(step.step_id)})"
     if step.time:
         parts.append(visible(step.time))
@@ -55,7 +57,7 @@ def step_lines(
     step: Step, width: int, paint: Paint, names: ItemNames, *, skipped: bool = False
 ) -> Iterator[str]:
     """The whole block of one step, indented by two."""
-    for n, line in enumerate(wrap(heading(step), width - 4)):
+    for n, line in enumerate(wrap(heading(step, ids=names.ids), width - 4)):
         yield "  " + "  " * bool(n) + paint("head", line)
     for label, text in facts(step, names):
         yield from labelled(label, text, width, indent=4, tab=9)
@@ -87,7 +89,7 @@ def facts(step: Step, names: ItemNames = NAMELESS) -> Iterator[tuple[str, str]]:
         yield "missing", ", ".join(missing)
     if step.flags:
         yield "flags", ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
-    yield from annotation_facts(step)
+    yield from annotation_facts(step, names)
 
 
 _VERDICTS = {
@@ -295,7 +297,7 @@ _SHOWN = 8
 """Names listed of one kind; the rest are counted."""
 
 
-def annotation_facts(step: Step) -> Iterator[tuple[str, str]]:
+def annotation_facts(step: Step, names: ItemNames = NAMELESS) -> Iterator[tuple[str, str]]:
     """What the step tells beside its frame, as labels and texts in the order of reading."""
     found = step.annotations
     ids = ids_text(found.ids)
@@ -307,7 +309,10 @@ def annotation_facts(step: Step) -> Iterator[tuple[str, str]]:
     yield from limit_facts(step)
     for cut in _facts(step, "budget").get("truncations", ()):
         yield "cut", cut_text(cut)
-    yield from (("compact", compacted_text(one)) for one in found.compactions)
+    titles = titles_of(step.changes)
+    yield from (("compact", compacted_text(one, names, titles)) for one in found.compactions)
+    if found.compactions:
+        yield from taken_facts(compacting(step), names)
     yield from (("lacking", missing_text(one)) for one in found.missing)
     yield from (("redacted", redacted_text(one)) for one in found.redactions)
     yield from (("envelope", bound_text(one)) for one in found.envelopes)
@@ -353,13 +358,15 @@ def cut_text(cut: dict[str, Any]) -> str:
     return f"{text} ({_say(cut['reason'])})" if cut.get("reason") else text
 
 
-def compacted_text(one: Compacted) -> str:
-    """What was replaced, by what, what it covers and what it lost."""
+def compacted_text(one: Compacted, names: ItemNames, titles: Mapping[str, str | None]) -> str:
+    """What was replaced, by what, what it covers and what it lost; `titles` are those at hand."""
     how = ", ".join(_say(word) for word in (one.scope, one.method, one.trigger) if word)
-    parts = [f"{_say(one.compaction_id or 'a compaction')}" + (f" ({how})" if how else "")]
-    into = f" into {_say(one.summary)}" if one.summary else ""
-    named = f": {_names(one.source_item_refs)}" if one.source_item_refs else " named"
-    parts.append(f"{plural(len(one.source_item_refs), 'item')}{into}{named}")
+    into = f" into {names.of_ref(one.summary, titles)}" if one.summary else ""
+    parts = [f"{plural(len(one.source_item_refs), 'item')}{into}" + (f" ({how})" if how else "")]
+    if not one.source_item_refs:
+        parts[0] = parts[0].replace("0 items", "no item named", 1)
+    elif names.ids:
+        parts.append(f"{_say(one.compaction_id or 'a compaction')} of {_names(one.source_item_refs)}")
     if one.coverage:
         parts.append("coverage " + ", ".join(f"{_say(k)} {_say(v)}" for k, v in one.coverage.items()))
     parts += [f"lost: {_say(note)}" for note in one.loss_notes]

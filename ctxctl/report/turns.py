@@ -8,13 +8,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from ctxctl.analysis.turn_sums import Compacting, TurnSum, TurnSums
+from ctxctl.analysis.compacting import Compacting
+from ctxctl.analysis.turn_sums import TurnSum, TurnSums
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
 from ctxctl.report.bill_notes import turn_cost, with_mark
-from ctxctl.report.compactions import kinds_text, largest_text, triggers_text
+from ctxctl.report.compaction_words import kinds_text, largest_text, triggers_text
 from ctxctl.report.fidelity import LOOKED_AT, WRITTEN_BY, not_understood
 from ctxctl.report.heading import (
     Header,

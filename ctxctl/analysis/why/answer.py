@@ -43,12 +43,14 @@ def explain_item(
     name: str,
     *,
     everything: bool = False,
+    ids: bool = False,
     progress: Progress | None = None,
 ) -> Why:
     """Why an item is, or is not, in the window of a step.
 
-    `name` is what `resolver.resolve_item` takes.  Reads the lines of some steps; the first call for a trace
-    replays it, and the first one for a name that is no id reads it once more.
+    `name` is what `resolver.resolve_item` takes; with `ids` the sentences name records by their ids.
+    Reads the lines of some steps; the first call for a trace replays it, and the first one for a name that is
+    no id reads it once more.
 
     Raises UsageError: `ambiguous-item`; `no-such-item` with near names, or where another thread has it;
     `no-such-frame`.
@@ -72,7 +74,7 @@ def explain_item(
         if entry is None:
             none = NoItem((), (), ())
             return _never(inspector, history, reader, none, ordinal, found.candidate.item)
-    return _of_item(inspector, history, reader, ordinal, entry, version, how, everything)
+    return _of_item(inspector, history, reader, ordinal, entry, version, how, everything, ids)
 
 
 def _whether_there(history: ItemHistory, thread: int, ordinal: int, one: ItemCandidate) -> str:
@@ -87,14 +89,14 @@ def _whether_there(history: ItemHistory, thread: int, ordinal: int, one: ItemCan
 
 def _of_item(
     inspector: Inspector, history: ItemHistory, reader: StepReader, ordinal: int, entry: ItemEntry,
-    version: str | None, how: str | None, everything: bool,
+    version: str | None, how: str | None, everything: bool, ids: bool,
 ) -> Why:  # fmt: skip
     life = history.life(entry.number, ordinal)
     state = state_of(entry, life, reader, ordinal)
-    chain = SentenceChain(inspector, history, reader, ordinal, entry, life, state)
+    chain = SentenceChain(inspector, history, reader, ordinal, entry, life, state, ids=ids)
     if state in ("out", "omitted") and chain.untold():
         state = "untold"
-        chain = SentenceChain(inspector, history, reader, ordinal, entry, life, state)
+        chain = SentenceChain(inspector, history, reader, ordinal, entry, life, state, ids=ids)
     links, left_out = chain.links(everything=everything)
     state, more = chain.version(version)
     links += more

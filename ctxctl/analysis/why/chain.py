@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.analysis.why.cost import share_of_sent, step_sizes
-from ctxctl.analysis.why.evidence import StepEvidence, came_numbers, came_text
+from ctxctl.analysis.why.evidence import Called, StepEvidence, came_numbers, came_text
 from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.item_table import version_of
 from ctxctl.model.event import Event
@@ -30,9 +30,20 @@ _FATES: Final = 8
 """Summaries of summaries that are followed."""
 
 
+def called_in(history: ItemHistory, thread: int, *, ids: bool) -> Called:
+    """How sentences about a thread's items call others."""
+
+    def title(ref: str) -> str | None:
+        entry = history.find(thread, ref) or history.find(thread, ref.rpartition("@")[0])
+        return entry.title if entry is not None else None
+
+    return Called(title, ids=ids)
+
+
 def summary_fate(
-    history: ItemHistory, reader: StepReader, ordinal: int, thread: int, summary: str, target: str
-) -> Iterator[Link]:
+    history: ItemHistory, reader: StepReader, ordinal: int, thread: int, summary: str, target: str,
+    called: Called,
+) -> Iterator[Link]:  # fmt: skip
     """What became of a summary up to a step: a sentence for each, down to one that is there or is lost."""
     seen = set[str]()
     for _ in range(_FATES):
@@ -42,27 +53,27 @@ def summary_fate(
         seen.add(entry.item)
         life = history.life(entry.number, ordinal)
         if not life:
-            text = f"summary {entry.item} was in no frame up to here"
+            text = f"{called.summary(entry.item)} was in no frame up to here"
             yield Link("compaction", "summary-absent", text, None, None, {"item": entry.item}, "derived")
             return
         last = life[-1]
         if last.status in _STAYS:
             # A provider's own compaction is encrypted: it is there, and nobody can count it.
             size = f"{last.tokens:,} tokens" if last.tokens else "its size is not known"
-            text = f"summary {entry.item} is in the window, {size}"
+            text = f"{called.summary(entry.item)} is in the window, {size}"
             yield Link(
                 "compaction", "summary-present", text, reader.moment(last.first), reader.rest_at(last.line),
                 {"item": entry.item, "tokens": last.tokens or None}, "derived",
             )  # fmt: skip
             return
-        evidence = StepEvidence(reader, last.first, ItemRefs(entry.item), target)
+        evidence = StepEvidence(reader, last.first, ItemRefs(entry.item), target, called)
         compacted = next(evidence.compacted(), None)
         window = evidence.window()
         why, rest = f"left the window ({last.cause or 'unrecorded'})", reader.rest(window) if window else None
         into = None
         if compacted is not None:
             why, rest, into = compacted.text, compacted.event, compacted.numbers.get("into")
-        text = f"summary {entry.item} {why}"
+        text = f"{called.summary(entry.item)} {why}"
         yield Link("compaction", "summary-left", text, evidence.moment, rest, {"item": entry.item}, "derived")
         if not isinstance(into, str):
             return
@@ -74,7 +85,7 @@ class SentenceChain:
 
     def __init__(
         self, inspector: Inspector, history: ItemHistory, reader: StepReader, ordinal: int,
-        entry: ItemEntry, life: list[HistoryRow], state: State,
+        entry: ItemEntry, life: list[HistoryRow], state: State, *, ids: bool,
     ) -> None:  # fmt: skip
         self._chronicle = history
         self._reader = reader
@@ -84,6 +95,7 @@ class SentenceChain:
         self._state: State = state
         self._target = inspector.params.target
         self._policy = inspector.params.policy
+        self._called = called_in(history, entry.thread, ids=ids)
         prefix = f"{entry.item}@"
         others = history.fitting(entry.thread, "id", lambda text: text.startswith(prefix))
         self._named = ItemRefs(entry.item, frozenset(history.entry(n).item for n in others))
@@ -111,7 +123,7 @@ class SentenceChain:
         return entry is not None and entry.number in self._chronicle.frame(self._ordinal)
 
     def _evidence(self, ordinal: int) -> StepEvidence:
-        return StepEvidence(self._reader, ordinal, self._named, self._target)
+        return StepEvidence(self._reader, ordinal, self._named, self._target, self._called)
 
     # Where it is from
 
@@ -263,7 +275,7 @@ class SentenceChain:
             if link.verdict == "compacted" and isinstance(into, str):
                 thread = self._entry.thread
                 yield from summary_fate(
-                    self._chronicle, self._reader, self._ordinal, thread, into, self._target
+                    self._chronicle, self._reader, self._ordinal, thread, into, self._target, self._called
                 )
                 break
         if row.held:

@@ -31,16 +31,60 @@ _LONG: Final = 160
 """Characters of a recorded text that a sentence quotes."""
 
 
+class Called:
+    """How sentences call what the records name.
+
+    Args:
+        title: The title of an item by its id; None where it has none.
+        ids: Records and items are called by their ids.
+    """
+
+    def __init__(self, title: Callable[[str], str | None], *, ids: bool) -> None:
+        self._title = title
+        self._ids = ids
+
+    def record(self, kind: str, name: str | None) -> str:
+        """A record of one of the stages."""
+        if not self._ids:
+            return f"the {kind}"
+        return f"{kind} {name or 'without a name'}"
+
+    def base(self, name: str | None) -> str:
+        """The assembly that another one goes on from."""
+        return (name or "one without a name") if self._ids else "an earlier one"
+
+    def by(self, name: str | None) -> str:
+        """The compaction that did it, where its id says more than that one did."""
+        return f" by {name or 'a compaction without a name'}" if self._ids else ""
+
+    def item(self, ref: str, noun: str) -> str:
+        """Another item, in the middle of a sentence; `noun` stands for one without a title."""
+        if self._ids:
+            return ref
+        title = self._title(ref)
+        return f"“{' '.join(title.split())[:_LONG]}”" if title else noun
+
+    def summary(self, ref: str) -> str:
+        """A summary, at the beginning of a sentence."""
+        if self._ids:
+            return f"summary {ref}"
+        title = self._title(ref)
+        return f"summary “{' '.join(title.split())[:_LONG]}”" if title else "the summary"
+
+
 class StepEvidence:
     """One step's records, read for one item; each method gives sentences, none where nothing is said."""
 
-    def __init__(self, reader: StepReader, ordinal: int, named: ItemRefs, target: str) -> None:
+    def __init__(
+        self, reader: StepReader, ordinal: int, named: ItemRefs, target: str, called: Called
+    ) -> None:
         self.ordinal = ordinal
         self.events = reader.of(ordinal)
         self.moment: Moment = reader.moment(ordinal)
         self._reader = reader
         self._named = named
         self._target = target
+        self._called = called
 
     def about(self, *, kept: bool) -> Iterator[Link]:
         """All that was decided about the item at this step, in the order of the stages."""
@@ -68,7 +112,7 @@ class StepEvidence:
             if at is not None:
                 yield self._link(
                     event, "surface", "listed",
-                    f"was listed on surface {_name(record.surface_id)}, "
+                    f"was listed on {self._called.record('surface', record.surface_id)}, "
                     f"one of {plural(len(record.available_item_refs), 'item')}",
                     items=len(record.available_item_refs),
                 )  # fmt: skip
@@ -99,7 +143,7 @@ class StepEvidence:
         if score is not None:
             ranking.append(f"score {_figure(score)}")
         ranking.append(f"among {plural(among, 'candidate')}")
-        selection = f"selection {_name(record.selection_id)}"
+        selection = self._called.record("selection", record.selection_id)
         if verdict == "kept":
             text = f"was kept by {selection} ({', '.join(ranking)})"
         elif verdict == "ranked":
@@ -143,9 +187,15 @@ class StepEvidence:
             against, numbers = _limits(record)
             why = f": {truncation.reason}" if truncation.reason else ", no reason recorded"
             if truncation.dropped:
-                verdict, text = "dropped", f"was dropped by budget {_name(record.budget_id)}{why}"
+                verdict, text = (
+                    "dropped",
+                    f"was dropped by {self._called.record('budget', record.budget_id)}{why}",
+                )
             else:
-                verdict, text = "cut", f"was cut to fit by budget {_name(record.budget_id)}{why}"
+                verdict, text = (
+                    "cut",
+                    f"was cut to fit by {self._called.record('budget', record.budget_id)}{why}",
+                )
                 if truncation.tokens is not None:
                     text += f"; {plural(truncation.tokens, 'token')} of it were left"
                     numbers["tokens_left"] = truncation.tokens
@@ -168,12 +218,13 @@ class StepEvidence:
         if not found:
             return
         event, record = found[-1]
-        name = f"assembly {_name(record.assembly_id)}"
+        name = self._called.record("assembly", record.assembly_id)
         at = self._first(block.refs[0] for block in record.blocks if block.refs)
         blocks = [block for block in record.blocks if any(self._named.by(ref) for ref in block.refs)]
         if not blocks:
             if record.base is not None:
-                text = f"was carried over by {name} from {_name(record.base)}: no splice takes it out"
+                base = self._called.base(record.base)
+                text = f"was carried over by {name} from {base}: no splice takes it out"
                 yield self._link(event, "assembly", "carried", text)
             return
         block = blocks[0]
@@ -182,7 +233,7 @@ class StepEvidence:
         if record.base is None:
             text = f"is block {at + 1} of {len(record.blocks)} of {name}{where}"
         else:
-            text = f"came in with {name}, a splice onto {_name(record.base)}{where}"
+            text = f"came in with {name}, a splice onto {self._called.base(record.base)}{where}"
         if len(blocks) > 1:
             text += f"; {len(blocks)} blocks hold it"
         yield self._link(event, "assembly", "assembled", text, blocks=len(blocks))
@@ -196,7 +247,7 @@ class StepEvidence:
         point = record.injection_point or "a place that is not recorded"
         yield self._link(
             event, "injection", "injected",
-            f"was sent with injection {_name(record.injection_id)} at {point}",
+            f"was sent with {self._called.record('injection', record.injection_id)} at {point}",
             injection_point=record.injection_point,
         )  # fmt: skip
 
@@ -232,14 +283,18 @@ class StepEvidence:
                 continue
             if self._first(record.sources) is None:
                 continue
-            into = f" into {_name(record.summary)}" if record.summary else ", into nothing that is named"
+            into = (
+                f" into {self._called.item(record.summary, 'a summary')}"
+                if record.summary
+                else ", into nothing that is named"
+            )
             how = ", ".join(word for word in (record.method, record.trigger) if word)
             view = _view(record)
             if view is not None:
                 yield self._perhaps(event, record, view, how)
                 continue
             text = (
-                f"was compacted{into} by {_name(record.compaction_id)}{f' ({how})' if how else ''} "
+                f"was compacted{into}{self._called.by(record.compaction_id)}{f' ({how})' if how else ''} "
                 f"with {plural(len(record.sources) - 1, 'other item')}"
             )
             if record.loss_notes:
@@ -248,9 +303,10 @@ class StepEvidence:
                 event, "compaction", "compacted", text, into=record.summary, sources=len(record.sources)
             )
 
-    def _perhaps(self, event: Event, record: Compaction, view: str, how: str) -> Link:
+    def _perhaps(self, event: Event, record: Compaction, seen: str, how: str) -> Link:
         """A compaction of which the trace does not tell what it took out: one item stands for the rest."""
-        by = f"{_name(record.compaction_id)}{f' ({how})' if how else ''}"
+        by = f"{self._called.record('compaction', record.compaction_id)}{f' ({how})' if how else ''}"
+        view = self._called.item(seen, "one item")
         spared = _marks(record).get("spares")
         if (
             isinstance(spared, list)
@@ -267,7 +323,7 @@ class StepEvidence:
             )
         if record.loss_notes:
             text += f"; noted as lost: {_quote(record.loss_notes[0])}"
-        return self._link(event, "compaction", "not-told", text, view=view, sources=len(record.sources))
+        return self._link(event, "compaction", "not-told", text, view=seen, sources=len(record.sources))
 
     def redacted(self) -> Iterator[Link]:
         """Redactions of it; never what it said."""
@@ -277,7 +333,7 @@ class StepEvidence:
                 state = record.redaction_state or "redacted"
                 text = f"was redacted ({state}){how}"
                 if record.replacement is not None:
-                    text += f"; {_name(record.replacement)} stands in its place"
+                    text += f"; {self._called.item(record.replacement, 'another item')} stands in its place"
                 yield self._link(event, "redaction", "redacted", text, state=state)
 
     def came(self) -> Link | None:
@@ -359,10 +415,6 @@ def _limits(record: Budget) -> tuple[str, dict[str, Any]]:
             used_of_limits.append(f"{'?' if used_of is None else f'{used_of:,}'} of {limit:,} {noun}")
             numbers[f"max_{name}"], numbers[f"actual_{name}"] = limit, used_of
     return (f"; {', '.join(used_of_limits)}" if used_of_limits else ""), numbers
-
-
-def _name(name: str | None) -> str:
-    return name if name else "without a name"
 
 
 def _figure(value: float) -> str:

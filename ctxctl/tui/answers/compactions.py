@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ctxctl.analysis.handed_on import KINDS, LATER, NOWHERE, SUMMARY, UNKNOWN
 from ctxctl.item_names import ItemNames, local
 from ctxctl.model.addresses import prefix
-from ctxctl.report.compactions import NOTE, UNREAD_SUMMARY, flow_text, kinds_text, triggers_text
+from ctxctl.report.compaction_words import kinds_text, triggers_text
+from ctxctl.report.compactions import NOTE, UNREAD_SUMMARY, flow_text
 from ctxctl.text import preview
 from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.pointers.requests import CompactionsRequest, Goal, Line, Page, page_of

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 
+from ctxctl.analysis.compacting import Compacting, compacting
 from ctxctl.analysis.query_context import QueryContexts
-from ctxctl.analysis.turn_sums import Compacting, compacting
 from ctxctl.engine.query import Query, Word, contained_text
 from ctxctl.engine.query import facts as facts_of_queries
 from ctxctl.errors import UsageError
@@ -25,7 +25,7 @@ from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
 from ctxctl.model.vocab import WARNINGS
 from ctxctl.report.bill_notes import miss_text
-from ctxctl.report.compactions import kinds_text
+from ctxctl.report.compaction_words import kinds_text
 from ctxctl.report.step import annotation_facts, derived_basis
 from ctxctl.session.item_words import directory_of
 from ctxctl.tui import scheduling

@@ -61,9 +61,9 @@ def test_what_is_there(tmp_path: Path) -> None:
         why = explain_item(inspector, 0, "A")
     assert (why.state, why.present, why.tokens, why.in_window) == ("current", True, 5, 5)
     assert verdicts(why.links) == ["available", "kept", "entered", "injected", "current", "spent"]
-    assert said(why, "entered") == "entered the window: block 1 of 1 of assembly asm1; 5 tokens"
-    assert said(why, "injected") == "was sent with injection i at message_history"
-    assert said(why, "kept") == "was kept by selection sel (among 2 candidates)"
+    assert said(why, "entered") == "entered the window: block 1 of 1 of the assembly; 5 tokens"
+    assert said(why, "injected") == "was sent with the injection at message_history"
+    assert said(why, "kept") == "was kept by the selection (among 2 candidates)"
     assert said(why, "current").startswith(
         "is in the window since turn 1; its copies hold 5 of the 5 that are recorded, 100.0%; "
         "what was sent beside them is not known; "
@@ -105,7 +105,7 @@ def test_what_was_left_out(tmp_path: Path) -> None:
         supposed = supposed_outcomes(inspector, why)
     assert (why.state, why.present) == ("omitted", False)
     assert [link.text for link in why.links if link.verdict == "omitted"] == [
-        'was left out by selection sel: low_relevance (in its own words: "below the bar") '
+        'was left out by the selection: low_relevance (in its own words: "below the bar") '
         "(rank 2, score 0.25, among 2 candidates); the lowest score kept was 0.9"
     ] * 2
     assert said(why, "left-out") == "was left out at each of 2 steps in a row, from turn 1 to turn 2"
@@ -134,7 +134,7 @@ def test_dropped_for_room(tmp_path: Path) -> None:
         why = explain_item(inspector, 0, "C")
         supposed = supposed_outcomes(inspector, why)
     assert why.state == "omitted"
-    assert said(why, "dropped").startswith("was dropped by budget bud: budget_limit; ")
+    assert said(why, "dropped").startswith("was dropped by the budget: budget_limit; ")
     assert "of 16 tokens used, 2 of them reserved" in said(why, "dropped")
     assert said(why, "short") == (
         "it would take 8 tokens with 1 free of 14 beside the 13 that are recorded: 7 would have to go, "
@@ -172,7 +172,8 @@ def test_compacted_and_what_became_of_the_summary(tmp_path: Path) -> None:
         ),
     ]
     with opened(tmp_path, *steps) as inspector:
-        second, third = explain_item(inspector, 1, "A"), explain_item(inspector, 2, "A")
+        second, third = (explain_item(inspector, n, "A", ids=True) for n in (1, 2))
+        words = explain_item(inspector, 2, "A")
         supposed = supposed_outcomes(inspector, third)
     assert second.state == third.state == "out"
     assert said(second, "compacted") == (
@@ -181,6 +182,10 @@ def test_compacted_and_what_became_of_the_summary(tmp_path: Path) -> None:
     assert said(second, "summary-present") == "summary S is in the window, 2 tokens"
     assert said(third, "summary-left").startswith("summary S was compacted into T by cmp")
     assert said(third, "summary-present") == "summary T is in the window, 2 tokens"
+    assert said(words, "compacted").startswith("was compacted into a summary (abstractive_summary, ")
+    assert said(words, "summary-left").startswith("the summary was compacted into a summary (")
+    assert said(words, "summary-present") == "the summary is in the window, 2 tokens"
+    assert [link.numbers for link in words.links] == [link.numbers for link in third.links]
     assert verdicts(supposed.links)[-1] == "limit"
     assert supposed.links[-1].numbers["cap"] == 13
     assert supposed.links[-1].provenance == "simulated"

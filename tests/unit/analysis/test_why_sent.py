@@ -185,5 +185,5 @@ def test_what_nobody_can_count_has_no_size(tmp_path: Path) -> None:
     assert "is in the window since turn 1; its size is not known; nothing recorded" in link.text
     assert (there.tokens, link.numbers["held"]) == (None, None)
     summary = said(gone, "summary-present")
-    assert summary.text == "summary S is in the window, its size is not known"
+    assert summary.text == "the summary is in the window, its size is not known"
     assert summary.numbers["tokens"] is None

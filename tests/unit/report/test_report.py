@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.item_names import NAMELESS
+from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.outline import Life
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import (
@@ -192,7 +192,7 @@ def test_counts() -> None:
     ],
 )
 def test_why(value: Change, said: str) -> None:
-    assert cause_text(value) == said
+    assert cause_text(value, NAMELESS, {}) == said
 
 
 def test_changes_are_grouped_and_skipped_ones_left_out() -> None:
@@ -228,6 +228,27 @@ def test_a_table_of_changes_fits(width: int) -> None:
     assert "1,234,567" in "\n".join(lines)
     painted = list(changes_table(found, width, ansi, NAMELESS, indent=2))
     assert [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in painted] == lines
+
+
+def test_a_cause_that_changes_share_stands_once_below_them_and_names_the_summary() -> None:
+    summary = "b6246ee1-b19c-4785-a0a4-db55f0d1fce5"
+    went = [
+        change("removed", item=f"m{n}", cause="compacted", into=f"{summary}@v1", title="A long title " * 4)
+        for n in range(3)
+    ]
+    other = change("removed", item="x", cause="expired")
+    came = change("added", item=summary, title="What was said up to here, in short")
+    lines = list(changes_table([came, *went, other], 80, plain, NAMELESS, indent=0))
+    assert [line.strip() for line in lines if "compacted" in line] == [
+        "all 3: compacted into What was said up to here, in short"
+    ]
+    assert [n for n, line in enumerate(lines) if "compacted" in line] == [5]
+    assert lines[-1].strip() == "expired"
+    with_ids = "\n".join(changes_table([came, *went], 200, plain, NAMELESS._replace(ids=True), indent=0))
+    assert f"compacted into {summary}@v1" in with_ids
+    known = ItemNames(words={summary: "So far we have planted tomatoes"}.get)  # type: ignore[arg-type]
+    assert known.of_ref(f"{summary}@v1", {}) == "“So far we have planted tomatoes”"
+    assert known.of_ref("a@b", {"a@b": "Both"}) == "Both"
 
 
 def test_what_was_sent_in_words() -> None:
