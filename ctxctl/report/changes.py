@@ -33,6 +33,8 @@ _TIGHT = (
 )
 _ITEM = 2
 """The column with the names."""
+_ALIKE = {1: "", 2: "both: "}
+"""What stands before a cause that so many changes share."""
 _NARROW = 50
 """Cells below which causes have no line of their own: rows are stacked there anyway."""
 
@@ -131,7 +133,7 @@ def _said_once(changes: Sequence[Change], causes: Sequence[str]) -> list[str]:
         if following or not cause:
             said.append("")
         else:
-            said.append(cause if alike == 1 else f"all {alike:,}: {cause}")
+            said.append(f"{_ALIKE.get(alike, f'all {alike:,}: ')}{cause}")
         if not following:
             alike = 0
     return said

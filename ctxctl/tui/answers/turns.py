@@ -331,8 +331,8 @@ def frame_notes(step: Step) -> list[Note]:
         found.append(Note(_taken(compacting(step))))
     if step.cache.miss is not None:
         found.append(Note(f"cache: {miss_text(step.cache.miss)}", warning=True))
-    # Ids are the same in step after step: they stand with the stages.
-    said = [(label, text) for label, text in annotation_facts(step) if label != "for"]
+    # Ids are the same in step after step: they stand with the stages.  What a compaction took stands above.
+    said = [(label, text) for label, text in annotation_facts(step) if label not in ("for", "took")]
     found += [Note(f"{label}: {text}", warning=label in _WARNED) for label, text in said]
     differing = [name for name, stage in step.stages.items() if stage.verdict == "differs"]
     if differing:
