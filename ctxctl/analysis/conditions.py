@@ -16,6 +16,7 @@ from ctxctl.engine.sizes.prefix import breaks_cache
 from ctxctl.model.checks import ConditionResult, Outcome
 from ctxctl.model.missed import miss_reason
 from ctxctl.model.sizes import limit_words, only_recorded, sent_of
+from ctxctl.session.item_words import broken_name
 from ctxctl.wording import APPROXIMATE, AT_LEAST, dollars, number, plural, price, share, signed
 
 if TYPE_CHECKING:
@@ -269,14 +270,8 @@ class StablePrefix(Condition):
         text = f"{number(prefix)} of {before} recorded tokens kept"
         broken = step.cache.broken_by
         if broken is not None:
-            name = broken.name if broken.item is None else self._names.of(broken.item, _title(step), _NAME)
-            text += f", up to {name} ({broken.status})"
+            text += f", up to {broken_name(step, self._names)} ({broken.status})"
         return f"{text}; compared by content" if step.cache.compared == "content" else text
-
-
-def _title(step: Step) -> str | None:
-    broken = step.cache.broken_by
-    return next((c.title for c in step.changes if broken is not None and c.item == broken.item), None)
 
 
 class NoMisses(Condition):

@@ -143,7 +143,7 @@ def _one_trace(place: NamedPlace, asked: _Asked, run: Run) -> None:
         if asked.steps:
             out.lines([*report.steps_table(rows, out.width), ""])
         out.lines(report.spent_table(by, found.spent, found.sums.sent.context, out.width, asked.top))
-        out.lines(["", *report.summary(found.sums, found.breaks, out.width)])
+        out.lines(["", *report.summary(found.sums, zip(found.breaks, found.broken_by, strict=True), out.width)])
 
 
 def _json(
@@ -166,19 +166,21 @@ def _with_rows(
     inspector: Inspector, question: CostQuestion, rows: list[tuple[str, ...]], chosen: TurnSelection
 ) -> CostOverview:
     """As `cost_overview`, of the chosen steps alone, with a row for each of them added to `rows`."""
-    from ctxctl.analysis.cost_overview import CostOverview, dearest_breaks
+    from ctxctl.analysis.cost_overview import CostOverview, costliest_breaks
     from ctxctl.analysis.costs import step_costs
     from ctxctl.report.costs import step_row
+    from ctxctl.session.item_words import ItemWords, broken_name
 
-    costs = question.costs()
+    costs, words = question.costs(), ItemWords(inspector)
+    names, only = words.names(), None if chosen.is_all else chosen.__call__
 
     def steps() -> Iterator[StepCost]:
-        for cost in step_costs(inspector, costs, only=None if chosen.is_all else chosen.__call__):
-            rows.append(step_row(cost))
+        for cost in step_costs(inspector, costs, only=only, see=words.see):
+            rows.append(step_row(cost, names))
             yield cost
 
-    breaks = dearest_breaks(steps())
-    return CostOverview(costs, costs.spent(), breaks)
+    breaks = costliest_breaks(steps())
+    return CostOverview(costs, costs.spent(), breaks, [broken_name(cost.step, names) for cost in breaks])
 
 
 def _price_date(said: str | None) -> str | None:

@@ -15,7 +15,7 @@ from ctxctl.report import jsonout
 from ctxctl.report.bill_notes import miss_text
 from ctxctl.report.changes import cause_text
 from ctxctl.report.paint import Paint
-from ctxctl.report.step import broken_name
+from ctxctl.session.item_words import broken_name
 from ctxctl.report.tables import wrap
 from ctxctl.session.results import Ceiling
 from ctxctl.text import cells, clip, pad, visible
