@@ -143,7 +143,9 @@ def _one_trace(place: NamedPlace, asked: _Asked, run: Run) -> None:
         if asked.steps:
             out.lines([*report.steps_table(rows, out.width), ""])
         out.lines(report.spent_table(by, found.spent, found.sums.sent.context, out.width, asked.top))
-        out.lines(["", *report.summary(found.sums, zip(found.breaks, found.broken_by, strict=True), out.width)])
+        out.lines(
+            ["", *report.summary(found.sums, zip(found.breaks, found.broken_by, strict=True), out.width)]
+        )
 
 
 def _json(

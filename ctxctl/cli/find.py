@@ -99,7 +99,7 @@ def _find_in(
 ) -> tuple[Counts, int, Sequence[UnknownValue]]:
     """Find in one trace, or in all of a directory.
 
-    Returns what was counted, the exit code of problems alone, and the query's values that are not known there.
+    Returns what was counted, the exit code of problems alone, and the query's values that are unknown there.
     """
     from ctxctl.cli.fleet import fleet
     from ctxctl.cli.selection import split_trace

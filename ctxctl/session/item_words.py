@@ -105,8 +105,10 @@ def names_in_frames(*frames: tuple[Inspector, Frame], ids: bool = False) -> Item
 
 
 def broken_name(step: Step, names: ItemNames = NAMELESS) -> str:
-    """What ended the possible prefix, as lists call it where the step's changes or its words tell; empty where
-    nothing did."""
+    """What ended the possible prefix, as lists call it where the step's changes or its words tell; else its id.
+
+    Empty where nothing ended it.
+    """
     broken = step.cache.broken_by
     if broken is None or broken.item is None:
         return visible(broken.name) if broken is not None else ""
