@@ -34,7 +34,9 @@ _RESULTS: Final = frozenset({"tool_result", "session_history"})
 """Kinds that hold results of tools; a history that stands for many messages may."""
 _NAME: Final = 60
 """Cells of an item's name."""
-WANTED: Final = "a number of tokens, as 120000 or 120k, or a share of the limit in whole per cent, as 80%"
+WANTED: Final = (
+    "a number of tokens, such as 120000 or 120k, or a share of the limit in whole per cent, such as 80%"
+)
 
 _DOLLARS: Final = re.compile(r"\$?([0-9]{1,9}(?:\.[0-9]{1,9})?)", re.ASCII)
 
@@ -54,7 +56,7 @@ def dollar_bound(text: str) -> str:
     """An amount of US dollars, with or without its sign, as a plain decimal number; raises ValueError."""
     found = _DOLLARS.fullmatch(text.strip())
     if found is None:
-        raise ValueError("an amount of US dollars, as 2.50")
+        raise ValueError("an amount of US dollars, such as 2.50")
     return found[1]
 
 
@@ -379,7 +381,7 @@ class MaxCost(Condition):
             amount = cost.believed.total
             self._sum += amount
             self._replaced += bool(replaced_parts(one.at.step.usage))
-            self.note(True, place, lambda: f"the dearest request {dollars(amount)}", float(amount))
+            self.note(True, place, lambda: f"the most expensive request {dollars(amount)}", float(amount))
         why = (
             "no bill" if cost.billed_tokens is None
             else f"no price of {one.at.step.model or 'a model without a name'}" if cost.believed is None

@@ -27,9 +27,9 @@ By = Annotated[
     Option(
         "--by",
         metavar="WHAT",
-        help="What to group by. What the money went on: kind (default for a trace), item, source"
-        " or segment. Or whose it was: session (default for a directory), day, project,"
-        " branch or model.",
+        help="What to group by: what the money went on (kind, the default for a trace; item, source or"
+        " segment), or where it was spent (session, the default for a directory; day, project,"
+        " branch or model).",
     ),
 ]
 Traces = Annotated[
@@ -56,7 +56,8 @@ AsOf = Annotated[
     Option(
         "--as-of",
         metavar="DATE",
-        help="The day whose prices (YYYY-MM-DD) are used for requests without a time; today's never are.",
+        help="Price requests without a time as of this day (YYYY-MM-DD). Default: the day of the model"
+        " table, never today.",
     ),
 ]
 
@@ -71,7 +72,7 @@ def cost(
     provider: Provider = None,
     as_of: AsOf = None,
 ) -> None:
-    """Show what a session, or all of a directory, cost: what was billed, where it went, cache breaks."""
+    """Show what a session, or a directory of them, cost: the bill, where it went, cache breaks."""
     from ctxctl.analysis.cost_groups import BY
     from ctxctl.cli.fleet import fleet
     from ctxctl.cli.run import begin
@@ -193,4 +194,4 @@ def _price_date(said: str | None) -> str | None:
     try:
         return None if said is None else date.fromisoformat(said).isoformat()
     except ValueError:
-        raise UsageError("bad-date", f"--as-of {said} is no date", hint="write it as 2026-07-02") from None
+        raise UsageError("bad-date", f"--as-of {said} is not a date", hint="write it as 2026-07-02") from None

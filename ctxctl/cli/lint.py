@@ -130,7 +130,9 @@ def _form_and_format(options: opt.CommonOptions, form: str | None, old: str | No
     if options.read_as is None and form in opt.complete_formats(form):
         return old or "text", form
     raise UsageError(
-        "unknown-output-format", f"--format {visible(form[:40])} is none", hint=f"one of {', '.join(_FORMS)}"
+        "unknown-output-format",
+        f"--format {visible(form[:40])} is unknown",
+        hint=f"one of {', '.join(_FORMS)}",
     )
 
 

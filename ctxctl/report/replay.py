@@ -162,7 +162,7 @@ def fits_text(totals: Totals, address: Callable[[Step], str]) -> str:
     """Which steps the supposed limits leave no room for; `address` names a step's turn."""
     first, alone = totals.first_over, _alone(totals)
     if not totals.capped:
-        return "no cap is known: nobody can say (simulated)"
+        return "no limit is known, so it cannot be told (simulated)"
     if first is None:
         return f"no step is over{alone} (simulated)"
     return (

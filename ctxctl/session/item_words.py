@@ -105,7 +105,7 @@ def names_in_frames(*frames: tuple[Inspector, Frame], ids: bool = False) -> Item
 
 
 def broken_name(step: Step, names: ItemNames = NAMELESS) -> str:
-    """What ended the possible prefix, as lists call it where the step's changes or its words tell; else its id.
+    """What ended the possible prefix, by its name in lists; by its id where no title and no words are known.
 
     Empty where nothing ended it.
     """

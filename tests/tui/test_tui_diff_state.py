@@ -212,7 +212,7 @@ def test_what_differs_between_the_sides_is_said() -> None:
     assert found.remarks == (
         "different layers: view beside injected",
         "different targets: tool beside model",
-        "different policies: sanqian beside recorded",
+        "different policies: sanqian and recorded",
         "counted differently: estimate:chars beside exact:o200k_base",
     )
     state = moves.compared(DiffState(), PAIR, found)

@@ -353,7 +353,7 @@ async def test_a_trace_without_a_limit_or_a_step() -> None:
     note = add("a", "one two three", turn="1")
     async with running(made([note])) as session:
         await suppose(session, reserve="1")
-        assert "no limit known: nobody can say what fits" in session.text
+        assert "no limit is known, so it cannot be told what fits" in session.text
         await session.press("escape")
         assert isinstance(session.app.screen, TurnsScreen)
     empty = {**event("x"), "event_type": "ctxctl.source.opened"}
