@@ -13,11 +13,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.screenshots import ROOT, plain, settle
-
 from ctxctl.config import Settings
 from ctxctl.session import Inspector
 from ctxctl.tui.app import CtxApp
+from scripts.screenshots import ROOT, plain, settle
 
 TRACE = "traces/retrieval-agent.jsonl"
 SIZE = (100, 28)

@@ -372,8 +372,8 @@ def _evidence(found: Blame) -> str:
     usage, extra = found.step.usage, found.evidence
     if usage is None or usage.reported_input is None:
         if found.step.window.unrecorded is None:
-            return "no bill was read: what was sent in addition to the blocks is not known"
-        return "no bill was read for this step: what was sent in addition to the blocks is taken from the last bill"
+            return "no bill was read: what was sent besides the blocks is not known"
+        return "no bill was read for this step: what was sent besides the blocks is taken from the last bill"
     if extra is None:
         return f"billed {usage.reported_input:,} tokens for another frame than this one"
     if extra < 0:

@@ -68,8 +68,7 @@ def test_what_is_expected_is_called_that(tmp_path: Path, monkeypatch: pytest.Mon
     assert "sent about 119 ±7; limit unknown; expected, not billed" in text
     assert "\nbesides about 102 tokens (85.7%) not recorded\n" in text
     assert (
-        "no bill was read for this step: what was sent in addition to the blocks is taken from the last bill"
-        in text
+        "no bill was read for this step: what was sent besides the blocks is taken from the last bill" in text
     )
 
 
@@ -81,7 +80,7 @@ def test_without_a_bill_nothing_is_said_of_the_rest(tmp_path: Path) -> None:
     assert "sent not known: no bill was read; 5 recorded; limit unknown" in text
     assert "besides 1" not in text
     assert "(not recorded)" not in text
-    assert "evidence no bill was read: what was sent in addition to the blocks is not known" in text
+    assert "evidence no bill was read: what was sent besides the blocks is not known" in text
     assert (found["unrecorded"], found["share"]) == (None, 100.0)
 
 

@@ -123,7 +123,7 @@ def test_without_a_limit_a_share_is_not_known_and_tokens_are(trace: Path) -> Non
 
 
 def test_what_no_bill_says_is_never_shown_to_hold(trace: Path) -> None:
-    """8 tokens are recorded, and what was sent in addition to them is not known."""
+    """8 tokens are recorded, and what was sent besides them is not known."""
     events = step(1, CAT)
     assert only(trace, events, max="100").outcome == "unknown"
     over = only(trace, events, max="7")

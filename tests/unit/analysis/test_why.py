@@ -66,7 +66,7 @@ def test_what_is_there(tmp_path: Path) -> None:
     assert said(why, "kept") == "was kept by selection sel (among 2 candidates)"
     assert said(why, "current").startswith(
         "is in the window since turn 1; its copies hold 5 of the 5 that are recorded, 100.0%; "
-        "what was sent in addition to them is not known; "
+        "what was sent besides them is not known; "
     )
     assert said(why, "spent") == "has cost 5 tokens in 1 request so far, 100.0% of all that is recorded of it"
     lines = [link.event.line if link.event else None for link in why.links]

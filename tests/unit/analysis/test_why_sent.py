@@ -53,10 +53,7 @@ def test_without_any_bill_nobody_knows_what_was_sent_beside(tmp_path: Path) -> N
     steps = at("t1", "s1", item("A", build.ABC), assembly("asm1", ["A"]), inject("asm1"))
     with opened(tmp_path / "t.jsonl", steps) as inspector:
         link = said(explain_item(inspector, 0, "A"), "current")
-    assert (
-        "hold 5 of the 5 that are recorded, 100.0%; what was sent in addition to them is not known"
-        in link.text
-    )
+    assert "hold 5 of the 5 that are recorded, 100.0%; what was sent besides them is not known" in link.text
     assert "unrecorded" not in link.numbers
 
 
