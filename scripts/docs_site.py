@@ -54,7 +54,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "Limits": "docs/limits.md",
         "Models": "docs/models.md",
         "Calibration": "docs/calibration.md",
-        "Four long sessions, asked": "docs/true-window.md",
+        "Four long sessions": "docs/true-window.md",
     },
     "Checks": {
         "Lint": "docs/lint.md",
