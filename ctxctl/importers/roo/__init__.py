@@ -18,7 +18,7 @@ ABOUT: Final = About(
         "~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/<id>/",
     ),
     turns="A turn is what a message with a person's words sets off. A step is a request that the chat "
-    "announces (`api_req_started`); in a history without its chat, each answer stands for one.",
+    "announces (`api_req_started`); in a history without its chat, each answer counts as one.",
     claims={
         "item_ids": native("tool call ids and the editor's state; else by place in the history"),
         "sources": native("the editor's state"),
