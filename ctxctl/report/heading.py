@@ -103,7 +103,7 @@ def learned_text(note: dict[str, Any]) -> str:
         text += f" (the log is of {log}; {why})"
     fit = note["fit"]
     if fit is None:
-        return f"{text}; derived, and held against no bill so far"
+        return f"{text}; derived, and not compared with a bill so far"
     part = share(abs(fit["unexplained"]), fit["sent"], fine=True)
     text += f"; learned items explain {fit['explained']:,} of {fit['unrecorded_without']:,} unrecorded tokens"
     if fit["unexplained"] < 0:

@@ -80,7 +80,7 @@ ABOUT_SDK: Final = About(
     limits=("The session's file keeps the whole history; which part a request after a compaction carried, "
             "only the compaction's file tells.",
             "Rules (`.clinerules`, `AGENTS.md`) are sent behind the system prompt and are not in the file."),
-    origin="cline/cline sdk: packages/core/src/session; 3.0.65 held against its requests",
+    origin="cline/cline sdk: packages/core/src/session; 3.0.65 checked against its requests",
     held_against=HeldAgainst(client="Cline", newest="3.0.65"),
 )  # fmt: skip
 
