@@ -47,7 +47,7 @@ SEED ?= 1
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test quick calibration catalogue prices corpus frameworks clients check lint format docs bench bench-peers mutate goldens lock dist hooks clean
+.PHONY: help demo test quick calibration catalogue prices corpus frameworks clients check lint format docs site bench bench-peers mutate goldens lock dist hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -96,9 +96,13 @@ format: $(DEV) ## rewrite the sources as ruff would have them
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(DEV) ## write docs/formats/ from what the importers declare, and the sizes of docs/design.md
+docs: $(DEV) ## write docs/formats/ from what the importers declare, man/ from the help, and the sizes of docs/design.md
 	@$(BIN)/python scripts/docs_formats.py
+	@$(BIN)/python scripts/man_pages.py
 	@$(BIN)/python scripts/measure_house.py
+
+site: .venv-site/.ready ## build the documentation as a site in build/site, links and anchors checked
+	@.venv-site/bin/python scripts/docs_site.py $(ARGS)
 
 bench: $(DEV) ## measure against the floors and write docs/benchmarks.md; ARGS='--only again,fleet' prints these
 	@$(BIN)/python -m tests.bench --peers '$(PEERS)' $(ARGS)
@@ -113,7 +117,7 @@ goldens: $(DEV) ## accept the present outputs as the expected ones, and show wha
 	@CTXCTL_UPDATE_GOLDENS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/golden tests/tui $(ARGS)
 	@git --no-pager diff --stat -- tests
 
-lock: $(BIN)/python ## resolve the dependencies anew into the two hashed requirements files
+lock: $(BIN)/python ## resolve the dependencies anew into the hashed requirements files
 	@$(BIN)/uv --version >/dev/null 2>&1 || $(PIP) install --quiet 'uv>=0.9'
 	@$(BIN)/python scripts/lock.py
 
@@ -128,7 +132,7 @@ hooks: $(DEV) ## install the git pre-commit hooks
 	@$(BIN)/pre-commit install
 
 clean: ## remove the environment, caches and outputs
-	rm -rf $(VENV) .venv-frameworks .clients .peers dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-frameworks .venv-site .clients .peers dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo 'ctxctl needs Python 3.11 or newer: install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; }
@@ -148,6 +152,12 @@ $(RUN): requirements.txt pyproject.toml | $(BIN)/python
 		test -n "$$needs" && echo "$* needs Python $$needs: none is here, and none could be fetched" >&2 && exit 0; exit 1; fi; \
 	$(UVPIP) --python .venv-frameworks/$* --require-hashes -r tests/frameworks/requirements-$*.txt >&2 && \
 	$(UVPIP) --python .venv-frameworks/$* --no-deps --no-build-isolation --editable . >&2 && touch $@
+
+.venv-site/.ready: requirements-site.txt
+	@echo 'Setting up .venv-site (once)…' >&2
+	@$(PYTHON) -m venv --clear .venv-site >&2
+	@.venv-site/bin/python -m pip --disable-pip-version-check install -qq --require-hashes -r requirements-site.txt >&2
+	@touch $@
 
 $(DEV): requirements-dev.txt pyproject.toml | $(BIN)/python
 	@$(LOCKED) -r requirements-dev.txt >&2

@@ -50,7 +50,7 @@ def _page(found: Format) -> Iterator[str]:
         yield from ("", "## Left out", "")
         yield from (f"- {sentence(limit)}" for limit in about.limits)
     if told := held_words(about):
-        yield from ("", "## Held against", "", f"{told}.")
+        yield from ("", "## Checked against", "", f"{told}.")
     if found.default_policy != "recorded":
         yield from ("", f"Replayed under the policy `{found.default_policy}` unless another is named.")
     if about.origin:

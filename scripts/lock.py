@@ -3,7 +3,8 @@
 The files hold versions and hashes and never an address: where packages come from is the business of the
 machine that installs them.  They are universal: one resolution for every supported Python and platform.
 ``requirements.txt`` runs a checkout with the extra `all`; ``requirements-dev.txt`` is a superset with every
-extra and the same versions.  The packages that hooks are tested with have files of their own, as their needs
+extra and the same versions.  ``requirements-site.txt`` has what ``make site`` builds the documentation with,
+in an environment of its own.  The packages that hooks are tested with have files of their own, as their needs
 clash: each ``NAME.in`` in tests/frameworks gives ``requirements-NAME.txt`` beside it; what ctxctl needs has
 the same versions there.  A line ``# python: 3.13`` in one of them says that its packages need that at least.
 
@@ -19,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 UV = Path(sys.executable).parent / "uv"
-RUN, DEV = "requirements.txt", "requirements-dev.txt"
+RUN, DEV, SITE = "requirements.txt", "requirements-dev.txt", "requirements-site.txt"
 FRAMEWORKS = ROOT / "tests" / "frameworks"
 
 PYTHON = "3.11"
@@ -35,9 +36,13 @@ OPTIONS = (
 )
 
 
-def resolve(output: str, *more: str, python: str = PYTHON) -> str:
-    """Write one file; versions already in it are kept unless an option says otherwise."""
-    command = [str(UV), "pip", "compile", "pyproject.toml", *OPTIONS, f"--python-version={python}", *more]
+def resolve(output: str, *more: str, python: str = PYTHON, project: bool = True) -> str:
+    """Write one file; versions already in it are kept unless an option says otherwise.
+
+    `project`: with what ctxctl itself needs.
+    """
+    needs = ["pyproject.toml"] if project else []
+    command = [str(UV), "pip", "compile", *needs, *OPTIONS, f"--python-version={python}", *more]
     command += ["--output-file", output]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     return output
@@ -67,6 +72,7 @@ def main() -> int:
     made = [
         resolve(RUN, "--extra=all", "--group=build", *options),
         resolve(DEV, "--all-extras", "--group=dev", f"--constraints={RUN}", *options),
+        resolve(SITE, "--group=site", *options, project=False),
         *frameworks(*options),
     ]
     for name in made:

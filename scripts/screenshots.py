@@ -1,4 +1,4 @@
-"""Takes the screenshots of the docs from the real UI: ``python scripts/screenshots.py [DIRECTORY]``.
+"""Takes the screenshots of the docs from the real UI: ``python -m scripts.screenshots [DIRECTORY]``.
 
 Runs the application without a terminal, presses keys, and writes what is on the screen as SVG.
 """

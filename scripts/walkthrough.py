@@ -1,4 +1,4 @@
-"""Records the walkthrough of the README from the real UI: ``python scripts/walkthrough.py [FILE]``.
+"""Records the walkthrough of the README from the real UI: ``python -m scripts.walkthrough [FILE]``.
 
 One SVG that plays by itself: each frame is a screen after some keys, with a line that says what is being
 done.  It holds no script and asks nothing of the network.
@@ -13,11 +13,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from screenshots import ROOT, plain, settle
-
 from ctxctl.config import Settings
 from ctxctl.session import Inspector
 from ctxctl.tui.app import CtxApp
+from scripts.screenshots import ROOT, plain, settle
 
 TRACE = "traces/retrieval-agent.jsonl"
 SIZE = (100, 28)

@@ -16,6 +16,7 @@ from ctxctl.engine.sizes.prefix import breaks_cache
 from ctxctl.model.checks import ConditionResult, Outcome
 from ctxctl.model.missed import miss_reason
 from ctxctl.model.sizes import limit_words, only_recorded, sent_of
+from ctxctl.session.item_words import broken_name
 from ctxctl.wording import APPROXIMATE, AT_LEAST, dollars, number, plural, price, share, signed
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ _RESULTS: Final = frozenset({"tool_result", "session_history"})
 """Kinds that hold results of tools; a history that stands for many messages may."""
 _NAME: Final = 60
 """Cells of an item's name."""
-WANTED: Final = "a number of tokens, as 120000 or 120k, or a share of the limit in whole per cent, as 80%"
+WANTED: Final = (
+    "a number of tokens, such as 120000 or 120k, or a share of the limit in whole per cent, such as 80%"
+)
 
 _DOLLARS: Final = re.compile(r"\$?([0-9]{1,9}(?:\.[0-9]{1,9})?)", re.ASCII)
 
@@ -53,7 +56,7 @@ def dollar_bound(text: str) -> str:
     """An amount of US dollars, with or without its sign, as a plain decimal number; raises ValueError."""
     found = _DOLLARS.fullmatch(text.strip())
     if found is None:
-        raise ValueError("an amount of US dollars, as 2.50")
+        raise ValueError("an amount of US dollars, such as 2.50")
     return found[1]
 
 
@@ -269,14 +272,8 @@ class StablePrefix(Condition):
         text = f"{number(prefix)} of {before} recorded tokens kept"
         broken = step.cache.broken_by
         if broken is not None:
-            name = broken.name if broken.item is None else self._names.of(broken.item, _title(step), _NAME)
-            text += f", up to {name} ({broken.status})"
+            text += f", up to {broken_name(step, self._names)} ({broken.status})"
         return f"{text}; compared by content" if step.cache.compared == "content" else text
-
-
-def _title(step: Step) -> str | None:
-    broken = step.cache.broken_by
-    return next((c.title for c in step.changes if broken is not None and c.item == broken.item), None)
 
 
 class NoMisses(Condition):
@@ -384,7 +381,7 @@ class MaxCost(Condition):
             amount = cost.believed.total
             self._sum += amount
             self._replaced += bool(replaced_parts(one.at.step.usage))
-            self.note(True, place, lambda: f"the dearest request {dollars(amount)}", float(amount))
+            self.note(True, place, lambda: f"the most expensive request {dollars(amount)}", float(amount))
         why = (
             "no bill" if cost.billed_tokens is None
             else f"no price of {one.at.step.model or 'a model without a name'}" if cost.believed is None

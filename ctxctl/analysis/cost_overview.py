@@ -1,4 +1,4 @@
-"""What a session cost in sum, on what, and its dearest cache breaks; kept for whoever asks again."""
+"""What a session cost in sum, on what, and its costliest cache breaks; kept for whoever asks again."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ctxctl.analysis.costs import Costs, SpentOn, StepCost, step_costs
 from ctxctl.fleet.surroundings import surroundings
 from ctxctl.model.cost_sums import CostSums
 from ctxctl.session.answer_cache import answers_of
+from ctxctl.session.item_words import ItemWords, broken_name
 from ctxctl.tokens.catalogue.rates import RateBook
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ class CostOverview(msgspec.Struct, frozen=True, array_like=True):
     spent: list[SpentOn]
     """As `Costs.spent` gives it."""
     breaks: list[StepCost]
-    """The dearest cache breaks, the dearest first."""
+    """The costliest cache breaks, the costliest first."""
+    broken_by: list[str]
+    """What broke each of them, as lists call it."""
 
 
 def cost_overview(
@@ -72,15 +75,17 @@ def cost_overview(
         else:
             inspector.take_over(kept, settle=False)
             return found
-    costs = asked.costs()
-    breaks = dearest_breaks(step_costs(inspector, costs, progress))
+    costs, words = asked.costs(), ItemWords(inspector)
+    breaks = costliest_breaks(step_costs(inspector, costs, progress, see=words.see))
     sums = CostSums(**{field.name: getattr(costs, field.name) for field in fields(CostSums)})
-    found = CostOverview(sums, costs.spent(), breaks)
+    names = words.names()
+    broken_by = [broken_name(cost.step, names) for cost in breaks]
+    found = CostOverview(sums, costs.spent(), breaks, broken_by)
     if answers is not None:
         answers.keep(question, msgspec.msgpack.encode(found))
     return found
 
 
-def dearest_breaks(steps: Iterable[StepCost]) -> list[StepCost]:
+def costliest_breaks(steps: Iterable[StepCost]) -> list[StepCost]:
     """The few steps at which a broken cache cost most; takes all of them."""
     return nsmallest(TOP_BREAKS, (cost for cost in steps if cost.broken), key=lambda c: -(c.broken or 0))

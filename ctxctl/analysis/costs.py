@@ -28,6 +28,7 @@ from ctxctl.session.walked import walked
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 if TYPE_CHECKING:
+    from ctxctl.engine.replay.cursor import StepAt
     from ctxctl.engine.replay.frames import FrameDelta
 
 
@@ -292,12 +293,14 @@ def step_costs(
     costs: Costs,
     progress: Progress | None = None,
     only: Callable[[Step], bool] | None = None,
+    see: Callable[[StepAt], None] = lambda at: None,
 ) -> Iterable[StepCost]:
     """Every step of a trace with its cost, in their order; `costs` has the sums when it is over.
 
-    `only`: which steps; the others are in no sum.
+    `only`: which steps; the others are in no sum.  `see` is told of each step, before its cost is worked out.
     """
     for one in walked(inspector, progress):
+        see(one.at)
         if only is None:
             yield costs.add(one.at.step, one.at.placements, one.delta)
         elif only(one.at.step):  # the step before it may be left out: a difference says nothing

@@ -179,8 +179,8 @@ def _notes(base: Params, params: Params, supposition: Supposition, known: KnownM
         if policy == RECORDED:
             yield "Frames as recorded, and not as the trace's own policy sends them."
         else:
-            what = "What fits as policy {} leaves it" if fitting else "Contexts as policy {} sends them"
-            yield f"{what.format(policy)}; all else as recorded, the answers of the model too."
+            what = "Policy {} decides what fits" if fitting else "Contexts are as policy {} sends them"
+            yield f"{what.format(policy)}; everything else is as recorded, the model's answers included."
         if limits and not fitting:
             yield f"Policy {policy} looks at no limit: nothing is left out to fit."
     elif limits and not fitting:

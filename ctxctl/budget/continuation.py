@@ -104,7 +104,7 @@ def continuation_plan(found: SessionSoFar, name: str, encoding: str, lacking: st
     out += model_lines(threads, encoding)
     taken: set[str] = set()
     if beside > 0:
-        told = f"Billed beside what is recorded, at {unit} {found.number:,}."
+        told = f"Billed in addition to what is recorded, at {unit} {found.number:,}."
         out += part_of(quoted(free_name(part_name(lacking), taken)), str(beside), beside, told)
     out += part_lines(threads, taken, now, unit)
     if rest > 0:

@@ -198,7 +198,9 @@ def _unrecorded(threads: Sequence[Observed], taken: set[str], lacking: str) -> I
     if not any(found):
         return
     less = sum(tokens < 0 for tokens in found)
-    comment = f"Billed beside what is recorded: at the first request, {len(found):,} of {len(threads):,}."
+    comment = (
+        f"Billed in addition to what is recorded: at the first request, {len(found):,} of {len(threads):,}."
+    )
     if less:
         comment += f" In {less:,} of them fewer were billed than counted: 0 here."
     size = spread_text(measured_spread([max(0, tokens) for tokens in found]))

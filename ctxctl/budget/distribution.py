@@ -118,7 +118,7 @@ def token_size(value: object) -> Size:
         except ValueError as error:
             raise ValueError(f"must be {error}") from None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
-        raise ValueError("must be a number of tokens from 0 up, as 128000 or '128k'")
+        raise ValueError("must be a number of tokens from 0 up, such as 128000 or '128k'")
     return Size(value)
 
 
@@ -130,12 +130,14 @@ def amount_bound(value: object) -> Amount:
         except ValueError:
             share = -1.0
         if not 0 <= share <= 100:
-            raise ValueError("must be a share from 0% to 100%, as '5%'")
+            raise ValueError("must be a share from 0% to 100%, such as '5%'")
         return Amount(None, share / 100)
     try:
         return Amount(int(token_size(value)), None)
     except ValueError:
-        raise ValueError("must be a number of tokens, as 4000 or '4k', or a share, as '5%'") from None
+        raise ValueError(
+            "must be a number of tokens, such as 4000 or '4k', or a share, such as '5%'"
+        ) from None
 
 
 def distribution(value: object) -> Distribution:

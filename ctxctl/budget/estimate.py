@@ -295,7 +295,7 @@ def plan_base(model: Model, own: dict[str, dict[str, Any]]) -> PlanBase:
             "bad-plan", f"model.reserve ({model.reserve:,}) leaves nothing of the window ({limits.window:,})"
         )
     if model.date is not None and _DAY.fullmatch(model.date) is None:
-        raise UsageError("bad-plan", "model.date must be a day, as '2026-11-01'")
+        raise UsageError("bad-plan", "model.date must be a day, such as '2026-11-01'")
     if model.encoding is not None and model.encoding not in NAMES:
         raise UsageError(
             "unknown-encoding",

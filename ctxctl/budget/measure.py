@@ -97,7 +97,7 @@ class Reader:
         if part.name not in self._listed:
             raise UsageError(
                 "live-needed",
-                f"part {shown!r} is what an MCP server lists, and nobody said to run it: "
+                f"part {shown!r} is what an MCP server lists, and you did not ask to run it: "
                 f"{visible(shlex.join(command)[:300])}",
                 hint="if you trust the plan: --live runs the servers that it names",
             )

@@ -1,4 +1,4 @@
-"""``ctxctl bisect``: where a predicate turns true, or where two traces part ways."""
+"""``ctxctl bisect``: where a predicate turns true, or where two traces diverge."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Item = Annotated[
     Option(
         "--item",
         metavar="ITEM",
-        help="Only the copies of this item: a title, path or words of it, an id, a piece of its text.",
+        help="Only the copies of this item: its title or path, a part of one, an id, or a piece of its text.",
     ),
 ]
 

@@ -67,7 +67,10 @@ def budget(
     trace: From = None,
     live: Live = False,
 ) -> None:
-    """Check whether a planned context fits: each part, first overflow, cost, what to shrink; gate CI."""
+    """Check whether a planned context fits: size of each part, first overflow, cost, what to shrink.
+
+    With --check, a gate for CI.
+    """
     from pathlib import Path
 
     from ctxctl.budget import baseline as kept
@@ -144,7 +147,7 @@ def _check_options(form: str, gate: bool, baseline: str | None, update: bool) ->
         raise UsageError("baseline-needed", "--update-baseline needs --baseline FILE")
     if update and form != "text":
         raise UsageError(
-            "check-needed", "--update-baseline writes text only", hint="check in a run of its own"
+            "check-needed", "--update-baseline writes text only", hint="run the check separately"
         )
 
 

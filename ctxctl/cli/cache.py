@@ -16,7 +16,7 @@ Action = Annotated[
     str,
     Argument(
         metavar="[show|prune|clear]",
-        help="show: what is kept. prune: drop what was not used for longest. clear: drop everything.",
+        help="show: what is kept. prune: drop what has gone unused for longest. clear: drop everything.",
         show_default=False,
     ),
 ]

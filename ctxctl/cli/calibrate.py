@@ -17,18 +17,18 @@ Traces = Annotated[
     list[str] | None,
     Argument(
         metavar="[TRACE|DIR]...",
-        help="Sessions with reported usage; of a directory, all. Default: show what is shipped and saved.",
+        help="Sessions with reported usage, or directories of them. Default: show what is shipped and saved.",
         autocompletion=opt.complete_files,
     ),
 ]
 Save = Annotated[
     bool,
-    Option("--save", help="Keep it for later sessions: its models are used in place of the shipped ones."),
+    Option("--save", help="Keep it for later sessions; it replaces the shipped calibration for its models."),
 ]
 To = Annotated[str | None, Option("--to", metavar="FILE", help="Write it to a file.")]
 Everything = Annotated[
     bool,
-    Option("--all", help="List every model that could not be fitted; every weight of what is shipped."),
+    Option("--all", help="List every model that could not be fitted, and every shipped weight."),
 ]
 OnlyModel = Annotated[
     str | None,
@@ -144,7 +144,7 @@ def _save(calibration: Calibration, to: str | None, run: Run, *, save: bool) -> 
         whole = before.with_fits(calibration.fits) if before is not None else calibration
         store.save(whole)
         kept = "" if before is None else f"; {len(whole.fits)} models with those saved before"
-        narrate(f"ctxctl: saved: {whole.digest}, used from now on{kept}; --calibration none goes without")
+        narrate(f"ctxctl: saved: {whole.digest}, used from now on{kept}; --calibration none turns it off")
 
 
 def _list_calibrations(run: Run) -> None:

@@ -26,41 +26,56 @@ Traces = Annotated[
 ]
 Max = Annotated[
     str | None,
-    Option("--max", metavar="TOKENS|N%", help="No request sends more; N% is of the limit in force."),
+    Option(
+        "--max", metavar="TOKENS|N%", help="No request may send more than this; N% is of the limit in force."
+    ),
 ]
 Growth = Annotated[
     str | None,
-    Option("--max-growth", metavar="TOKENS", help="No request grows by more over the one before."),
+    Option(
+        "--max-growth", metavar="TOKENS", help="No request may grow by more than this over the one before."
+    ),
 ]
 ToolResult = Annotated[
-    str | None, Option("--max-tool-result", metavar="TOKENS", help="No tool result is larger.")
+    str | None, Option("--max-tool-result", metavar="TOKENS", help="No tool result may be larger than this.")
 ]
 Cost = Annotated[
-    str | None, Option("--max-cost", metavar="USD", help="The requests of a trace cost no more, together.")
+    str | None,
+    Option("--max-cost", metavar="USD", help="The requests of a trace together may not cost more than this."),
 ]
 Stable = Annotated[
     bool,
-    Option("--stable-prefix", help="No request breaks the prompt cache: each keeps 90% of the one before."),
+    Option(
+        "--stable-prefix", help="No request may break the prompt cache: each keeps 90% of the one before."
+    ),
 ]
 NoMisses = Annotated[
-    bool, Option("--no-misses", help="Nothing is billed again that a cache could have given.")
+    bool,
+    Option(
+        "--no-misses",
+        help="No request may miss the cache: nothing is billed again that could have been read from it.",
+    ),
 ]
-NoCompaction = Annotated[bool, Option("--no-compaction", help="No compaction takes place.")]
+NoCompaction = Annotated[bool, Option("--no-compaction", help="No compaction may take place.")]
 Never = Annotated[
     list[str] | None,
-    Option("--never", metavar="PREDICATE", help="No request matches it (docs/search.md); repeatable."),
+    Option("--never", metavar="PREDICATE", help="No request may match this (docs/search.md). Repeatable."),
 ]
 Always = Annotated[
-    list[str] | None, Option("--always", metavar="PREDICATE", help="Every request matches it; repeatable.")
+    list[str] | None,
+    Option("--always", metavar="PREDICATE", help="Every request must match this. Repeatable."),
 ]
 AllowUnknown = Annotated[
-    bool, Option("--allow-unknown", help="Do not fail where the trace does not tell whether it holds.")
+    bool,
+    Option("--allow-unknown", help="Do not fail where the trace does not tell whether a condition holds."),
 ]
 Junit = Annotated[
     str | None,
-    Option("--junit", metavar="FILE", help="Write a JUnit report too.", autocompletion=opt.complete_files),
+    Option("--junit", metavar="FILE", help="Also write a JUnit report.", autocompletion=opt.complete_files),
 ]
-Github = Annotated[bool, Option("--github", help="Annotate what does not hold, for GitHub Actions.")]
+Github = Annotated[
+    bool, Option("--github", help="Also print what does not hold as GitHub Actions annotations.")
+]
 Everything = Annotated[
     bool, Option("--all", help="Every condition of every trace, and every problem of the input.")
 ]
@@ -91,9 +106,9 @@ def check(
     junit: Junit = None,
     github: Github = False,
 ) -> None:
-    """Check that a recorded session keeps to conditions; exit 1 if one fails, or is not known to hold.
+    """Check a recorded session against conditions. Exit 1 if one fails, or is not known to hold.
 
-    Conditions may also stand in ctxctl.toml, in [check]; those given here go before them.
+    Conditions can also be set in ctxctl.toml, under [check]; options override them.
     """
     from ctxctl.cli.run import begin
     from ctxctl.cli.sessions import newest_here
@@ -113,7 +128,7 @@ def check(
     if not rules:
         raise UsageError(
             "no-conditions",
-            "nothing is asked of the session",
+            "no condition is given",
             hint="for example --max 80% --stable-prefix, or a [check] table in ctxctl.toml (docs/check.md)",
         )
     allowed = allow_unknown or bool(own.get("allow_unknown"))

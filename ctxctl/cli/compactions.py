@@ -13,7 +13,7 @@ def compactions(options: opt.CommonOptions, trace: opt.TurnArg = None) -> None:
     """
     from ctxctl.analysis import handed_on
     from ctxctl.cli.run import begin, header, reported
-    from ctxctl.cli.selection import place_selected, split_trace
+    from ctxctl.cli.selection import check_thread, place_selected, split_trace
     from ctxctl.cli.sessions import given_or_newest
     from ctxctl.report import jsonout
     from ctxctl.report.compactions import compaction_lines, to_json
@@ -23,6 +23,7 @@ def compactions(options: opt.CommonOptions, trace: opt.TurnArg = None) -> None:
     run = begin(options)
     place, out = split_trace(given_or_newest(trace, run)), run.out
     with reported(place.trace, run, "replaying") as inspector:
+        check_thread(inspector, options.thread)
         words = ItemWords(inspector)
         found = handed_on.compactions(inspector, out.progressed, words.see)
         chosen = place_selected(inspector, place.address, None, options.thread)

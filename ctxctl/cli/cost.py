@@ -27,9 +27,9 @@ By = Annotated[
     Option(
         "--by",
         metavar="WHAT",
-        help="What to group by. What the money went on: kind (default for a trace), item, source"
-        " or segment. Or whose it was: session (default for a directory), day, project,"
-        " branch or model.",
+        help="What to group by: what the money went on (kind, the default for a trace; item, source or"
+        " segment), or where it was spent (session, the default for a directory; day, project,"
+        " branch or model).",
     ),
 ]
 Traces = Annotated[
@@ -56,7 +56,8 @@ AsOf = Annotated[
     Option(
         "--as-of",
         metavar="DATE",
-        help="The day whose prices (YYYY-MM-DD) are used for requests without a time; today's never are.",
+        help="Price requests without a time as of this day (YYYY-MM-DD). Default: the day of the model"
+        " table, never today.",
     ),
 ]
 
@@ -71,7 +72,7 @@ def cost(
     provider: Provider = None,
     as_of: AsOf = None,
 ) -> None:
-    """Show what a session, or all of a directory, cost: what was billed, where it went, cache breaks."""
+    """Show what a session, or a directory of them, cost: the bill, where it went, cache breaks."""
     from ctxctl.analysis.cost_groups import BY
     from ctxctl.cli.fleet import fleet
     from ctxctl.cli.run import begin
@@ -143,7 +144,9 @@ def _one_trace(place: NamedPlace, asked: _Asked, run: Run) -> None:
         if asked.steps:
             out.lines([*report.steps_table(rows, out.width), ""])
         out.lines(report.spent_table(by, found.spent, found.sums.sent.context, out.width, asked.top))
-        out.lines(["", *report.summary(found.sums, found.breaks, out.width)])
+        out.lines(
+            ["", *report.summary(found.sums, zip(found.breaks, found.broken_by, strict=True), out.width)]
+        )
 
 
 def _json(
@@ -166,19 +169,21 @@ def _with_rows(
     inspector: Inspector, question: CostQuestion, rows: list[tuple[str, ...]], chosen: TurnSelection
 ) -> CostOverview:
     """As `cost_overview`, of the chosen steps alone, with a row for each of them added to `rows`."""
-    from ctxctl.analysis.cost_overview import CostOverview, dearest_breaks
+    from ctxctl.analysis.cost_overview import CostOverview, costliest_breaks
     from ctxctl.analysis.costs import step_costs
     from ctxctl.report.costs import step_row
+    from ctxctl.session.item_words import ItemWords, broken_name
 
-    costs = question.costs()
+    costs, words = question.costs(), ItemWords(inspector)
+    names, only = words.names(), None if chosen.is_all else chosen.__call__
 
     def steps() -> Iterator[StepCost]:
-        for cost in step_costs(inspector, costs, only=None if chosen.is_all else chosen.__call__):
-            rows.append(step_row(cost))
+        for cost in step_costs(inspector, costs, only=only, see=words.see):
+            rows.append(step_row(cost, names))
             yield cost
 
-    breaks = dearest_breaks(steps())
-    return CostOverview(costs, costs.spent(), breaks)
+    breaks = costliest_breaks(steps())
+    return CostOverview(costs, costs.spent(), breaks, [broken_name(cost.step, names) for cost in breaks])
 
 
 def _price_date(said: str | None) -> str | None:
@@ -189,4 +194,4 @@ def _price_date(said: str | None) -> str | None:
     try:
         return None if said is None else date.fromisoformat(said).isoformat()
     except ValueError:
-        raise UsageError("bad-date", f"--as-of {said} is no date", hint="write it as 2026-07-02") from None
+        raise UsageError("bad-date", f"--as-of {said} is not a date", hint="write it as 2026-07-02") from None

@@ -21,7 +21,8 @@ A = Annotated[
     str | None,
     Argument(
         metavar="[A]",
-        help="A frame: run.jsonl@3, or run.jsonl; @3 alone: of the newest session of the current directory.",
+        help="A frame: run.jsonl@3; run.jsonl alone is its last frame, @3 alone is in the newest session"
+        " of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),

@@ -31,7 +31,7 @@ EXAMPLES: Final = {
     ),
     "watch": _of(
         ("ctxctl watch run.jsonl --until 3", "until turn 3 is over"),
-        ("ctxctl watch run.jsonl --json --idle 2", "as JSON, until nothing came for two seconds"),
+        ("ctxctl watch run.jsonl --json --idle 2", "as JSON, until nothing is written for two seconds"),
     ),
     "record": _of(
         ("ctxctl record -o run.jsonl -- claude", "what a client sends, while it runs"),
@@ -57,7 +57,7 @@ EXAMPLES: Final = {
     ),
     "bisect": _of(
         ("ctxctl bisect run.jsonl 'window > 80%'", "the first step that fills the window"),
-        ("ctxctl bisect run.jsonl other.jsonl", "the step at which two sessions part"),
+        ("ctxctl bisect run.jsonl other.jsonl", "the step at which two sessions diverge"),
     ),
     "log": _of(
         ("ctxctl log run.jsonl cli.py", "what became of a file that was read"),
@@ -69,12 +69,12 @@ EXAMPLES: Final = {
     ),
     "compactions": _of(
         ("ctxctl compactions run.jsonl", "what compactions took, and what is lost"),
-        ("ctxctl compactions run.jsonl@9 --all", "of one turn, with all items"),
+        ("ctxctl compactions run.jsonl@9 --all", "those of one turn, with all items"),
     ),
     "cost": _of(
         ("ctxctl cost run.jsonl", "the bill, and what it was spent on"),
-        ("ctxctl cost run.jsonl --by item --top 5", "the five dearest items"),
-        ("ctxctl cost sessions --by model", "of all captures of a directory"),
+        ("ctxctl cost run.jsonl --by item --top 5", "the five most expensive items"),
+        ("ctxctl cost sessions --by model", "of all captures in a directory, by model"),
     ),
     "budget": _of(
         ("ctxctl budget plan.toml --from run.jsonl", "a plan from a recorded session"),
@@ -87,8 +87,8 @@ EXAMPLES: Final = {
         ("ctxctl lint --explain CTX004", "all about one rule"),
     ),
     "check": _of(
-        ("ctxctl check run.jsonl --max 99%", "fails if a request sends more of its limit"),
-        ("ctxctl check run.jsonl --max-cost 5 --max-tool-result 10k", "bounds for money and results"),
+        ("ctxctl check run.jsonl --max 99%", "fails if a request fills more of its limit"),
+        ("ctxctl check run.jsonl --max-cost 5 --max-tool-result 10k", "limits on cost and on tool results"),
     ),
     "validate": _of(
         ("ctxctl validate run.jsonl", "exit 1 where a line is wrong"),
@@ -96,7 +96,7 @@ EXAMPLES: Final = {
     ),
     "import": _of(
         ("ctxctl import rollout.jsonl -o trace.jsonl", "a client's log as a trace"),
-        ("ctxctl import rollout.jsonl --read-as codex > trace.jsonl", "of a format that is named"),
+        ("ctxctl import rollout.jsonl --read-as codex > trace.jsonl", "with the format named"),
     ),
     "export": _of(
         ("ctxctl export run.jsonl -o report.html", "a page to open in a browser"),

@@ -35,21 +35,21 @@ As = Annotated[
     str | None,
     Option(
         "--format", metavar="NAME",
-        help=f"What to export as: {', '.join(_FORMATS)}. Default: what FILE is called (report.html), else"
+        help=f"What to export as: {', '.join(_FORMATS)}. Default: by the name of FILE (report.html), else"
         " events.",
         autocompletion=_complete_format_names,
     ),
 ]  # fmt: skip
 Strict = Annotated[
     bool,
-    Option("--strict", help="Only what the published schemas know: nothing spliced, nothing by ref."),
+    Option("--strict", help="Only what the published schemas define: no splices, no texts by reference."),
 ]
 Target = Annotated[
     str | None,
     Option(
         "--target",
         metavar="NAME",
-        help="For whom; evidence_export: contents are cited, not copied.",
+        help="Whom it is for; for evidence_export, contents are cited, not copied.",
         autocompletion=opt.complete_targets,
     ),
 ]
@@ -62,7 +62,7 @@ MaxContent = Annotated[
     Option(
         "--max-content",
         metavar="SIZE",
-        help="Room for all texts together: 500K, 20M; the longest are cut (html).",
+        help="html: size of all texts together (500K, 20M); the longest are cut to fit.",
     ),
 ]
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Annotated
 
 from ctxctl.cli import options as opt
-from ctxctl.cli.found_steps import FindOptions
+from ctxctl.cli.found_steps import Counts, FindOptions
 from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ def find(
     run = begin(options)
     traces = traces or [newest_here(run)]
     wish = FindOptions(options.thread, first, count, len(traces) > 1)
-    found, worst = 0, 0
+    found, looked_at, worst = 0, 0, 0
     unknown: list[Sequence[UnknownValue]] = []
     for trace in traces:
         try:
-            steps, code, missing = _find_in(trace, query, run, wish)
+            counts, code, missing = _find_in(trace, query, run, wish)
         except CtxctlError as error:
             if len(traces) == 1:
                 raise
@@ -68,10 +68,16 @@ def find(
             complain(error.message, error.hint)
             worst = max(worst, int(error.exit_code))
             continue
-        found += steps
+        found += counts.steps
+        looked_at += counts.of
         worst = max(worst, code)
         unknown.append(missing)
     run.out.flush()
+    if options.thread is not None and not looked_at and not worst:
+        raise UsageError(
+            "no-such-frame", f"no trace has a thread that is called {options.thread!r}",
+            hint="`ctxctl replay TRACE` shows a trace's threads",
+        )  # fmt: skip
     if unknown:
         _check_values(unknown)
     missed = not found or worst
@@ -90,10 +96,10 @@ def _check_values(unknown: Sequence[Sequence[UnknownValue]]) -> None:
 
 def _find_in(
     trace: str, query: Query, run: Run, wish: FindOptions
-) -> tuple[int, int, Sequence[UnknownValue]]:
+) -> tuple[Counts, int, Sequence[UnknownValue]]:
     """Find in one trace, or in all of a directory.
 
-    Returns how many steps, the exit code of problems alone, and the query's values that are not known there.
+    Returns what was counted, the exit code of problems alone, and the query's values that are unknown there.
     """
     from ctxctl.cli.fleet import fleet
     from ctxctl.cli.selection import split_trace
@@ -111,12 +117,12 @@ def _find_in(
 
 def _find_in_trace(
     place: NamedPlace, query: Query, run: Run, wish: FindOptions
-) -> tuple[int, int, Sequence[UnknownValue]]:
+) -> tuple[Counts, int, Sequence[UnknownValue]]:
     from ctxctl.analysis.known_values import unknown_values
     from ctxctl.cli.found_steps import print_steps
     from ctxctl.cli.output import narrate
     from ctxctl.cli.run import header, opened, tell_problems, verdict
-    from ctxctl.cli.selection import place_selected
+    from ctxctl.cli.selection import check_thread, place_selected
     from ctxctl.report import jsonout
     from ctxctl.report.find import ceilings_text, sum_line
     from ctxctl.report.heading import base_name
@@ -126,6 +132,8 @@ def _find_in_trace(
         unknown = unknown_values(inspector, query, run.out.progressed)
         if unknown and not wish.several:
             _check_values([unknown])
+        if not wish.several:
+            check_thread(inspector, wish.thread)
         chosen = place_selected(inspector, place.address, None, wish.thread)
         if run.json:
             run.out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=chosen.named_turn)))
@@ -139,4 +147,4 @@ def _find_in_trace(
                 narrate(f"{prefix}limit: {ceilings_text(limits)}")
         run.out.flush()
         tell_problems(inspector, run)
-        return counts.steps, verdict(inspector, run), unknown
+        return counts, verdict(inspector, run), unknown

@@ -71,10 +71,10 @@ _DECODER: Final = msgspec.msgpack.Decoder(_Answer)
 
 def find_in_fleet(
     fleet: Fleet, query: Query, run: Run, wish: FindOptions
-) -> tuple[int, int, tuple[UnknownValue, ...]]:
+) -> tuple[Counts, int, tuple[UnknownValue, ...]]:
     """Print the steps that are found, capture by capture.
 
-    Returns how many, the exit code of problems alone, and the query's values that no capture knows.
+    Returns what was counted, the exit code of problems alone, and the query's values that no capture knows.
     """
     from ctxctl.report.find import sum_line
 
@@ -108,7 +108,7 @@ def find_in_fleet(
             narrate(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)
     out.flush()
-    return whole.steps, verdict(findings, run), unknown or ()
+    return whole, verdict(findings, run), unknown or ()
 
 
 def _more(fleet: Fleet, one: CaptureFile, keys: list[int]) -> bytes:

@@ -130,7 +130,9 @@ def _form_and_format(options: opt.CommonOptions, form: str | None, old: str | No
     if options.read_as is None and form in opt.complete_formats(form):
         return old or "text", form
     raise UsageError(
-        "unknown-output-format", f"--format {visible(form[:40])} is none", hint=f"one of {', '.join(_FORMS)}"
+        "unknown-output-format",
+        f"--format {visible(form[:40])} is unknown",
+        hint=f"one of {', '.join(_FORMS)}",
     )
 
 
@@ -174,21 +176,20 @@ def _refuse_thread(thread: str | None, directory: str) -> None:
 
 def _lint_trace(trace: str, choice: RuleChoice, run: Run, found: Found) -> None:
     from ctxctl.cli.run import header, opened, tell_problems, verdict
-    from ctxctl.cli.selection import nothing_there
+    from ctxctl.cli.selection import check_thread
     from ctxctl.lint.run import lint_with_tally
     from ctxctl.report import jsonout
 
     with opened(trace, run, "linting") as inspector:
-        if run.json:
-            run.out.json(jsonout.trace(header(inspector, thread=run.options.thread)))
         thread = run.options.thread
+        check_thread(inspector, thread)
+        if run.json:
+            run.out.json(jsonout.trace(header(inspector, thread=thread)))
         made = lint_with_tally(
             inspector, choice, run.settings.models, run.out.progressed,
             None if thread is None else lambda step: step.thread != thread,
         )  # fmt: skip
         found.findings += [one for one in made.findings if thread in (None, one.place.thread)]
-        if thread is not None and all(span.thread != thread for span in inspector.places().spans):
-            raise nothing_there(None, thread, inspector.places().spans)
         found.tallies[trace] = made.tally
         if inspector.format != "native":
             found.foreign.add(trace)

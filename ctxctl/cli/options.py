@@ -125,10 +125,11 @@ class CommonOptions(NamedTuple):
     plain: Annotated[bool, Option("--plain", help="Print the plain report, even on a terminal.")] = False
     json: Annotated[bool, Option("--json", help="JSON lines, version 2 (docs/json.md).")] = False
     quiet: Annotated[bool, Option("--quiet", "-q", help="Say only what goes wrong.")] = False
-    no_pager: Annotated[bool, Option("--no-pager", help="On a terminal, print a long report at once.")] = True
+    no_pager: Annotated[bool, Option("--no-pager", help="Show long reports without a pager.")] = True
     """Also of commands that do not take it: they are not paged."""
     oneline: Annotated[
-        bool, Option("--oneline", help="One line each, with tabs between fields: for grep, cut and awk.")
+        bool,
+        Option("--oneline", help="A line for each result, with tabs between fields: for grep, cut and awk."),
     ] = False
     canonical: Annotated[
         bool,

@@ -361,7 +361,7 @@ def destination(output: str, out: Output, *, force: bool) -> Iterator[IO[bytes] 
             raise CtxctlError("write-failed", f"{output}: {error.strerror}") from None
         return
     if mode and not force:
-        raise UsageError("output-exists", f"{output} is there already", hint="give --force to replace it")
+        raise UsageError("output-exists", f"{output} already exists", hint="give --force to replace it")
     folder, name = os.path.split(output)
     partial = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.partial")
     try:

@@ -33,7 +33,7 @@ Output = Annotated[
 Proxy = Annotated[bool, Option("--proxy", help="Run the proxy alone, for programs started elsewhere.")]
 Otlp = Annotated[bool, Option("--otlp", help="Receive OpenTelemetry GenAI spans and events (OTLP/HTTP).")]
 Events = Annotated[bool, Option("--events", help="Receive events: POST /v1/events, NDJSON.")]
-Mcp = Annotated[bool, Option("--mcp", help="Stand between an MCP client and the server COMMAND, over stdio.")]
+Mcp = Annotated[bool, Option("--mcp", help="Sit between an MCP client and the server COMMAND, over stdio.")]
 Stdin = Annotated[bool, Option("--stdin", help="Read events, or any known format, from standard input.")]
 Watch = Annotated[
     Path | None,
@@ -53,8 +53,8 @@ Upstream = Annotated[
     list[str] | None,
     Option(
         "--upstream", metavar="NAME=URL", show_default=False,
-        help="Where calls to NAME go, a provider (openai) or a variable that the program reads."
-        " Repeatable.",
+        help="Send calls to NAME to this URL; NAME is a provider (openai) or a variable that the program"
+        " reads. Repeatable.",
     ),
 ]  # fmt: skip
 Session = Annotated[
@@ -62,7 +62,7 @@ Session = Annotated[
 ]
 Source = Annotated[
     str | None,
-    Option("--source", metavar="NAME", help="Who records: the events' source.", show_default=False),
+    Option("--source", metavar="NAME", help="The source that the events name.", show_default=False),
 ]
 Redact = Annotated[
     Path | None,
@@ -104,7 +104,7 @@ def record(
     fsync: Fsync = False,
     rotate: Rotate = None,
 ) -> None:
-    """Record sessions while they happen: run a program, or listen beside it.
+    """Record sessions as they happen: run a program through a recording proxy, or receive its events.
 
     One of: -- COMMAND, --proxy, --otlp and/or --events, --mcp -- SERVER, --stdin, --watch DIR.
     Secrets are replaced before anything is written. To look at it meanwhile: ctxctl watch FILE.

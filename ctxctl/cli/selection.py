@@ -136,6 +136,14 @@ def place_selected(
     return TurnSelection(span.turn, span.turn, span.thread, {}, step, span.session)
 
 
+def check_thread(inspector: Inspector, thread: str | None) -> None:
+    """Raises UsageError (`no-such-frame`) for a thread that the trace does not have; reads its index."""
+    if thread is not None:
+        spans = inspector.places().spans
+        if all(span.thread != thread for span in spans):
+            raise nothing_there(None, thread, spans)
+
+
 def nothing_there(turn: str | None, thread: str | None, rows: Sequence[Place]) -> UsageError:
     """The error for a selection that fits no step, with what there is."""
     threads = list(dict.fromkeys(row.thread for row in rows))

@@ -139,7 +139,7 @@ def newest_here(run: Run) -> str:
     if not found or here is None:
         raise UnreadableError(
             "no-session-here",
-            f"no session was recorded in {short_path(here or '.')} or below it, and none lies in it",
+            f"no session was recorded in {short_path(here or '.')} or below it, and none is stored in it",
             hint="name a file; `ctxctl ls` lists the sessions of this machine, `ctxctl` alone lets you pick",
         )
     one = found[0]

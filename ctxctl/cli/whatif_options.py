@@ -38,7 +38,7 @@ def replacements(typed: list[str] | None, trace: str) -> tuple[Replacement, ...]
             raise UsageError(
                 "bad-set",
                 f"--set {one[:80]!r} names no item and file",
-                hint="write ITEM=FILE; the last = parts them",
+                hint="write ITEM=FILE; the last = separates them",
             )
         if path == "-":
             if stdin:

@@ -567,5 +567,5 @@ class ProblemLimit:
         """Report, at the place of the last one of each kind, how many were left out."""
         for slug, last in self._last.items():
             more = self._seen[slug] - KEPT
-            self._report(Problem(last.line, last.byte, slug, f"{more} more of this kind up to here"))
+            self._report(Problem(last.line, last.byte, slug, f"{more} more of this kind so far"))
         self._last.clear()

@@ -126,8 +126,8 @@ class Understood:
                 message = f"{found.file}: {message}"
             yield Problem(found.line, found.offset, "unknown-type", message)
         if self.newer is not None and self.held is not None:
-            writer = f"{self.held.client or 'version'} {self.newer}"
-            message = f"written by {writer}; this importer was held against versions up to {self.held.newest}"
+            writer, newest = f"{self.held.client or 'version'} {self.newer}", self.held.newest
+            message = f"written by {writer}; this importer was checked against versions up to {newest}"
             yield Problem(*self._newer_at, "newer-version", message)
 
 

@@ -15,7 +15,7 @@ from ctxctl.wording import LIMIT_SOURCES, number
 
 _DIGITS: Final = 3
 """Digits of an expected size that mean something."""
-NOT_KNOWN: Final = "what was sent beside them is not known"
+NOT_KNOWN: Final = "what was sent besides them is not known"
 """Of a request that nothing was billed for, and of whose thread nothing was billed before."""
 
 

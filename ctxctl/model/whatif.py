@@ -228,7 +228,7 @@ def parse_tokens(text: str, *, least: int = 1) -> int:
 
     Raises ValueError, whose text completes "must be …".
     """
-    wanted = f"a number of tokens from {least} up, as 128000, 128k or 1m"
+    wanted = f"a number of tokens from {least} up, such as 128000, 128k or 1m"
     match = _TOKENS.fullmatch(text.strip())
     if match is None:
         raise ValueError(wanted)

@@ -105,7 +105,7 @@ class Options:
         if not self.quiet:
             for line in lines:
                 self.say(f"ctxctl: {line}")
-            self.say(f"ctxctl: look at it: ctxctl watch {_quoted(str(self.out))}")
+            self.say(f"ctxctl: to follow it: ctxctl watch {_quoted(str(self.out))}")
 
     def finish(self, recorder: Recorder, *lines: str) -> None:
         """Close the recorder, which reports losses itself, and say the summary."""
@@ -169,7 +169,7 @@ def check_appendable(path: str) -> None:
     finally:
         os.close(fd)
     if not _is_trace(head):
-        raise UsageError("not-a-trace", f"{path} is there already and is not a trace", hint=_HINT)
+        raise UsageError("not-a-trace", f"{path} already exists and is not a trace", hint=_HINT)
 
 
 _HINT: Final = "events are appended, never written over: give another name with -o FILE"

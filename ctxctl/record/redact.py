@@ -223,7 +223,7 @@ class _Compiled:
         try:
             made = re2.compile(self._source.encode(), self._options)
         except re2.error as error:
-            raise ValueError(f"the rule {self.kind} is no pattern of RE2: {error}") from None
+            raise ValueError(f"the rule {self.kind} is not a pattern of RE2: {error}") from None
         if made.groups != 1:
             raise ValueError(f"the rule {self.kind} has {made.groups} groups instead of one")
         return made

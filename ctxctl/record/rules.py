@@ -358,7 +358,7 @@ def _rule(entry: object, where: str) -> Rule:
     import re2
 
     if not isinstance(entry, dict):
-        raise UsageError("bad-redaction-rules", f"{where} is no table")
+        raise UsageError("bad-redaction-rules", f"{where} is not a table")
     kind, pattern, literals = entry.get("kind"), entry.get("pattern"), entry.get("literals", [])
     if not isinstance(kind, str) or not isinstance(pattern, str) or not pattern or not _texts(literals):
         raise UsageError("bad-redaction-rules", f"{where}: `kind` and `pattern` are texts, `literals` a list")

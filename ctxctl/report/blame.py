@@ -48,7 +48,7 @@ def head_lines(found: Blame, trace: str, under: str, width: int) -> Iterator[str
     yield from labelled("under", under, width)
     yield from labelled("sent", sent_text(step.window, billed=believed_bill(step)), width)
     if (rest := beside(found)) is not None:
-        yield from labelled("beside", rest, width)
+        yield from labelled("besides", rest, width)
     remarks = list(_remarks(found))
     if remarks:
         yield from labelled("note", "; ".join(remarks), width)
@@ -372,8 +372,8 @@ def _evidence(found: Blame) -> str:
     usage, extra = found.step.usage, found.evidence
     if usage is None or usage.reported_input is None:
         if found.step.window.unrecorded is None:
-            return "no bill was read: what was sent beside the blocks is not known"
-        return "no bill was read for this step: what was sent beside the blocks is as the last bill has it"
+            return "no bill was read: what was sent besides the blocks is not known"
+        return "no bill was read for this step: what was sent besides the blocks is taken from the last bill"
     if extra is None:
         return f"billed {usage.reported_input:,} tokens for another frame than this one"
     if extra < 0:

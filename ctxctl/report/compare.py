@@ -198,7 +198,7 @@ def _sent(comparison: Comparison) -> str:
     if comparison.unrecorded is None:
         alone = a.unrecorded is None, b.unrecorded is None
         which = "either frame" if all(alone) else "the first frame" if alone[0] else "the second frame"
-        return f"{said}; what was sent beside the content of {which} is not known"
+        return f"{said}; what was sent besides the content of {which} is not known"
     recorded = comparison.after - comparison.before
     return (
         f"{said} ({signed(b.used - a.used)}): {signed(recorded)} recorded,"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
 import msgspec
 
 from ctxctl.analysis.costs import Costs, SpentOn, StepCost, stated_of
+from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
 from ctxctl.model.cost_sums import CostSums
 from ctxctl.model.money import Money
@@ -22,6 +23,7 @@ from ctxctl.report.cost_sums import cost_facts, sums_fields
 from ctxctl.report.jsonout import exact, money_object, rates_object, tokens_object
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.session.believed_bill import replaced_parts
+from ctxctl.session.item_words import broken_name
 from ctxctl.text import visible
 from ctxctl.wording import AT_LEAST, dollars, number, plural, share
 
@@ -32,7 +34,7 @@ def address(cost: StepCost) -> str:
     return f"{visible(prefix(step.thread))}{step.turn}.{step.step}"
 
 
-def step_row(cost: StepCost) -> tuple[str, ...]:
+def step_row(cost: StepCost, names: ItemNames = NAMELESS) -> tuple[str, ...]:
     """One step as cells: what is kept of it for the table."""
     bill, parts = cost.believed_tokens, replaced_parts(cost.step.usage)
     tokens: tuple[str, ...] = ("-",) * 4
@@ -46,12 +48,11 @@ def step_row(cost: StepCost) -> tuple[str, ...]:
             *tokens[1:3],
             with_mark(tokens[3], "output" in parts),
         )
-    by = cost.step.cache.broken_by
-    broke = by is not None and cost.broken is not None
+    broke = cost.broken is not None
     return (
         address(cost), *tokens, _lower(with_mark(dollars(_total(cost.believed)), bool(parts)), cost),
         dollars(_total(cost.counted)),
-        dollars(cost.broken) if broke else "", visible(by.name) if by is not None and broke else "",
+        dollars(cost.broken) if broke else "", broken_name(cost.step, names) if broke else "",
         miss_cell(cost),
     )  # fmt: skip
 
@@ -97,11 +98,15 @@ def _spent_row(name: str, steps: str, spent: SpentOn, context: Decimal) -> tuple
     return (name, steps, number(spent.tokens), dollars(spent.money), share(spent.money, context, fine=True))
 
 
-def summary(costs: CostSums, breaks: Sequence[StepCost], width: int) -> Iterator[str]:
-    """The sums, each with what it rests on."""
+def summary(costs: CostSums, breaks: Iterable[tuple[StepCost, str]], width: int) -> Iterator[str]:
+    """The sums, each with what it rests on; the costliest cache breaks, each with what broke it."""
     for label, text in cost_facts(costs):
         yield from labelled(label, text, width, tab=12)
-    if breaks:
+    rows = []
+    for cost, name in breaks:
+        by = cost.step.cache.broken_by
+        rows.append((address(cost), name, "" if by is None else by.status, dollars(cost.broken)))
+    if rows:
         yield ""
         columns = (
             Column("costliest cache breaks"),
@@ -109,11 +114,6 @@ def summary(costs: CostSums, breaks: Sequence[StepCost], width: int) -> Iterator
             Column("how"),
             Column("cost", right=True),
         )
-        rows = []
-        for cost in breaks:
-            by = cost.step.cache.broken_by
-            assert by is not None
-            rows.append((address(cost), visible(by.name), by.status, dollars(cost.broken)))
         listed = table(columns, rows, width)
         yield from listed.head
         yield from (line for lines in listed.rows for line in lines)

@@ -156,7 +156,7 @@ def writer_by_name(name: str) -> Writer:
     found = EXPORTERS.get(name)
     if found is None:
         raise UsageError(
-            "unknown-export", f"nothing is exported as {name!r}", hint=f"there are: {', '.join(EXPORTERS)}"
+            "unknown-export", f"there is no export called {name!r}", hint=f"there are: {', '.join(EXPORTERS)}"
         )
     return found
 

@@ -15,8 +15,8 @@ from ctxctl.report import jsonout
 from ctxctl.report.bill_notes import miss_text
 from ctxctl.report.changes import cause_text, titles_of
 from ctxctl.report.paint import Paint
-from ctxctl.report.step import broken_name
 from ctxctl.report.tables import wrap
+from ctxctl.session.item_words import broken_name
 from ctxctl.session.results import Ceiling
 from ctxctl.text import cells, clip, pad, visible
 from ctxctl.wording import LIMIT_SOURCES, MINUS, SIGNS, number, plural, share

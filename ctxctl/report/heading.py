@@ -103,7 +103,7 @@ def learned_text(note: dict[str, Any]) -> str:
         text += f" (the log is of {log}; {why})"
     fit = note["fit"]
     if fit is None:
-        return f"{text}; derived, and held against no bill so far"
+        return f"{text}; derived, and not compared with a bill so far"
     part = share(abs(fit["unexplained"]), fit["sent"], fine=True)
     text += f"; learned items explain {fit['explained']:,} of {fit['unrecorded_without']:,} unrecorded tokens"
     if fit["unexplained"] < 0:
@@ -130,8 +130,8 @@ def supposed_text(limits: Limits, policy: str, *, fitting: bool) -> str:
     given = ", ".join(f"{name} {tokens:,}" for name, tokens in named if tokens is not None)
     if fitting:
         return (
-            f"{given}; simulated: what fits is as policy {visible(policy)} leaves it, "
-            "and all else, the answers of the model too, as recorded"
+            f"{given}; simulated: policy {visible(policy)} decides what fits; "
+            "everything else is as recorded, the model's answers included"
         )
     return (
         f"{given}; simulated: frames are those of policy {visible(policy)}, only the limits differ, "

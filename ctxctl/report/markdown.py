@@ -23,7 +23,7 @@ from ctxctl.report.heading import Header, how_known, learned_text
 from ctxctl.report.replay import Totals
 from ctxctl.report.sent import known_by, limit_text, size_of_limit, unrecorded_text
 from ctxctl.session import Inspector
-from ctxctl.session.item_words import ItemWords
+from ctxctl.session.item_words import ItemWords, broken_name
 from ctxctl.session.survey import row_of
 from ctxctl.text import ELLIPSIS, visible
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -254,7 +254,8 @@ class _Report:
         rows = []
         for cost in found.breaks:
             by = cost.step.cache.broken_by
-            item = (self._say(by.name), by.status) if by is not None else ("", "")
+            name = broken_name(cost.step, self._names)
+            item = (self._say(name, _NAME), by.status) if by is not None else ("", "")
             rows.append([self._say(address(cost.step)), *item, dollars(cost.broken)])
         if not rows:
             return []

@@ -162,7 +162,7 @@ def fits_text(totals: Totals, address: Callable[[Step], str]) -> str:
     """Which steps the supposed limits leave no room for; `address` names a step's turn."""
     first, alone = totals.first_over, _alone(totals)
     if not totals.capped:
-        return "no cap is known: nobody can say (simulated)"
+        return "no limit is known, so it cannot be told (simulated)"
     if first is None:
         return f"no step is over{alone} (simulated)"
     return (
@@ -189,17 +189,17 @@ def held(totals: Totals) -> Iterator[tuple[str, str]]:
     number = plural(steps, "step")
     if totals.differs:
         verb = "differs" if totals.differs == 1 else "differ"
-        yield "policy", f"{totals.differs:,} of {number} held against the record {verb}"
+        yield "policy", f"{totals.differs:,} of {number} compared with the record {verb}"
         yield from _first(totals.first_differing, "differs")
     elif not totals.untold:
-        yield "policy", f"{number} held against the record, all as recorded"
+        yield "policy", f"{number} compared with the record, all as recorded"
     elif totals.matches:
         yield (
             "policy",
-            f"{totals.matches:,} of {number} held against the record as recorded, none that differs",
+            f"{totals.matches:,} of {number} compared with the record as recorded, none that differs",
         )
     if totals.untold:
-        yield "policy", f"{totals.untold:,} of {number} held against the record cannot be told"
+        yield "policy", f"{totals.untold:,} of {number} compared with the record cannot be told"
         yield from _first(totals.first_untold, "cannot_tell")
 
 

@@ -38,7 +38,7 @@ def known_by(window: Window, *, billed: bool = False) -> str:
     if window.used_method == "reported":
         return KNOWN_BY["reported"]
     if window.used_method == "expected" and billed:
-        return "expected from its bill, which is of another model or frame"
+        return "expected from its bill, which is for another model or frame"
     if window.used_method == "expected":
         return KNOWN_BY["expected"]
     return KNOWN_BY["recorded"]

@@ -200,7 +200,7 @@ def _verdict(side: Totals, addresses: Addresses, *, simulated: bool) -> str:
     first = side.first_over
     if first is None:
         if side.unknown == side.steps:
-            return "no cap is known: nobody can say"
+            return "no limit is known, so it cannot be told"
         known = f"; of {plural(side.unknown, 'step')} no cap is known" if side.unknown else ""
         alone = side.known_by.get("recorded", 0)
         of = f"; of {plural(alone, 'step')} only what is recorded is known" if alone else ""

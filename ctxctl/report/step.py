@@ -19,6 +19,7 @@ from ctxctl.report.compaction_words import taken_facts
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import known_by, limit_text, size_of_limit, threshold_text, unrecorded_text
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, wrap
+from ctxctl.session.item_words import broken_name
 from ctxctl.text import clip, visible
 from ctxctl.wording import MINUS, plural, signed, signed_share
 
@@ -226,19 +227,6 @@ def usage_text(step: Step) -> str:
 
 
 _NO_CACHE: Final = "not applicable: prompt caches are of a model's requests"
-
-
-_NAME: Final = 60
-"""Cells of what broke a prefix."""
-
-
-def broken_name(step: Step, names: ItemNames = NAMELESS) -> str:
-    """What ended the possible prefix, as lists call it where the step's changes or its words tell."""
-    broken = step.cache.broken_by
-    if broken is None or broken.item is None:
-        return visible(broken.name) if broken is not None else ""
-    title = next((change.title for change in step.changes if change.item == broken.item), None)
-    return names.of(broken.item, title, _NAME)
 
 
 def cache_text(cache: Cache, broken_by: str | None = None) -> str:

@@ -17,7 +17,7 @@ _SAYS: Final = {
     "current": "is in the window",
     "stale": "is there only as a stale copy",
     "out": "is not in the window: it was, and has left",
-    "omitted": "is not in the window, and never was up to here",
+    "omitted": "is not in the window, and never was before",
     "untold": "may be in the window or not: what a compaction left of it is not recorded",
     "available": "is not in the window: it was available, and nothing named it",
     "later": "is not there yet",

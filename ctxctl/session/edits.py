@@ -156,7 +156,7 @@ def _nothing(inventory: Inventory, facet: str | None, value: str) -> UsageError:
             values = (FACETS[name](item, one) for one in facets)
             names.update((f"{name}:{found}" if facet is None else found, None) for found in values if found)
     if facet is None:
-        what = f"{_quoted(value)} is no kind, source, server or item of this trace"
+        what = f"{_quoted(value)} is not a kind, source, server or item of this trace"
         return UsageError("nothing-dropped", what, hint=_near(value, names) or _HOW)
     has = "is called" if facet == "item" else f"has the {facet}"
     hint = _near(value, names) or ("" if facet == "item" else f"there is no {facet} in it")

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.item_names import ItemNames
+from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.session.params import working_directory
+from ctxctl.text import visible
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.cursor import StepAt
@@ -20,6 +21,8 @@ _HEAD: Final = 1000
 """Characters of a text that are kept at hand."""
 _KEPT: Final = 4000
 """Texts whose beginnings are kept at hand; one that is dropped is read again."""
+_BROKE: Final = 60
+"""Cells of what broke a prefix."""
 
 
 class ItemWords:
@@ -99,6 +102,18 @@ def names_in_frames(*frames: tuple[Inspector, Frame], ids: bool = False) -> Item
         return "" if item in withheld else next(filter(None, (words.of(item) for words in found)), "")
 
     return ItemNames(directory_of(frames[-1][0]), of, ids)
+
+
+def broken_name(step: Step, names: ItemNames = NAMELESS) -> str:
+    """What ended the possible prefix, by its name in lists; by its id where no title and no words are known.
+
+    Empty where nothing ended it.
+    """
+    broken = step.cache.broken_by
+    if broken is None or broken.item is None:
+        return visible(broken.name) if broken is not None else ""
+    title = next((change.title for change in step.changes if change.item == broken.item), None)
+    return names.of(broken.item, title, _BROKE)
 
 
 def names_at(inspector: Inspector, ordinal: int, *, ids: bool = False) -> ItemNames:

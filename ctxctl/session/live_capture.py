@@ -147,7 +147,7 @@ class CaptureFeed:
         rollback = None
         if common < self._size:
             if not common:
-                otherwise = Problem(0, 0, "trace-replaced", "the capture begins otherwise now")
+                otherwise = Problem(0, 0, "trace-replaced", "the capture has another beginning now")
                 return self._begin(opened, Problem(0, 0, ANEW, LATER) if grew else otherwise)
             assert self._source is not None
             rollback = Rollback(self._address(common), self._source.size)

@@ -192,7 +192,7 @@ def no_session_error(path: Path | None, searched: str) -> UnreadableError:
     if path is None:
         return UnreadableError("nothing-known-in-directory", f"no trace and no known capture in {searched}")
     if not path.exists():
-        return UnreadableError("no-such-file", f"nothing came to be followed: {path}")
+        return UnreadableError("no-such-file", f"nothing to follow appeared: {path}")
     if path.is_dir():
         return UnreadableError("nothing-known-in-directory", f"{path}: no trace and no known capture")
     with open_source(path) as source:

@@ -279,7 +279,7 @@ def no_such_item(answer: NoItem, name: str, where: str = "") -> UsageError:
         listed = ", ".join(one[:200] for one in answer.some[:_SHOWN])
         hint = f"items are, for example: {listed}{', ...' if len(answer.some) > _SHOWN else ''}"
     else:
-        hint = "there is no item at all"
+        hint = "there is no item"
     return UsageError("no-such-item", f"no item is called {name[:200]!r}, and none says so", hint=hint)
 
 

@@ -227,8 +227,8 @@ class _StepCheck:
             )
         if self.uncounted and not uncounted:
             raise AssertionError(
-                f"{name}: nobody knows whether it fits: from {self.unseen} on, items have neither text nor "
-                "size in the trace; uncounted=True lets them pass as 0"
+                f"{name}: it is not known whether it fits: from {self.unseen} on, items have neither text "
+                "nor size in the trace; uncounted=True lets them pass as 0"
             )
         assert self.free is not None
         return Fits(self.steps, self.largest, self.free, self.uncounted, self.unbilled)

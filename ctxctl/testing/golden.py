@@ -98,7 +98,7 @@ def read(path: Path) -> Context | None:
         return msgspec.convert(table, Context)
     except (ValueError, TypeError, KeyError, RecursionError):
         raise UnreadableError(
-            "bad-golden", f"{shown} is no kept context of this version", hint=_HINT
+            "bad-golden", f"{shown} is not a kept context of this version", hint=_HINT
         ) from None
 
 
@@ -235,7 +235,7 @@ def assert_context_diff(
     """
     __tracebackhide__ = True
     if not 0 <= tolerance <= 1:
-        raise UsageError("bad-tolerance", f"a tolerance of {tolerance} is no share between 0 and 1")
+        raise UsageError("bad-tolerance", f"a tolerance of {tolerance} is not a share between 0 and 1")
     path, name = Path(golden), fspath(actual)
     now, step = _actual_context(name, texts=texts)
     left_out, loose = _query_test(ignore, step), _query_test(volatile, step)

@@ -185,7 +185,7 @@ class Follower:
         if len(self._retired) > RETIRED:
             gone = self._retired.pop(0)
             if gone.unfinished:
-                what = f"a renamed file ends in {gone.unfinished} bytes of a line that nobody finished"
+                what = f"a renamed file ends in {gone.unfinished} bytes of a line that was never finished"
                 problems.append(Problem(0, gone.read, "unfinished-line", what))
             self._leaving.append(gone.handle)
 

@@ -110,11 +110,11 @@ def write_file(path: str, text: str, *, over: bool = False) -> Literal["written"
             return "exists"
         with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace", newline="") as sink:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise ExportError("cannot-export", f"{path} is no regular file")
+                raise ExportError("cannot-export", f"{path} is not a regular file")
             sink.truncate(0)
             sink.write(text)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "that is no name of a file"
+        why = getattr(error, "strerror", None) or "that is not a file name"
         raise ExportError("cannot-export", f"{path}: {why}") from None
     return "written"
 

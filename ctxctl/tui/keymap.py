@@ -151,10 +151,12 @@ _MAIN: Final[tuple[Action, ...]] = (
     Action("skipped", ("a",), "skipped", "list the skipped items too, or only their number", "turns", "all"),
     Action("assembled", ("t",), "assembled", "the assembled text of the step", "turns", "text"),
     Action("mark", ("m",), "mark", "mark this frame, to compare others with it", "turns"),
-    Action("frames", ("D",), "frames", "this frame beside the marked one, else the one before it", "turns"),
+    Action(
+        "frames", ("D",), "frames", "compare this frame with the marked one, or the one before it", "turns"
+    ),
     Action("stages", ("s",), "stages", "the stages of the step, from available to injected", "turns"),
     Action("why", ("w",), "why", "why the item is, or is not, in the window", "turns"),
-    Action("blame", ("b",), "blame", "blame: whose the blocks are, and since when", "turns"),
+    Action("blame", ("b",), "blame", "blame: which item each block is from, and since when", "turns"),
     Action("findings", ("exclamation_mark",), "findings", "what lint finds in the trace", "turns"),
     Action(
         "compactions",
@@ -238,7 +240,14 @@ _READER: Final[tuple[Action, ...]] = (
 _POINTER: Final[tuple[Action, ...]] = (
     Action("pointer.back", ("escape", "q"), "back", "back", "pointer", "back"),
     Action("pointer.why", ("w",), "why", "why the line's item is, or is not, there", "pointer", "why"),
-    Action("pointer.blame", ("b",), "blame", "blame: whose the blocks of the step are", "pointer", "blame"),
+    Action(
+        "pointer.blame",
+        ("b",),
+        "blame",
+        "blame: which item each block of the step is from",
+        "pointer",
+        "blame",
+    ),
     Action("pointer.findings", ("exclamation_mark",), "findings", "what lint finds", "pointer", "findings"),
     Action("pointer.only", ("o",), "only", "blame: all, the stale ones, the duplicates", "pointer", "only"),
 )

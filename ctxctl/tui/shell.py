@@ -235,7 +235,7 @@ class Shell(App[None]):
             else:
                 self.tell("nothing written")
 
-        self.push_screen(Ask("write over it? y/n", f"{path} is there already"), answered)
+        self.push_screen(Ask("overwrite it? y/n", f"{path} already exists"), answered)
 
     def action_pager(self) -> None:
         """Open what is in front in the pager."""

@@ -116,7 +116,7 @@ def test_every_byte_passes_and_everything_is_recorded(server: Path, tmp_path: Pa
     assert len(plain.stdout) > 3_000_000
     told = tapped.stderr.decode()
     assert plain.stderr.decode() in told
-    assert "look at it: ctxctl watch" in told
+    assert "to follow it: ctxctl watch" in told
     found = items(trace)
     assert found["mcp:demo:echo"]["context_kind"] == "tool_definition"
     assert found["mcp:demo:instructions"]["content"] == "Be kind to the demo."

@@ -187,7 +187,7 @@ def test_turns_are_in_the_trace_and_seen_while_they_happen(
     assert running.returncode == 7
     assert out == "4\n4\n6\n"
     assert "OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL lead to the recorder" in said
-    assert f"look at it: ctxctl watch {trace}" in said
+    assert f"to follow it: ctxctl watch {trace}" in said
     assert "3 calls of a model" in said
     assert trace.stat().st_mode & 0o777 == 0o600
     done = subprocess.run(

@@ -224,7 +224,7 @@ def test_the_command_follows_and_ends_in_order(tmp_path: Path) -> None:
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
     assert process.stderr is not None
     assert b"recording what is written under" in process.stderr.readline()
-    assert b"look at it: ctxctl watch" in process.stderr.readline()
+    assert b"to follow it: ctxctl watch" in process.stderr.readline()
     with LiveSession(trace) as live:
         while not trace.exists() or not trace.stat().st_size:
             live.poll(0.1)

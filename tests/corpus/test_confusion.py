@@ -121,7 +121,7 @@ def matrix(rows: tuple[tuple[str, str | None, str], ...]) -> list[str]:
     """The lines of the table: what a file is, how many there are, and what they are taken for."""
     counts: Counter[tuple[str, str]] = Counter((str(is_), taken) for _, is_, taken in rows)
     lines = [
-        "| what it is | files | taken for that | for another format | for none |",
+        "| what it is | files | detected as that | as another format | as none |",
         "|---|---:|---:|---:|---:|",
     ]
     for form in sorted({is_ for is_, _ in counts}, key=lambda form: (form == NONE, form)):

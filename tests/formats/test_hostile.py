@@ -243,7 +243,7 @@ def test_a_wrong_file_is_not_told_of_line_by_line_for_ever() -> None:
     told = [problem for problem in problems if problem.slug == "not-a-record"]
     assert len(told) == KEPT + 1
     assert told[-1].line == many
-    assert told[-1].message == f"{many - KEPT} more of this kind up to here"
+    assert told[-1].message == f"{many - KEPT} more of this kind so far"
 
 
 # -- terminals ------------------------------------------------------------------------------------------

@@ -90,10 +90,11 @@ def install_alone(wheel: Path, where: Path, machine: dict[str, str]) -> Path:
 
 def test_the_wheel_holds_the_package_and_its_data(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {
-        "ctxctl",
-        next(n for n in names if "dist-info" in n).split("/")[0],
-    }
+    info = next(n for n in names if "dist-info" in n).split("/")[0]
+    data = info.replace(".dist-info", ".data")
+    assert {name.split("/")[0] for name in names} == {"ctxctl", info, data}
+    pages = {f"{data}/data/share/man/man1/{page.name}" for page in (ROOT / "man").iterdir()}
+    assert {name for name in names if name.startswith(f"{data}/")} == pages
     for pattern, least in [
         (r"ctxctl/tokens/data/.*\.lb\.z", 2),
         (r"ctxctl/tokens/data/.*LICEN[CS]E.*|ctxctl/tokens/data/.*NOTICE.*", 1),
@@ -128,6 +129,7 @@ def test_the_wheel_alone_is_enough(
 
     script = [str(python.with_name("ctxctl")), "--version"]
     version = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (python.parent.parent / "share" / "man" / "man1" / "ctxctl.1").is_file()
     assert re.search(r"\d+\.\d+\.\d+", version.stdout)
 
     replayed = ran("replay", "--json", str(small_trace), python=str(python))

@@ -71,12 +71,13 @@ def test_the_lock_fits_what_the_project_asks_for() -> None:
         + groups["build"]
         + project["project"]["optional-dependencies"]["zstd"]
     )
-    for where, names in [(run, asked), (dev, [name for name in groups["dev"] if isinstance(name, str)])]:
+    named = [name for name in groups["dev"] if isinstance(name, str)]
+    for where, names in [(run, asked), (dev, named), (locked("requirements-site.txt"), groups["site"])]:
         for requirement in map(Requirement, names):
             assert requirement.specifier.contains(where[canonicalize_name(requirement.name)]), requirement
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt", "requirements-site.txt"])
 def test_every_locked_package_has_a_hash(name: str) -> None:
     entries = re.split(r"\n(?=[a-z0-9])", (ROOT / name).read_text())
     bare = [

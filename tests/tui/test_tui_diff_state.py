@@ -210,13 +210,13 @@ def test_what_differs_between_the_sides_is_said() -> None:
     a = side(layer="view", target="tool", counting="estimate:chars", policy="sanqian", used=5)
     found = diff(entry("x"), a=a, b=side(used=10))
     assert found.remarks == (
-        "different layers: view beside injected",
-        "different targets: tool beside model",
-        "different policies: sanqian beside recorded",
-        "counted differently: estimate:chars beside exact:o200k_base",
+        "different layers: view and injected",
+        "different targets: tool and model",
+        "different policies: sanqian and recorded",
+        "counted differently: estimate:chars and exact:o200k_base",
     )
     state = moves.compared(DiffState(), PAIR, found)
-    assert "! different layers: view beside injected" in text(lines.remark_line(state, 80))
+    assert "! different layers: view and injected" in text(lines.remark_line(state, 80))
     head = "\n".join(text(parts) for parts in lines.head(state, 130))
     assert "for tool" in head
     assert "policy sanqian" in head

@@ -195,7 +195,7 @@ async def test_e_writes_a_file_and_asks_before_writing_over_one(
         for answer, text in (("n", "mine"), ("y", NASTY)):
             await session.press("e", "ctrl+u", *path.name, "enter")
             await work(session)
-            assert "is there already" in session.text
+            assert "already exists" in session.text
             await session.press(answer, "enter")
             await work(session)
             assert path.read_bytes().decode() == text

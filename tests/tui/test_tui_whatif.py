@@ -195,7 +195,7 @@ def test_an_unknown_limit_is_not_a_fit() -> None:
     assert text.count("?") == 4, "free and over of both sides"
     totals = Totals(steps=3, unknown=3)
     view = replace(state.View(), phase="done", recorded=totals, simulated=totals)
-    assert "nobody can say what fits" in str(lines.summary(view, 80, 7))
+    assert "it cannot be told what fits" in str(lines.summary(view, 80, 7))
 
 
 # The screen -------------------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ async def test_another_policy_is_chosen_with_the_arrows() -> None:
     async with running(opened()) as session:
         await session.press("W", "down", "down", "down", "down", "right", "enter")
         assert memory(session).view.supposition == Supposition(policy="sanqian")
-        assert "Contexts as policy sanqian sends them" in session.text
+        assert "Contexts are as policy sanqian sends them" in session.text
 
 
 async def test_what_is_not_among_the_choices_is_said() -> None:
@@ -353,7 +353,7 @@ async def test_a_trace_without_a_limit_or_a_step() -> None:
     note = add("a", "one two three", turn="1")
     async with running(made([note])) as session:
         await suppose(session, reserve="1")
-        assert "no limit known: nobody can say what fits" in session.text
+        assert "no limit is known, so it cannot be told what fits" in session.text
         await session.press("escape")
         assert isinstance(session.app.screen, TurnsScreen)
     empty = {**event("x"), "event_type": "ctxctl.source.opened"}

@@ -191,7 +191,7 @@ def gaps_recorded(
         return found
     found += _sources(history, reader, ordinal, wanted)
     if not found and not only_these:
-        text = "nothing was recorded as missing, asked for or failed up to here"
+        text = "nothing was recorded as missing, asked for or failed so far"
         found = [Link("missing", "nothing", text, provenance="derived")]
     return found
 

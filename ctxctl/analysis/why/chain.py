@@ -53,7 +53,7 @@ def summary_fate(
         seen.add(entry.item)
         life = history.life(entry.number, ordinal)
         if not life:
-            text = f"{called.summary(entry.item)} was in no frame up to here"
+            text = f"{called.summary(entry.item)} was in no frame so far"
             yield Link("compaction", "summary-absent", text, None, None, {"item": entry.item}, "derived")
             return
         last = life[-1]
@@ -302,7 +302,7 @@ class SentenceChain:
             text = "whether it is still part of what stands for the compacted window is not recorded"
             yield self._derived("window", "not-told", text, self._ordinal, evidence.window())
         if self._state == "available":
-            text = "no selection, budget or assembly named it up to here"
+            text = "no selection, budget or assembly has named it so far"
             yield Link("selection", "not-named", text, evidence.moment, None, {}, "derived")
         if self._state == "omitted" and not any(True for _ in evidence.about(kept=False)):
             text = "was not named at this step at all"
@@ -362,7 +362,7 @@ class SentenceChain:
             elif at is not None and after is None:
                 after = row, event.record, event
         if at is None:
-            text = f"version {wanted} was in no frame up to here"
+            text = f"version {wanted} was in no frame so far"
             return "omitted", [Link("window", "never", text, None, None, {"version": wanted}, "derived")]
         if after is None:
             return self._state, []
@@ -404,7 +404,7 @@ _BY_POLICY: Final = {
 }
 _BASIS: Final = {
     "assembly": "the recorded assembly", "selection": "the recorded selection",
-    "items": "the items recorded up to here", "repeat": "nothing new recorded", "policy": "the policy",
+    "items": "the items recorded so far", "repeat": "nothing new recorded", "policy": "the policy",
     "none": "nothing recorded",
 }  # fmt: skip
 _KEEPS: Final = {

@@ -59,7 +59,7 @@ def carried_cost(
     all_used = sum(step.used for step in rows)
     part = f", {share(found.tokens, all_used, fine=True)} of all that {_was_sent(rows)}" if all_used else ""
     requests = plural(found.requests, "request")
-    text = f"has cost {found.tokens:,} tokens in {requests} up to here{part}"
+    text = f"has cost {found.tokens:,} tokens in {requests} so far{part}"
     numbers = {"requests": found.requests, "tokens": found.tokens, "of": all_used}
     return [Link("cost", "spent", text, reader.moment(ordinal), None, numbers, "derived")]
 
@@ -115,7 +115,7 @@ def room_needed(
     cap, free = limit_words(step.cap, step.source), step.cap - step.used
     numbers["free"] = free
     if tokens <= free:
-        text = f"would have fitted by its tokens: {tokens:,}, and {free:,} of {cap} were free{_with(step)}"
+        text = f"would have fitted by size: {tokens:,} tokens, and {free:,} of {cap} were free{_with(step)}"
         text += _by_its_own(said, ordinal)
         return [Link("room", "fits", text, moment, None, _known(numbers), "derived")]
     need = tokens - free
@@ -131,7 +131,7 @@ def room_needed(
 
 def _with(step: StepRow) -> str:
     """What was sent, and where a limit that no record says is from."""
-    text = f" beside {sent_words(step.used, step.method, step.unrecorded, step.error)}"
+    text = f" after {sent_words(step.used, step.method, step.unrecorded, step.error)}"
     if step.source == "catalogue" and step.note:
         text += f" ({step.note.rstrip('.')})"
     return text

@@ -105,7 +105,7 @@ class _RoomSearch:
         start, line, stop = self._stretch()
         if stop - start > _MOST_BYTES:
             text = (
-                f"not tried: its session has {(stop - start) >> 20:,} MB up to here; "
+                f"not tried: its session has {(stop - start) >> 20:,} MB so far; "
                 "`ctxctl replay --policy fifo --window TOKENS` supposes a limit for all of it"
             )
             return [Link("whatif", "too-long", text, None, None, {"bytes": stop - start}, "derived")]

@@ -125,7 +125,7 @@ class _Parser:
         if not terms:
             self._nothing()
         if self._before("and"):
-            raise QueryError(self.at, "nothing stands behind 'and'", 'to find the word, write "and"')
+            raise QueryError(self.at, "nothing follows 'and'", 'to find the word, write "and"')
         return all_of(terms)
 
     def _nothing(self) -> NoReturn:
@@ -133,8 +133,8 @@ class _Parser:
         if self._peek("or"):
             self._misplaced("or")
         if self._before("or"):
-            raise QueryError(self.at, "nothing stands behind 'or'", 'to find the word, write "or"')
-        raise QueryError(self.at, "nothing stands here", 'write text with parentheses in quotes: "f()"')
+            raise QueryError(self.at, "nothing follows 'or'", 'to find the word, write "or"')
+        raise QueryError(self.at, "there is nothing here", 'write text with parentheses in quotes: "f()"')
 
     def _before(self, name: str) -> bool:
         """Whether the word right before here is an operator."""
@@ -142,7 +142,7 @@ class _Parser:
         return head.lower().endswith(name) and _WORD.findall(head[-8:])[-1:] in ([name], [name.upper()])
 
     def _misplaced(self, name: str) -> NoReturn:
-        raise QueryError(self.at, f"nothing stands before '{name}'", f'to find the word, write "{name}"')
+        raise QueryError(self.at, f"there is nothing before '{name}'", f'to find the word, write "{name}"')
 
     def _one(self) -> Term:
         text, at = self.text, self.at
@@ -151,7 +151,7 @@ class _Parser:
             return self._negated(at)
         if self._operator("not"):
             if self._ends() or self._peek("or"):
-                raise QueryError(self.at, "nothing stands behind 'not'", 'to find the word, write "not"')
+                raise QueryError(self.at, "nothing follows 'not'", 'to find the word, write "not"')
             return self._negated(at)
         if text[at] == "(":
             return self._group()
@@ -287,7 +287,7 @@ class _Parser:
             a, b = (only, only) if only else (first, last)
             low, high = (int(a) if a else None), (int(b) if b else None)
             if low is not None and high is not None and low > high:
-                raise QueryError(at, f"nothing lies between {low} and {high}", f"write {name}:{high}..{low}")
+                raise QueryError(at, f"nothing is between {low} and {high}", f"write {name}:{high}..{low}")
             runs.append((low, high))
         return Range(name, tuple(runs))
 
@@ -331,7 +331,7 @@ class _Parser:
         if match is None:
             raise QueryError(start, "the quotation mark is not closed", 'inside quotes, write \\" for one')
         if not match[1]:
-            raise QueryError(start, "nothing stands between the quotation marks")
+            raise QueryError(start, "there is nothing between the quotation marks")
         self.at = match.end()
         if blanks:
             self._skip()

@@ -44,7 +44,7 @@ ABOUT: Final = About(
     limits=(
         "after a summarisation without a continuation, what stays beside the system prompt and the first"
         " message is not recorded",
-        "images are files beside the trajectory; they are not opened",
+        "images are files next to the trajectory; they are not opened",
     ),
     held_against=HeldAgainst("ATIF", "1.7", "1.5"),
     origin="ATIF v1.5 and v1.7 trajectories of terminus-2, OpenHands and Hermes",

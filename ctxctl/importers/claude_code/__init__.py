@@ -71,18 +71,18 @@ _FOREIGN_KEYS = ("event_type", "parent_tool_use_id", "payload", "kind")
 ABOUT: Final = About(
     reads=(
         "A session's transcript of versions 1.0 to 2.1, with the files of its sub-agents; one line is one"
-        " message, or one block of it. From 2.1.300 or a little before on, what each request was made of is"
-        " written too, and that is what is shown then."
+        " message, or one block of it. Since about 2.1.300 a transcript also says what each request was made"
+        " of, and then that is shown."
     ),
     places=(
         "~/.claude/projects/<project>/<session>.jsonl",
         "~/.claude/projects/<project>/<session>/subagents/agent-<id>.jsonl",
         "~/.claude/projects/<project>/ (all sessions of a project)",
     ),
-    turns="A turn is what one prompt or command sets off; a step is one API call, told by the message id.",
+    turns="A turn is what one prompt or command sets off; a step is one API call, known by its message id.",
     claims={
         "item_ids": native("uuid of the line, id of the tool call"),
-        "messages": native("requests tell them by digest or whole; in older versions, by their lines"),
+        "messages": native("requests name them by digest or hold them; in older versions, by their lines"),
         "reasoning": native("sealed without its text in later versions"),
         "reminders": native("attachments; their wording is recorded from about 2.1.270 on"),
         "truncation": derived("tool results that a microcompaction blanked"),
@@ -93,30 +93,31 @@ ABOUT: Final = About(
             " or the last compaction"
         ),
         "requests": native("message id; of those without an answer, their record"),
-        "turns": derived("which user lines are prompts is told by their marks"),
+        "turns": derived("marks tell which user lines are prompts"),
         "threads": native("sub-agents; branches are derived from the parents"),
         "model": native(),
         "times": native(),
         "input_tokens": native(),
         "cached_tokens": native(),
-        "output_tokens": native("of streamed answers the largest of the counts recorded"),
+        "output_tokens": native("for streamed answers, the largest of the counts recorded"),
         "system_prompt": native(
-            "the request's shape (2.1.300), put together from `prompt_snapshot` (2.1.270); before, 14 to 25"
-            " thousand tokens show up as the difference to what was billed"
+            "the shape of the request (2.1.300), or put together from `prompt_snapshot` (2.1.270); before,"
+            " 14 to 25 thousand tokens show up as the difference from what was billed"
         ),
-        "tool_definitions": native("likewise; before, names of deferred tools only"),
+        "tool_definitions": native("likewise; before that, only the names of deferred tools"),
         "limit": absent(),
     },
     limits=(
-        "calls that a resumed session copied from its parent are billed once in a directory; beside one file"
-        " the parent is not looked for",
+        "in a directory, calls that a resumed session copied from its parent are billed once; of a single"
+        " file, the parent is not looked for",
         "files that tool results were moved to (`persisted-output`) are not opened",
         "tokens of images are not counted",
-        "the block `x-anthropic-billing-header`, sent in front of the system prompt, is in no record",
-        "requests of a compaction, for a title and of the like are in no transcript",
-        "a `prompt_snapshot` tells the tools from the second request on, and not those that hold a place",
+        "the block `x-anthropic-billing-header`, which is sent before the system prompt, is not recorded",
+        "requests made for a compaction, for a title and the like are in no transcript",
+        "a `prompt_snapshot` has the tools from the second request on, without placeholders",
     ),
-    origin="transcripts of versions 1.0.0 to 2.1.330; those of 2.1.270 and 2.1.330 beside what was sent",
+    origin="transcripts of versions 1.0.0 to 2.1.330; those of 2.1.270 and 2.1.330 compared with what was"
+    " sent",
     held_against=HeldAgainst("Claude Code", "2.1.330", "1.0.0", KNOWN),
 )
 _SURE = 95

@@ -72,14 +72,14 @@ _ROLLOUT: Final = About(
         "What tools cut themselves is recorded as it was sent, and not marked.",
         "A call of an earlier turn without its output gets the one that Codex sends in its place, derived.",
         "What a fork copied from its parent is history without requests of its own; where it ends is told by"
-        " the session's record from about 0.15, before by the parent's rollout or another fork of it where"
-        " one lies beside it, else by ids and times.",
+        " the session's record since about 0.15; before that, by the parent's rollout or another fork of it"
+        " if one is next to it, or else by ids and times.",
         "A fork or a thread that was taken back may copy nothing: its history is then read from the other "
-        "rollout, where that lies in the same Codex home.",
+        "rollout, if that is in the same Codex home.",
     ),
     held_against=HeldAgainst("Codex", records.NEWEST, records.OLDEST, records.ROLLOUT, key=""),
-    origin="openai/codex, codex-rs/core: rollout, compact and context manager; runs of 0.146 to 0.169 beside "
-    "what they sent",
+    origin="openai/codex, codex-rs/core: rollout, compact and context manager; runs of 0.146 to 0.169 "
+    "compared with what they sent",
 )
 _EXEC_LOG: Final = About(
     reads="What `codex exec --json` prints: thread, turn and item events, bare or each under `data`.",

@@ -126,7 +126,8 @@ _ABOUT: Final = About(
         "The totals of `session.shutdown` are kept as an event; of a single request, they are its bill.",
     ),
     held_against=HeldAgainst("Copilot CLI", NEWEST, OLDEST, ALL),
-    origin="github/copilot-sdk (session events), logs of the CLI, and runs of 1.0.102 beside what they sent",
+    origin="github/copilot-sdk (session events), logs of the CLI, and runs of 1.0.102 compared with"
+    " what they sent",
 )
 
 

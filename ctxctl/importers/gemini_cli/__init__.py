@@ -75,7 +75,7 @@ ABOUT: Final = About(
         "has them.",
     ),
     origin="gemini-cli 0.1 to 0.5x: chatRecordingService.ts, chatRecordingTypes.ts, "
-    "stream-json-formatter.ts; 0.61.0 held against its requests",
+    "stream-json-formatter.ts; 0.61.0 checked against its requests",
     held_against=HELD_AGAINST,
 )
 

@@ -342,7 +342,7 @@ class LineReader(Run):
         elif isinstance(record.get("$rewindTo"), str):
             self._release()
             if not self._sent_parts().rewind(record["$rewindTo"]):
-                self.problem("missing-parent", "a rewind to a message that is not there; passed over")
+                self.problem("missing-parent", "a rewind to a message that is not there; skipped")
             self._done.discard(record["$rewindTo"])
         elif isinstance(record.get("$set"), dict):
             messages = record["$set"].get("messages")

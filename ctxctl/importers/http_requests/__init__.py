@@ -23,7 +23,7 @@ _PERHAPS: Final = 55
 ABOUT: Final = About(
     reads=(
         "A JSON document in which objects with `url` and `body` are requests to models, with or without "
-        "their responses; each that stands by a name of its own is a thread of that name."
+        "their responses; each that has a name is a thread of that name."
     ),
     places=("golden requests in a client library's tests", "request dumps"),
     turns="One step is one request.",

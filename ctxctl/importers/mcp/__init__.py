@@ -181,7 +181,7 @@ LOG: Final = About(
         "order": native("of sampling requests only"),
         "times": native("where the log has them"),
     },
-    limits=("notifications, pings and the server's own log lines are passed over",),
+    limits=("notifications, pings and the server's own log lines are skipped",),
     origin=_ORIGIN,
 )
 

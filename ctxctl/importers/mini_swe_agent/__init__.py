@@ -39,7 +39,7 @@ ABOUT: Final = About(
         "Requests that failed and were asked again are not in the file.",
         "Of an answer that could not be used, the request and its bill are told; the answer is in no window.",
     ),
-    origin="trajectories of versions 1.15 and 2.x; 2.4.6 held against its requests",
+    origin="trajectories of versions 1.15 and 2.x; 2.4.6 checked against its requests",
     held_against=HeldAgainst(client="mini-SWE-agent", newest="2.4.6", oldest="1.15"),
 )
 

@@ -98,7 +98,7 @@ ABOUT: Final = About(
         "What was printed by `run --format json` has no user's message.",
     ),
     origin="opencode 1.2, 1.14 and 1.18.33: message-v2.ts, compaction.ts, plug-in hooks; the last one "
-    "held against its requests",
+    "checked against its requests",
     held_against=HELD_AGAINST,
 )
 

@@ -110,7 +110,7 @@ class Session(Run):
         parent."""
         target = record.get("targetId")
         if target is not None and (not isinstance(target, str) or target not in self._tree.by_id):
-            self.problem("missing-parent", "a leaf names an entry that is not there; passed over")
+            self.problem("missing-parent", "a leaf names an entry that is not there; skipped")
             return
         self._tree.head = self._tree.lead(target, record.get("appendParentId"))
         native = string(record.get("id"))

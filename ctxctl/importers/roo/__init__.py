@@ -18,7 +18,7 @@ ABOUT: Final = About(
         "~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/<id>/",
     ),
     turns="A turn is what a message with a person's words sets off. A step is a request that the chat "
-    "announces (`api_req_started`); in a history without its chat, each answer stands for one.",
+    "announces (`api_req_started`); in a history without its chat, each answer counts as one.",
     claims={
         "item_ids": native("tool call ids and the editor's state; else by place in the history"),
         "sources": native("the editor's state"),
@@ -80,7 +80,7 @@ ABOUT_SDK: Final = About(
     limits=("The session's file keeps the whole history; which part a request after a compaction carried, "
             "only the compaction's file tells.",
             "Rules (`.clinerules`, `AGENTS.md`) are sent behind the system prompt and are not in the file."),
-    origin="cline/cline sdk: packages/core/src/session; 3.0.65 held against its requests",
+    origin="cline/cline sdk: packages/core/src/session; 3.0.65 checked against its requests",
     held_against=HeldAgainst(client="Cline", newest="3.0.65"),
 )  # fmt: skip
 

@@ -41,9 +41,9 @@ ABOUT: Final = About(
         "the examples of the standard (docs/*/examples/*.md)",
     ),
     turns=(
-        "One envelope is one step: of the turn that its runtime_refs name, else of a turn of its own."
+        "One envelope is one step: of the turn that its runtime_refs name, or else of a turn of its own."
         " Records that no envelope binds go with those that they refer to. Records are put in the order of"
-        " the stages; envelopes by created_at where all have one, else as they stand."
+        " the stages; envelopes by created_at if all have one, or else in the order of the file."
     ),
     claims={
         "candidates": native("context_surface"),

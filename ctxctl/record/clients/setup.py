@@ -108,7 +108,7 @@ class Setup:
         upstream = parsed(url)
         if upstream is None:
             self.notes.append(
-                f"{setting} is no http or https address: left as it is, what goes there is not recorded"
+                f"{setting} is not an http or https address: left as it is; what goes there is not recorded"
             )
             return None
         return self._ways.setdefault(setting, Route(setting, url, upstream, exported=False))

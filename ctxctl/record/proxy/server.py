@@ -142,7 +142,7 @@ class Proxy:
                 self._close()
                 raise UsageError(
                     "proxy-loop", f"{upstream.origin} is this proxy itself",
-                    hint="an address of the proxy still stands in a variable of the environment: unset it",
+                    hint="an environment variable still holds the proxy's address: unset it",
                 )  # fmt: skip
         self.copies = Copies(copies)
         self._loop = asyncio.new_event_loop()

@@ -145,7 +145,7 @@ def _add_routes(urls: Mapping[str, str], found: dict[str, Route], notes: list[st
         upstream = parsed(url)
         if upstream is None:
             notes.append(
-                f"{variable} is no http or https address: left as it is, what goes there is not recorded"
+                f"{variable} is not an http or https address: left as it is; what goes there is not recorded"
             )
         else:
             found[variable] = Route(variable, url, upstream)

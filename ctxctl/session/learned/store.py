@@ -38,7 +38,7 @@ def path_of(client: str, version: str) -> Path:
     for name in (client, version):
         if not NAME.fullmatch(name):
             raise UsageError(
-                "bad-client", f"{visible(name[:80])!r} is no name of a client or a version",
+                "bad-client", f"{visible(name[:80])!r} is not a name of a client or a version",
                 hint="letters, digits and . _ + - are: --client claude-code --version 2.1.330",
             )  # fmt: skip
     return sets_folder() / f"{client}@{version}.json"
@@ -135,7 +135,7 @@ def _order(version: str) -> list[int]:
 def _bad(path: Path, why: str) -> UnreadableError:
     return UnreadableError(
         "bad-learned", f"{visible(str(path))}: not a set of learned items: {visible(why)[:200]}",
-        hint="`ctxctl learn --forget CLIENT@VERSION` removes it; --no-learned goes without",
+        hint="`ctxctl learn --forget CLIENT@VERSION` removes it; --no-learned does without it",
     )  # fmt: skip
 
 

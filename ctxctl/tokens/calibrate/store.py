@@ -143,5 +143,5 @@ def read(path: Path) -> Calibration:
 def _bad(name: str, why: str) -> UnreadableError:
     return UnreadableError(
         "bad-calibration", f"{visible(name)}: not a calibration: {visible(why)[:200]}",
-        hint="--calibration none goes without; `ctxctl calibrate TRACE… --save` makes a new one",
+        hint="--calibration none turns calibration off; `ctxctl calibrate TRACE… --save` makes a new one",
     )  # fmt: skip

@@ -75,7 +75,7 @@ _SAYS: Final = {
     "current": "in the window",
     "stale": "there only as a stale copy",
     "out": "not in the window: it was, and has left",
-    "omitted": "not in the window, and never was up to here",
+    "omitted": "not in the window, and never was before",
     "untold": "in the window or not: what a compaction left of it is not recorded",
     "available": "not in the window: it was available, and nothing named it",
     "later": "not there yet",

@@ -42,7 +42,7 @@ def test_shares_add_up_to_the_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         text = told(inspector, 1)
         found = to_json(blame_frame(inspector, 1), ())
     assert "sent 115 of 200 (58%), 85 free; billed; window 200, from the model table" in text
-    assert "\nbeside 102 tokens (88.7%) not recorded\n" in text
+    assert "\nbesides 102 tokens (88.7%) not recorded\n" in text
     assert "\nwindow 13 tokens (11.3% of what was sent) in 2 blocks\n" in text
     assert "\nevidence billed 115 tokens: 102 more than the blocks hold\n" in text
     assert "\nkind blocks tokens share\n(not recorded) 102 88.7%\ndurable_memory 2 13 11.3%\n" in text
@@ -66,9 +66,9 @@ def test_what_is_expected_is_called_that(tmp_path: Path, monkeypatch: pytest.Mon
     with opened(tmp_path / "t.jsonl", three_steps()) as inspector:
         text = told(inspector, 2)
     assert "sent about 119 ±7; limit unknown; expected, not billed" in text
-    assert "\nbeside about 102 tokens (85.7%) not recorded\n" in text
+    assert "\nbesides about 102 tokens (85.7%) not recorded\n" in text
     assert (
-        "no bill was read for this step: what was sent beside the blocks is as the last bill has it" in text
+        "no bill was read for this step: what was sent besides the blocks is taken from the last bill" in text
     )
 
 
@@ -78,9 +78,9 @@ def test_without_a_bill_nothing_is_said_of_the_rest(tmp_path: Path) -> None:
         text = told(inspector, 0)
         found = to_json(blame_frame(inspector, 0), ())
     assert "sent not known: no bill was read; 5 recorded; limit unknown" in text
-    assert "beside 1" not in text
+    assert "besides 1" not in text
     assert "(not recorded)" not in text
-    assert "evidence no bill was read: what was sent beside the blocks is not known" in text
+    assert "evidence no bill was read: what was sent besides the blocks is not known" in text
     assert (found["unrecorded"], found["share"]) == (None, 100.0)
 
 
@@ -88,13 +88,13 @@ def test_more_recorded_than_billed_is_shown_as_that(tmp_path: Path) -> None:
     steps = at("t1", "s1", item("A", build.ABC), assembly("asm1", ["A"]), inject("asm1"), usage(4))
     with opened(tmp_path / "t.jsonl", steps) as inspector:
         text = told(inspector, 0)
-    assert "\nbeside recorded content weighs 1 more than was sent\n" in text
+    assert "\nbesides recorded content weighs 1 more than was sent\n" in text
     assert "(not recorded) \u22121 \u221225.0%" in text
 
 
 def test_what_is_not_recorded_is_named_by_what_the_capture_lacks(tmp_path: Path) -> None:
     with opened(tmp_path / "t.jsonl", [*three_steps(), LACKS]) as inspector:
-        assert "beside 102 tokens (88.7%) not recorded: system prompt\n" in told(inspector, 1)
+        assert "besides 102 tokens (88.7%) not recorded: system prompt\n" in told(inspector, 1)
         assert inspector.summary is None  # nothing was replayed to its end for it
         inspector.outline()
         assert [one.format for one in fidelity_of(inspector)] == ["claude-code"]

@@ -123,7 +123,7 @@ def test_without_a_limit_a_share_is_not_known_and_tokens_are(trace: Path) -> Non
 
 
 def test_what_no_bill_says_is_never_shown_to_hold(trace: Path) -> None:
-    """8 tokens are recorded, and what was sent beside them is not known."""
+    """8 tokens are recorded, and what was sent besides them is not known."""
     events = step(1, CAT)
     assert only(trace, events, max="100").outcome == "unknown"
     over = only(trace, events, max="7")
@@ -200,7 +200,7 @@ def test_costs_are_summed_and_compared_exactly(trace: Path) -> None:
     events = step(1, CAT, bill=bill(100_000)) + step(2, CAT, bill=bill(50_000))
     held = only(trace, events, max_cost="0.45")
     assert (held.outcome, str(held.usd), held.tokens) == ("holds", "0.45", None)
-    assert held.message == "$0.4500 for 2 requests; the dearest request $0.3000"
+    assert held.message == "$0.4500 for 2 requests; the most expensive request $0.3000"
     assert place(held) == (1, 1)
     assert only(trace, events, max_cost="0.449999999").outcome == "fails"
 

@@ -49,7 +49,7 @@ def test_what_nobody_knows_is_null(tmp_path: Path, capsys: Out, monkeypatch: pyt
     monkeypatch.setenv("CTXCTL_CALIBRATION", "none")
     text, line = diffed(tmp_path, capsys, "2", "3")
     assert (
-        "sent 115 -> 17 recorded; what was sent beside the content of the second frame is not known" in text
+        "sent 115 -> 17 recorded; what was sent besides the content of the second frame is not known" in text
     )
     assert (line["unrecorded"], line["unrecorded_before"], line["unrecorded_after"]) == (None, 102, None)
 

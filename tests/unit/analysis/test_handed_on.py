@@ -199,5 +199,5 @@ def test_the_command_tells_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
             "step": None,
         }
     ]
-    assert run(["compactions", str(path), "--thread", "other"]) == 0
+    assert run(["compactions", f"{path}@1"]) == 0
     assert "no compaction is recorded" in capsys.readouterr().out

@@ -66,12 +66,9 @@ def test_what_is_there(tmp_path: Path) -> None:
     assert said(why, "kept") == "was kept by the selection (among 2 candidates)"
     assert said(why, "current").startswith(
         "is in the window since turn 1; its copies hold 5 of the 5 that are recorded, 100.0%; "
-        "what was sent beside them is not known; "
+        "what was sent besides them is not known; "
     )
-    assert (
-        said(why, "spent")
-        == "has cost 5 tokens in 1 request up to here, 100.0% of all that is recorded of it"
-    )
+    assert said(why, "spent") == "has cost 5 tokens in 1 request so far, 100.0% of all that is recorded of it"
     lines = [link.event.line if link.event else None for link in why.links]
     assert lines == [1, 3, 4, 5, 4, None]
 
@@ -137,7 +134,7 @@ def test_dropped_for_room(tmp_path: Path) -> None:
     assert said(why, "dropped").startswith("was dropped by the budget: budget_limit; ")
     assert "of 16 tokens used, 2 of them reserved" in said(why, "dropped")
     assert said(why, "short") == (
-        "it would take 8 tokens with 1 free of 14 beside the 13 that are recorded: 7 would have to go, "
+        "it would take 8 tokens with 1 free of 14 after the 13 that are recorded: 7 would have to go, "
         "or the window would have to be 23 instead of 16"
     )
     assert said(why, "fewest") == "the fewest that would have to go: 1 item with 8 tokens: B (8)"
@@ -305,7 +302,7 @@ def test_updated_moved_and_the_version_before(tmp_path: Path) -> None:
     assert said(why, "updated") == "was updated to version v2; 8 tokens now, 8 in all its copies"
     assert (old.state, said(old, "superseded")) == ("out", "version v1 was replaced by version v2")
     assert new.state == "current"
-    assert said(never, "never") == "version v3 was in no frame up to here"
+    assert said(never, "never") == "version v3 was in no frame so far"
 
 
 def test_available_later_and_unseen(tmp_path: Path) -> None:
@@ -327,7 +324,7 @@ def test_available_later_and_unseen(tmp_path: Path) -> None:
         named, later, unseen = (explain_item(inspector, 0, name) for name in ("N", "L", "H"))
     assert (named.state, said(named, "not-named")) == (
         "available",
-        "no selection, budget or assembly named it up to here",
+        "no selection, budget or assembly has named it so far",
     )
     assert (later.state, later.links[0].verdict) == ("later", "later")
     assert said(unseen, "hidden") == "is not visible to model: its record names ui"
@@ -377,7 +374,7 @@ def test_never_on_the_surface(tmp_path: Path) -> None:
     assert len(nothing.links) == 3
     with opened(tmp_path, STEP_1) as inspector:
         why = explain_item(inspector, 0, "zebras")
-    assert why.links[-1].text == "nothing was recorded as missing, asked for or failed up to here"
+    assert why.links[-1].text == "nothing was recorded as missing, asked for or failed so far"
 
 
 def test_a_source_that_gave_nothing_this_time(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_share_is_of_the_bill(tmp_path: Path) -> None:
         "used_method": "reported",
         "since_turn": 2,
     }
-    assert spent.text == "has cost 10 tokens in 2 requests up to here, 4.5% of all that was billed for them"
+    assert spent.text == "has cost 10 tokens in 2 requests so far, 4.5% of all that was billed for them"
 
 
 def test_without_a_bill_it_is_of_what_is_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def test_without_any_bill_nobody_knows_what_was_sent_beside(tmp_path: Path) -> N
     steps = at("t1", "s1", item("A", build.ABC), assembly("asm1", ["A"]), inject("asm1"))
     with opened(tmp_path / "t.jsonl", steps) as inspector:
         link = said(explain_item(inspector, 0, "A"), "current")
-    assert "hold 5 of the 5 that are recorded, 100.0%; what was sent beside them is not known" in link.text
+    assert "hold 5 of the 5 that are recorded, 100.0%; what was sent besides them is not known" in link.text
     assert "unrecorded" not in link.numbers
 
 
@@ -66,7 +66,7 @@ def test_room_is_what_the_bill_leaves(tmp_path: Path) -> None:
     with opened(tmp_path / "t.jsonl", steps) as inspector:
         link = said(explain_item(inspector, 0, "B"), "short")
     assert link.text == (
-        "it would take 8 tokens with 7 free of 112 beside 105 billed: 1 would have to go, or the window "
+        "it would take 8 tokens with 7 free of 112 after 105 billed: 1 would have to go, or the window "
         "would have to be 113 instead of 112"
     )
     assert (link.numbers["free"], link.numbers["need"], link.numbers["used"]) == (7, 1, 105)
@@ -84,7 +84,7 @@ def test_a_limit_of_the_catalogue_is_called_that(tmp_path: Path, monkeypatch: py
         link = said(explain_item(inspector, 1, "B"), "fits")
         limit = supposed_outcomes(inspector, explain_item(inspector, 1, "B")).links
     assert link.text == (
-        "would have fitted by its tokens: 8, and 95 of 200 (from the model table) were free beside "
+        "would have fitted by size: 8 tokens, and 95 of 200 (from the model table) were free after "
         "105 billed (models.dev as of 2026-07-02: listed by the maker)"
     )
     assert link.numbers["limit_source"] == "catalogue"

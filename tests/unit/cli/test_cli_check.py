@@ -123,7 +123,7 @@ def test_settings_may_allow_what_is_unknown(here: Path, capsys: Out) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says", "hint"),
     [
-        ((), "nothing is asked of the session", "--max 80%"),
+        ((), "no condition is given", "--max 80%"),
         (("--max", "lots"), "--max must be a number of tokens", None),
         (("--max", "80.5%"), "--max must be", None),
         (("--max-growth", "5%"), "--max-growth must be a number of tokens", None),

@@ -74,7 +74,7 @@ def test_nothing_is_overwritten_unless_forced(tmp_path: Path, capsys: Out) -> No
     target = tmp_path / "out.jsonl"
     target.write_text("mine\n")
     assert run(["import", SESSION, "-o", str(target)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert target.read_text() == "mine\n"
     assert run(["import", SESSION, "-o", str(target), "--force"]) == 0
     assert target.read_text() != "mine\n"

@@ -167,3 +167,30 @@ def test_findings_of_a_thread(capsys: Said) -> None:
     assert run(["lint", str(ROOT / "fixtures" / "codex"), "--thread", "main"]) == 2
     assert "holds several" in capsys.readouterr().err
     assert run(["lint", "threads.jsonl", "--thread", "nobody"]) == 2
+
+
+@pytest.mark.parametrize("command", [["find", "run.jsonl", "turn > 0"], ["compactions", "run.jsonl"]])
+def test_a_thread_that_the_trace_does_not_have_is_an_error(capsys: Said, command: list[str]) -> None:
+    for form in ([], ["--json"]):
+        assert run([*command, "--thread", "explore", *form]) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "no thread is called 'explore'" in said.err
+        assert "there are: main, explorer, reviewer" in said.err
+
+
+def test_find_in_several_traces_wants_the_thread_in_one_of_them(capsys: Said) -> None:
+    assert run(["find", "run.jsonl", "threads.jsonl", "turn > 0", "--thread", "reviewer"]) == 0
+    capsys.readouterr()
+    assert run(["find", "run.jsonl", "threads.jsonl", "turn > 0", "--thread", "nobody"]) == 2
+    assert "no trace has a thread that is called 'nobody'" in capsys.readouterr().err
+
+
+def test_cost_calls_what_broke_a_cache_as_lists_do(capsys: Said) -> None:
+    for form in ([], ["--steps"]):
+        assert run(["cost", "run.jsonl", "--plain", *form]) == 0
+        table = capsys.readouterr().out.partition("costliest cache breaks")[2]
+        assert "Working tree" in table
+        assert "list_files ." in table
+        assert "working-tree" not in table
+        assert "result-1" not in table

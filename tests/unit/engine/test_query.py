@@ -320,7 +320,7 @@ def test_a_step_decides_where_it_can() -> None:
         ('a ""', 2, "between the quotation marks"),
         ("a (b", 2, "not closed"),
         ("a) b", 1, "no parenthesis is open"),
-        ("main()", 5, "nothing stands here"),
+        ("main()", 5, "there is nothing here"),
         ("a or", 4, "behind 'or'"),
         ("or a", 0, "before 'or'"),
         ("a and", 5, "behind 'and'"),

@@ -51,4 +51,4 @@ def test_a_version_that_nobody_held_it_against_is_told(file: str, spelled: str, 
     assert "newer-version" not in {problem.slug for problem in imported(importer, data).problems}
     (told,) = [problem for problem in imported(importer, newer).problems if problem.slug == "newer-version"]
     assert f" {new}; " in told.message
-    assert told.message.endswith(f"held against versions up to {held.newest}")
+    assert told.message.endswith(f"checked against versions up to {held.newest}")

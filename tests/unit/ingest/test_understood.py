@@ -73,7 +73,7 @@ def test_the_newest_of_several_newer_versions_is_told_once() -> None:
         account.version(version, line, line * 100)
     (problem,) = account.problems()
     assert (problem.line, problem.byte, problem.is_note) == (2, 200, True)
-    assert problem.message == "written by Tide 1.11; this importer was held against versions up to 1.9.2"
+    assert problem.message == "written by Tide 1.11; this importer was checked against versions up to 1.9.2"
 
 
 def test_the_account_is_found_behind_a_report() -> None:

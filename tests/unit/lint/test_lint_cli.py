@@ -98,7 +98,7 @@ def test_select_ignore_and_severity(tmp_path: Path, capsys: Out) -> None:
         (["--set", "CTX009.share=2"], "share is a share from 0 to 1, not 2"),
         (["--set", "CTX009.size=2"], "has no parameter 'size'"),
         (["--set", "share=x"], "sets nothing"),
-        (["--format", "xml"], "--format xml is none"),
+        (["--format", "xml"], "--format xml is unknown"),
         (["--update-baseline"], "needs --baseline FILE"),
         (["--explain", "CTX999"], "no rule is called 'CTX999'"),
     ],

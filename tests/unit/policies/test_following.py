@@ -166,7 +166,7 @@ def test_strict_does_not_fail_for_what_cannot_be_told(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["replay", str(path), "--policy", OLDER, "--strict"])
     assert done.exit_code == 0, done.output
     shown = " ".join(done.output.split())
-    assert "1 of 1 step held against the record cannot be told" in shown
+    assert "1 of 1 step compared with the record cannot be told" in shown
     assert "messages where the runtime compacted 99" in shown
 
 
@@ -176,11 +176,11 @@ def test_strict_says_what_the_first_difference_is(tmp_path: Path) -> None:
     good = log(tmp_path / "good.jsonl", EVENT, viewed())
     done = CliRunner().invoke(app, ["replay", str(good), "--policy", OLDER, "--strict"])
     assert done.exit_code == 0
-    assert "1 step held against the record, all as recorded" in done.output
+    assert "1 step compared with the record, all as recorded" in done.output
     bad = log(tmp_path / "bad.jsonl", {**EVENT, "strategy_level": 3}, viewed())
     done = CliRunner().invoke(app, ["replay", str(bad), "--policy", OLDER, "--strict"])
     assert done.exit_code == 1
     shown = " ".join(done.output.split())
-    assert "1 of 1 step held against the record differs" in shown
+    assert "1 of 1 step compared with the record differs" in shown
     assert "turn 1 step 2, budget: expected strategy_level 1; recorded strategy_level 3; from " in shown
     assert "protected_tool_results 3" in shown

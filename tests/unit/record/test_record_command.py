@@ -93,7 +93,7 @@ def test_the_summary_says_what_came_of_it(tmp_path: Path) -> None:
     where = str(options.out)
     assert said == [
         "ctxctl: listening",
-        f"ctxctl: look at it: ctxctl watch '{where}'",
+        f"ctxctl: to follow it: ctxctl watch '{where}'",
         f"ctxctl: {where}: 1 event written, 1 secret replaced (github-token 1)",
         "ctxctl: more",
     ]

@@ -111,7 +111,7 @@ def test_turns_narrow_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
         (["--format", "markdown", "--max-content", "1M"], "--max-content means nothing"),
         (["--policy", "recorded"], "--policy means nothing to --format events"),
         (["--format", "html", "--max-content", "many"], "not a size"),
-        (["--format", "pdf"], "nothing is exported as 'pdf'"),
+        (["--format", "pdf"], "there is no export called 'pdf'"),
     ],
 )
 def test_an_option_that_means_nothing_is_refused(

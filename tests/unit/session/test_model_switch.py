@@ -93,7 +93,7 @@ def test_what_an_item_holds_and_has_cost_is_told_in_each_models_tokens(
     whole = sent("gpt-4o", SENT[1])
     assert f"hold {here} of about {whole} expected (±{BY_RULE}), {100 * here / whole:.1f}%" in words
     cost, of = here + before, sent("gpt-4", SENT[0]) + whole
-    assert f"has cost {cost} tokens in 2 requests up to here, {100 * cost / of:.1f}% of" in words
+    assert f"has cost {cost} tokens in 2 requests so far, {100 * cost / of:.1f}% of" in words
 
 
 def test_the_json_says_it_only_where_it_is_so(pairs: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

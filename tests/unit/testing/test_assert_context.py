@@ -96,7 +96,7 @@ def test_nothing_is_accepted_by_itself(tmp_path: Path) -> None:
 def test_a_file_that_is_none(tmp_path: Path, text: str) -> None:
     path = tmp_path / "bad.json"
     path.write_text(text, encoding="latin-1")
-    with pytest.raises(UnreadableError, match="no kept context"):
+    with pytest.raises(UnreadableError, match="not a kept context"):
         assert_context_diff(TRACE, path)
 
 

@@ -119,7 +119,7 @@ def test_limits_that_nobody_knows_are_no_pass(tmp_path: Path) -> None:
 
 def test_what_nobody_counted_is_no_pass(tmp_path: Path) -> None:
     path = written_trace(tmp_path, events([item("a", None)]))
-    with pytest.raises(AssertionError, match="nobody knows whether it fits"):
+    with pytest.raises(AssertionError, match="it is not known whether it fits"):
         assert_fits(path, window=100)
     assert assert_fits(path, window=100, uncounted=True) == Fits(1, 0, 100, 1, 1)
 

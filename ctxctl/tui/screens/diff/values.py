@@ -184,13 +184,13 @@ def remarks(a: SideHead, b: SideHead) -> list[str]:
     """What differs between the sides besides their items."""
     found = []
     if a.layer != b.layer:
-        found.append(f"different layers: {a.layer} beside {b.layer}")
+        found.append(f"different layers: {a.layer} and {b.layer}")
     if a.target != b.target:
-        found.append(f"different targets: {a.target} beside {b.target}")
+        found.append(f"different targets: {a.target} and {b.target}")
     if a.policy != b.policy:
-        found.append(f"different policies: {a.policy} beside {b.policy}")
+        found.append(f"different policies: {a.policy} and {b.policy}")
     if a.counting != b.counting and a.counting and b.counting:
-        found.append(f"counted differently: {a.counting} beside {b.counting}")
+        found.append(f"counted differently: {a.counting} and {b.counting}")
     if "policy" in (a.basis, b.basis):
         found.append("simulated: a policy built it")
     if a.method != b.method and "recorded" in (a.method, b.method):

@@ -216,7 +216,10 @@ def _verdict(totals: Totals, *, simulated: bool, running: bool, brief: bool) -> 
     first = totals.first_over
     if first is None:
         if totals.unknown == totals.steps:
-            return "no limit known" if brief else "no limit known: nobody can say what fits", "warning"
+            return (
+                "no limit known" if brief else "no limit is known, so it cannot be told what fits",
+                "warning",
+            )
         unknown = f", {number(totals.unknown)} unknown" if totals.unknown else ""
         if brief:
             return f"fits in {plural(totals.steps, 'step')}{unknown}", "strong"
