@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from ctxctl.analysis.turn_sums import Compacting, ThreadName, compacting
+from ctxctl.engine.replay.frames import entered_between
 from ctxctl.item_names import is_rooted
 from ctxctl.model.results import Placement, Step
 from ctxctl.session.item_words import directory_of
@@ -139,8 +140,9 @@ class _Reader:
     def step(self, step: Step, placements: list[Placement]) -> None:
         key = (step.session, step.thread)
         entered = {change.item for change in step.changes if change.status in ("added", "updated")}
-        fresh = [p for p in placements if p.item in entered and not p.stale]
         before = self._before.get(key, [])
+        came = entered_between(before, placements)
+        fresh = [p for p in came if p.item in entered and not p.stale]
         self._before[key] = placements
         if "compacted" in step.flags or step.annotations.compactions:
             self._meet(key, step, fresh)

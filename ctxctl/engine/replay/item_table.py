@@ -21,7 +21,7 @@ _DIGEST = re.compile(r"[0-9a-f]{8,64}")
 class ItemVersion:
     """One version of an item, as one item record stated it."""
 
-    __slots__ = ("before", "item", "line", "older", "placement", "record", "version", "visible")
+    __slots__ = ("before", "item", "line", "namesake", "older", "placement", "record", "version", "visible")
 
     def __init__(
         self,
@@ -32,12 +32,15 @@ class ItemVersion:
         visible: bool,
         older: ItemVersion | None = None,
         before: ItemVersion | None = None,
+        namesake: ItemVersion | None = None,
     ) -> None:
         self.item = item
         self.before = before
         """The version, of any item, that the thread learned before this one."""
         self.older = older
         """The version of the item that was learned before this one."""
+        self.namesake = namesake
+        """The version of the item learned last before this one that bears the same name."""
         self.version = version
         self.record = record
         self.line = line
@@ -106,6 +109,8 @@ class ItemTable:
         """What became live since `settle`, in order."""
         self.disturbed = False
         """Something live was replaced or left since `settle`."""
+        self._renewed: set[str] = set()
+        """Items whose latest version became another since `take_renewed`."""
 
     @property
     def last(self) -> ItemVersion | None:
@@ -125,6 +130,7 @@ class ItemTable:
             twin.live = dict(self.live)
         twin.appeared = list(self.appeared)
         twin.disturbed = self.disturbed
+        twin._renewed = set(self._renewed)
         return twin
 
     def park(self) -> None:
@@ -157,6 +163,11 @@ class ItemTable:
         self.appeared = []
         self.disturbed = False
 
+    def take_renewed(self) -> set[str]:
+        """Items whose latest version became another since this was asked last."""
+        renewed, self._renewed = self._renewed, set()
+        return renewed
+
     def enter(self, record: Item, line: int) -> ItemVersion:
         """Take in an added or updated item; it is live from here on."""
         version = self.learn(record, line)
@@ -180,18 +191,21 @@ class ItemTable:
         if known is not None:
             if self.latest.get(known.item) is not known:
                 self.latest[known.item] = known
+                self._renewed.add(known.item)
             return known
         name = version_of(record)
         item = base_id(record, name)
         visibility = record.visibility
         visible = self.target in visibility if visibility else self.target == "model"
+        self._renewed.add(item)
         if len(self.known) >= _KNOWN:
             self.known.clear()
         stated = self.versions.get((item, name))
         if stated is not None and stated.visible == visible and _same(stated.record, record):
             self.known[record] = self.latest[item] = stated
             return stated
-        version = ItemVersion(item, name, record, line, visible, self.newest.get(item), self._last)
+        older = self.newest.get(item)
+        version = ItemVersion(item, name, record, line, visible, older, self._last, stated)
         self.known[record] = self.latest[item] = self.newest[item] = self._last = version
         self.versions[item, name] = version
         return version

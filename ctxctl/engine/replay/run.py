@@ -295,7 +295,7 @@ class Engine:
 
     def end(self) -> Iterator[Step | Turn]:
         """Close what is still open, in the order in which the steps began."""
-        while self._order is not None and self._order.weight:
+        while self._order is not None and self._order.waits:
             self._order.head = None
             yield from self._held()
         for thread in sorted(self.threads.values(), key=_begun):
@@ -453,10 +453,7 @@ class Engine:
 
     def _injection(self, thread: ThreadState, record: Injection) -> None:
         if thread.sealed is not None:
-            # A second injection point of the same request.
-            facts = thread.sealed.facts.copy()
-            facts.injections.append(record)
-            thread.sealed = thread.sealed._replace(facts=facts)
+            thread.injected_again(record)
             return
         follow_model(thread, record.model, self.rules)
         thread.take_injection(record)
