@@ -61,7 +61,7 @@ _TABLE: Final = GraphTable(
     ),
     {
         # What follows from the rest, or is known by the identity of an object that another run has not.
-        item_table.ItemTable: {"known": dict, "versions": dict, "newest": dict},
+        item_table.ItemTable: {"known": dict, "versions": dict, "newest": dict, "_digests": dict},
         placements.Placer: {"_blocks": dict},
         reweighing.Reweigher: {"_lists": dict},
         # What the run that goes on brings itself.

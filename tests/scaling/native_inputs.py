@@ -1,7 +1,7 @@
 """Traces that are large in one dimension: each function gives the lines of one of size `n`.
 
-What a line costs to write is constant in all of them but `whole_frames`, so the file grows as `n` does.  None is
-damaged on purpose except those of `contradictions`: what they hold may be odd, but a runtime could have written it.
+A line costs the same however large `n` is, or there are few lines, so the file grows as `n` does.  Some are
+odd; all are such that a runtime could have written them.
 """
 
 from __future__ import annotations
@@ -370,7 +370,7 @@ def _compacted(log: Log, i: int, ids: list[str], where: dict[str, str]) -> Lines
             "compaction_id": f"c{i}",
             "trigger": "auto",
             "source_item_refs": ids,
-            "summary_id": f"sum{i}",
+            "summary_ref": f"sum{i}",
         },
         **where,
     )
@@ -775,7 +775,7 @@ def interleaved_steps(n: int) -> Lines:
 
 
 def records_in_step(n: int) -> Lines:
-    """One step with `n` of each record that a step has once: surfaces, selections, budgets, envelopes, failures."""
+    """One step with `n` of each record that a step has once, such as a budget."""
     log = Log()
     yield from _prompt(log, **at(1))
     for i in range(n):

@@ -6,11 +6,15 @@ the newest: a step costs what it put in and took out, and the copies whose state
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ctxctl.engine.replay.frames import FrameDelta
 from ctxctl.engine.replay.item_table import ItemTable
 from ctxctl.model.results import Placement
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay.placements import Placer
 
 _FEW = 8
 """Copies that are looked for one by one; for more the whole frame is gone through."""
@@ -57,7 +61,7 @@ class StaleCopies:
         raw: list[Placement],
         change: FrameDelta,
         book: ItemTable,
-        stale: Callable[[Placement], Placement],
+        placer: Placer,
     ) -> list[Placement]:
         """The window with stale copies marked; `change` is its difference from the last one."""
         touched = dict.fromkeys([p.item for p in change.removed])
@@ -80,9 +84,9 @@ class StaleCopies:
         if not self._several:
             self._shown = raw
         elif not goes_on or len(again) > _FEW:
-            self._shown = [self._marked(p, stale) for p in raw]
+            self._shown = [self._marked(p, placer) for p in raw]
         else:
-            self._shown = self._edited(raw, change, again, stale)
+            self._shown = self._edited(raw, change, again, placer)
         return self._shown
 
     def _edited(
@@ -90,25 +94,25 @@ class StaleCopies:
         raw: list[Placement],
         change: FrameDelta,
         again: Iterable[Placement],
-        stale: Callable[[Placement], Placement],
+        placer: Placer,
     ) -> list[Placement]:
         """The last window as it was marked, with what came marked and `again` marked anew."""
         head, tail = change.prefix, change.suffix
-        middle = [self._marked(p, stale) for p in raw[head : len(raw) - tail]]
+        middle = [self._marked(p, placer) for p in raw[head : len(raw) - tail]]
         made = self._shown[:head] + middle
         if tail:
             made += self._shown[-tail:]
         for placement in again:
             at = place_of(placement, raw)
             if at is None or len(self._several.get(placement.item, {}).get(placement.version, ())) > 1:
-                return [self._marked(p, stale) for p in raw]
-            made[at] = self._marked(placement, stale)
+                return [self._marked(p, placer) for p in raw]
+            made[at] = self._marked(placement, placer)
         return made
 
-    def _marked(self, placement: Placement, stale: Callable[[Placement], Placement]) -> Placement:
+    def _marked(self, placement: Placement, placer: Placer) -> Placement:
         item = placement.item
         if item in self._newest and placement.version != self._newest[item]:
-            return stale(placement)
+            return placer.stale(placement)
         return placement
 
     def _enter(self, placement: Placement) -> None:

@@ -321,7 +321,7 @@ class WindowResolver:
         change = hint.delta() if hint is not None and known else delta_of(self._raw, raw)
         self.change = FrameChange(self._raw, raw, change)
         self._raw = raw
-        return self._stale.mark(raw, change, thread.book, self._placer.stale)
+        return self._stale.mark(raw, change, thread.book, self._placer)
 
 
 def _by_id(kept: Iterable[Resolved]) -> OrderedDict[str, Resolved]:
