@@ -43,6 +43,8 @@ _WALKING: Final = frozenset(
     }
 )  # fmt: skip
 """Methods that walk their object, their argument, or both."""
+_SEEKING: Final = frozenset({"index", "find"})
+"""Methods that go from the place that they are given to where they find it."""
 _SHIFTING: Final = frozenset({"pop", "insert"})
 """Methods of a list that move what stands behind the place."""
 
@@ -107,6 +109,11 @@ def method(place: tuple[str, int], name: str, holder: Any, *given: Any, **named:
         _add(place, sum(map(copied, given or (holder,))))
     elif name in ("update", "writelines", "join"):
         _add(place, sum(map(size, given)))
+    elif name in _SEEKING and len(given) > 1 and kind in (*_FLAT, *_TEXT):
+        found = getattr(holder, name)(*given, **named)
+        whole = max(1, len(holder))
+        _add(place, 1 + size(holder) * (found - given[1] if found >= 0 else whole - given[1]) // whole)
+        return found
     elif kind in _TEXT or isinstance(holder, _SIZED):
         _add(place, size(holder))
     return getattr(holder, name)(*given, **named)

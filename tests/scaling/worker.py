@@ -24,11 +24,15 @@ from tests.scaling import counting
 from tests.scaling.native_inputs import DIMENSIONS
 
 ROOMS: Final = (
-    "analysis", "budget", "cli", "config", "engine", "fleet", "item_names", "kinds", "lint", "listdiff", "model",
-    "policies", "report", "session", "text", "tokens", "trace", "wording",
+    "analysis", "budget", "cli", "config", "engine", "fleet", "item_names", "kinds", "lint", "listdiff",
+    "model", "policies", "report", "session", "text", "tokens", "trace", "wording",
 )  # fmt: skip
 """Those that read native traces; importers have a test of their own."""
-_BOUNDS: Final = {("ctxctl.engine.replay.cursor", "_CELLS"): 1000}
+_BOUNDS: Final = {
+    ("ctxctl.engine.replay.cursor", "_CELLS"): 1000,
+    ("ctxctl.session.kept_replays", "LEAST"): 1,
+    ("ctxctl.report.envelopes", "_MOST_REFS"): 500,
+}
 _CPU: Final = 60
 """Seconds that a run may take."""
 

@@ -146,6 +146,7 @@ class FrameState:
         "counted",
         "current",
         "head",
+        "heads",
         "held",
         "images",
         "placements",
@@ -178,6 +179,8 @@ class FrameState:
         """Number of stale copies by item."""
         self.head = 0
         """Placements that providers put first (tools, system)."""
+        self.heads: dict[Placement, int] = {}
+        """These, with the number of copies of each; a stale copy is another one."""
         self.images = 0
         """Placements that are images."""
         self.cites = 0
@@ -229,6 +232,11 @@ class FrameState:
             _add(self.held, item, tokens)
         if p.rank < 2:
             self.head += sign
+            copies = self.heads.get(p, 0) + sign
+            if copies:
+                self.heads[p] = copies
+            else:
+                del self.heads[p]
         if p.kind == "image":
             self.images += sign
         elif p.form and _CITED in p.form:

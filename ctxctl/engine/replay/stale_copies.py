@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ctxctl.engine.replay.frames import FrameDelta
 from ctxctl.engine.replay.item_table import ItemTable
+from ctxctl.listdiff import place_of
 from ctxctl.model.results import Placement
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 _FEW = 8
 """Copies that are looked for one by one; for more the whole frame is gone through."""
-_NEAR = 32
-"""Placements at either end among which a copy is looked for first."""
 
 Versions = dict[str | None, list[Placement]]
 """The copies of one item by version."""
@@ -165,16 +164,3 @@ class StaleCopies:
             elif was != wanted:
                 again += [*versions.get(was, ()), *versions[wanted]]
         return again
-
-
-def place_of(placement: Placement, frame: list[Placement]) -> int | None:
-    """Where a placement stands, from whichever end it is nearer to; None if it does not."""
-    low, high, step = 0, len(frame), _NEAR
-    while low < high:
-        for start, end in ((low, min(low + step, high)), (max(low, high - step), high)):
-            try:
-                return frame.index(placement, start, end)
-            except ValueError:
-                continue
-        low, high, step = low + step, high - step, 2 * step
-    return None

@@ -395,7 +395,7 @@ class ThreadState(ThreadData):
         self, before: FrameTotals, after: list[Placement], delta: FrameDelta, settings: RequestSettings
     ) -> CommonPrefix | None:
         """What the step's request begins with like the one before, which it then takes the place of."""
-        was, now = self.laid_out, provider_order(after, self.frame.head)
+        was, now = self.laid_out, provider_order(after, self.frame.head, self.frame.heads)
         setting = broken_setting(self.settings, settings)
         self.laid_out, self.settings = now, settings
         if self.first or self.book.target != MODEL:

@@ -8,18 +8,21 @@ number, shown beside it.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 
 from ctxctl.engine.sizes.cache_settings import BrokenSetting
+from ctxctl.listdiff import place_of
 from ctxctl.listdiff import same as same_objects
 from ctxctl.model.results import Placement, Step
 
 _rank = attrgetter("rank")
 _tokens: Callable[[Placement], int] = attrgetter("tokens")
 _key: Callable[[Placement], int] = attrgetter("key")
+_FEW = 64
+"""Tools and system placements that are looked for one by one."""
 Holds = Callable[[str], bool]
 """Whether a request holds any copy of an item."""
 
@@ -67,11 +70,25 @@ def is_provider_order(frame: list[Placement], head: int) -> bool:
     return True
 
 
-def provider_order(frame: list[Placement], head: int) -> list[Placement]:
-    """The frame as a provider lays it out; the frame itself where it already is."""
+def provider_order(
+    frame: list[Placement], head: int, first: Mapping[Placement, int] | None = None
+) -> list[Placement]:
+    """The frame as a provider lays it out; the frame itself where it already is.
+
+    `first` are the tools and system placements of the frame with their copies, where they are known: so that
+    a few of them that stand elsewhere cost no look at all the rest.
+    """
     if is_provider_order(frame, head):
         return frame
-    return sorted(frame, key=_rank)
+    if first is None or len(first) != head or head > _FEW:
+        return sorted(frame, key=_rank)
+    places = [(placement.rank, at) for placement in first if (at := place_of(placement, frame)) is not None]
+    made = [frame[at] for _, at in sorted(places)]
+    stood = 0
+    for at in sorted(at for _, at in places):
+        made += frame[stood:at]
+        stood = at + 1
+    return made + frame[stood:]
 
 
 def possible_prefix(
