@@ -9,7 +9,7 @@ Counted are, by place:
 - what it copies: a 64th of what a slice, a concatenation, `list(x)`, `x.pop(0)` or `x.insert(0, y)` moves,
   and of the texts that are copied, joined, searched: 60 pointers are copied while a loop turns once.
 
-What a library does inside of one call is not counted.
+What a library does inside of one call is not counted, but for those in Python whose work is known to explode.
 """
 
 from __future__ import annotations
@@ -28,7 +28,16 @@ COUNTS: dict[tuple[str, int], int] = {}
 
 _FLAT: Final = (list, tuple, deque)
 _TEXT: Final = (str, bytes, bytearray, memoryview)
-_SIZED: Final = (*_FLAT, set, frozenset, dict, type({}.keys()), type({}.values()), type({}.items()))
+_LIBRARIES: Final = frozenset({"difflib"})
+_SIZED: Final[tuple[type, ...]] = (
+    *_FLAT,
+    set,
+    frozenset,
+    dict,
+    type({}.keys()),
+    type({}.values()),
+    type({}.items()),
+)
 _COPIED: Final = 64
 _WHOLE: Final = frozenset(
     {"list", "tuple", "set", "frozenset", "dict", "sorted", "sum", "min", "max", "any", "all", "deque"}
@@ -127,7 +136,7 @@ class _Counted(ast.NodeTransformer):
 
     def _call(self, what: str, at: ast.AST, *values: ast.expr, **more: Any) -> ast.expr:
         line = getattr(at, "lineno", 0)
-        place = ast.Constant((self.name, line))
+        place = ast.Constant((self.name, line))  # type: ignore[arg-type]
         call = ast.Call(ast.Name(f"counted_{what}", ast.Load()), [place, *values], more.get("keywords", []))
         return ast.fix_missing_locations(ast.copy_location(call, at))
 
@@ -198,10 +207,8 @@ class _Counted(ast.NodeTransformer):
 
 class _CountingLoader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType | None:
-        source = self.get_data(self.path)
-        tree = ast.parse(source)
-        name = fullname
-        tree = ast.fix_missing_locations(_Counted(name).visit(tree))
+        tree = ast.parse(self.get_data(self.path))
+        tree = ast.fix_missing_locations(_Counted(fullname).visit(tree))
         return compile(tree, self.path, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -215,7 +222,8 @@ class _Finder(MetaPathFinder):
         self.rooms = rooms
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if not name.startswith("ctxctl.") or name.split(".")[1] not in self.rooms:
+        ours = name.startswith("ctxctl.") and name.split(".")[1] in self.rooms
+        if not ours and name not in _LIBRARIES:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
@@ -228,4 +236,6 @@ def install(rooms: Sequence[str]) -> None:
     """From here on, modules of these rooms are imported with counters; none may be imported yet."""
     early = [name for name in sys.modules if name.startswith("ctxctl.")]
     assert not early, f"imported without counters: {early[:5]}"
+    for name in _LIBRARIES:
+        sys.modules.pop(name, None)
     sys.meta_path.insert(0, _Finder(rooms))

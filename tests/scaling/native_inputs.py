@@ -102,7 +102,7 @@ class Log:
             **envelope,
         )
 
-    def usage(self, tokens: int, cached: int = 0, **envelope: Any) -> bytes:
+    def usage(self, tokens: int, /, cached: int = 0, **envelope: Any) -> bytes:
         """What the request was billed."""
         return self.event(
             "ctxctl.usage.reported",
@@ -308,7 +308,7 @@ def threads(n: int) -> Lines:
         yield log.item(f"task{i}", f"Task {i}: look it up.", "user_message", **where)
         yield log.whole(f"a{i}", [f"task{i}"], **where)
         yield log.sent(f"a{i}", **where)
-        yield log.usage(10, **where)
+        yield log.usage(10, 0, **where)
 
 
 def sessions(n: int) -> Lines:
@@ -318,7 +318,7 @@ def sessions(n: int) -> Lines:
         yield log.item("task", f"Task {i}: look it up.", "user_message", **at(1))
         yield log.whole("a", ["task"], **at(1))
         yield log.sent("a", **at(1))
-        yield log.usage(10, **at(1))
+        yield log.usage(10, 0, **at(1))
 
 
 def turns(n: int) -> Lines:
@@ -886,6 +886,18 @@ def tool_definitions(n: int) -> Lines:
     yield from _two_steps(log, ids)
 
 
+def redacted_words(n: int) -> Lines:
+    """One item of `20n` words that repeat themselves, and a version of it in which every third is masked."""
+    log = Log()
+    yield from _prompt(log, **at(1))
+    words = [f"word{i % 7}" for i in range(20 * n)]
+    yield log.item("item", " ".join(words), **at(1))
+    yield from _two_steps(log, ["item"])
+    masked = [word if i % 3 else "[redacted]" for i, word in enumerate(words)]
+    redacted = {"redaction_state": "redacted"}
+    yield log.update("item", " ".join(masked), record=redacted, **at(2))
+
+
 DIMENSIONS: Final[Mapping[str, Callable[[int], Lines]]] = {
     made.__name__: made
     for made in (
@@ -945,6 +957,7 @@ DIMENSIONS: Final[Mapping[str, Callable[[int], Lines]]] = {
         dropped_items,
         blocks_with_texts,
         tool_definitions,
+        redacted_words,
     )
 }
 """By name."""

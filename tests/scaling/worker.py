@@ -17,6 +17,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,7 +64,7 @@ def main() -> None:
     gc.freeze()
     for line in sys.stdin:
         asked = json.loads(line)
-        answer = _forked(lambda asked=asked: _work(asked["command"], asked["dimension"], asked["n"]))
+        answer = _forked(partial(_work, asked["command"], asked["dimension"], asked["n"]))
         print(json.dumps(answer), file=answers, flush=True)
 
 
