@@ -28,6 +28,8 @@ _STRIDE = 256
 """Equal lines passed over at the cost of one step."""
 _SLICE = 1 << 15
 """Lines, or characters, compared at once: slices that stay in the processor's cache."""
+_NEAR = 32
+"""Items at either end of a list among which one is looked for first."""
 _CODES = 0x110000
 """Different lines that can have a character each."""
 
@@ -90,6 +92,22 @@ def same(a: _Lines, b: _Lines, x: int, y: int, limit: int) -> int:
                 step = half
         break
     return at
+
+
+def place_of(one: Any, items: list[Any]) -> int | None:
+    """Where an object stands among others that are equal to none but themselves; None if it does not.
+
+    Looked for from both ends at once: what is sought is mostly near one of them.
+    """
+    low, high, step = 0, len(items), _NEAR
+    while low < high:
+        for start, end in ((low, min(low + step, high)), (max(low, high - step), high)):
+            try:
+                return items.index(one, start, end)
+            except ValueError:
+                continue
+        low, high, step = low + step, high - step, 2 * step
+    return None
 
 
 def same_start(a: _Lines, b: _Lines) -> int:

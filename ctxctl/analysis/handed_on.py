@@ -16,6 +16,7 @@ import orjson
 
 from ctxctl.analysis.compacting import Compacting, compacting
 from ctxctl.analysis.turn_sums import ThreadName
+from ctxctl.engine.replay.frames import entered_between
 from ctxctl.item_names import is_rooted
 from ctxctl.model.results import Placement, Step
 from ctxctl.session.item_words import directory_of
@@ -140,8 +141,9 @@ class _Reader:
     def step(self, step: Step, placements: list[Placement]) -> None:
         key = (step.session, step.thread)
         entered = {change.item for change in step.changes if change.status in ("added", "updated")}
-        fresh = [p for p in placements if p.item in entered and not p.stale]
         before = self._before.get(key, [])
+        came = entered_between(before, placements)
+        fresh = [p for p in came if p.item in entered and not p.stale]
         self._before[key] = placements
         if "compacted" in step.flags or step.annotations.compactions:
             self._meet(key, step, fresh)

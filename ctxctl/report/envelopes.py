@@ -8,11 +8,14 @@ from typing import Any, Final
 
 import orjson
 
+from ctxctl.model.problem import Problem
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import NO_TIME, SCHEMA_VERSION
 from ctxctl.session import Inspector
 
 Json = dict[str, Any]
+_MOST_REFS: Final = 10_000_000
+"""Items that all envelopes of a file may name together: some 300 MB."""
 _REFS: Final = (
     ("surface_refs", "surface", "surface_id"),
     ("selection_refs", "selection", "selection_id"),
@@ -22,13 +25,28 @@ _REFS: Final = (
 """A field of the envelope, and the stage and its fact that name the record."""
 
 
-def envelope_lines(inspector: Inspector, version: str, progress: Callable[[float], None]) -> Iterator[bytes]:
+def envelope_lines(
+    inspector: Inspector,
+    version: str,
+    progress: Callable[[float], None],
+    report: Callable[[Problem], None] = lambda _: None,
+) -> Iterator[bytes]:
     """One envelope a line, in the order of the steps; each follows the published schema.
+
+    Each names all items of its window, so where windows grow the file grows with the square of the steps:
+    it ends with the step that would make it name more than `_MOST_REFS`, and `report` is told.
 
     `version` is ctxctl's.
     """
-    time = NO_TIME
+    time, named = NO_TIME, 0
     for ordinal, at in enumerate(inspector.steps(progress)):
+        named += len(at.placements)
+        if named > _MOST_REFS:
+            where = f"turn {at.step.turn}, step {at.step.step} of thread {at.step.thread}"
+            what = f"the envelopes end before {where}: together they would name over {_MOST_REFS:,} items"
+            hint = "`ctxctl show TRACE@TURN.STEP --json` has the items of each later step"
+            report(Problem(at.step.first_line, at.step.first_byte, "export-cut", f"{what}; {hint}"))
+            return
         time = at.step.time or time
         envelope = _envelope(ordinal, at.step, at.placements, time, version)
         try:

@@ -117,11 +117,11 @@ def _otlp(inspector: Inspector, how: ExportOptions, _report: Report, progress: P
 
 
 def _envelopes(
-    inspector: Inspector, how: ExportOptions, _report: Report, progress: Progress
+    inspector: Inspector, how: ExportOptions, report: Report, progress: Progress
 ) -> Iterator[bytes]:
     from ctxctl.report import envelopes
 
-    return envelopes.envelope_lines(inspector, how.header.version, progress)
+    return envelopes.envelope_lines(inspector, how.header.version, progress, report)
 
 
 _REPLAYED: Final = frozenset({"--model", "--encoding", "--policy"})

@@ -22,6 +22,7 @@ from ctxctl.engine.replay import (
     placements,
     reweighing,
     run,
+    stale_copies,
     step_facts,
     step_tracker,
     sums,
@@ -53,13 +54,14 @@ if TYPE_CHECKING:
 _CHUNK: Final = 1 << 20
 _TABLE: Final = GraphTable(
     (
-        annotation_state, changes, frames, item_table, ordering, placements, reweighing, run, step_facts,
-        step_tracker, sums, thread, thread_data, window_mode, bill_doubts, cache_misses, cache_settings,
-        prefix, scales, sent, weighing, told, event, records, results, terms, expect, following,
+        annotation_state, changes, frames, item_table, ordering, placements, reweighing, run,
+        stale_copies, step_facts, step_tracker, sums, thread, thread_data, window_mode, bill_doubts,
+        cache_misses, cache_settings, prefix, scales, sent, weighing, told, event, records, results, terms,
+        expect, following,
     ),
     {
         # What follows from the rest, or is known by the identity of an object that another run has not.
-        item_table.ItemTable: {"known": dict, "versions": dict, "newest": dict},
+        item_table.ItemTable: {"known": dict, "versions": dict, "newest": dict, "_digests": dict},
         placements.Placer: {"_blocks": dict},
         reweighing.Reweigher: {"_lists": dict},
         # What the run that goes on brings itself.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from ctxctl.engine.replay.frames import entered_between
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.session.params import working_directory
@@ -36,7 +37,11 @@ class ItemWords:
         self._contents: dict[ThreadKey, dict[str, Content]] = {}
         self._here: dict[str, Content] = {}
         """Those of the thread that was seen last."""
+        self._frames: dict[ThreadKey, list[Placement]] = {}
+        """The last frame of each thread that was seen."""
         self._withheld: set[str] = set()
+        self._added: frozenset[str] = frozenset()
+        """What was added to them last."""
         self._heads: dict[Content, str] = {}
 
     def see(self, at: StepAt) -> None:
@@ -45,13 +50,16 @@ class ItemWords:
         wanted = {
             change.item for change in at.step.changes if not change.title and change.status != "removed"
         }
-        # What is new is mostly at the end of the frame.
-        for placement in reversed(at.placements):
-            if not wanted:
-                return
-            if placement.item in wanted:
-                wanted.discard(placement.item)
-                self._learn(placement)
+        key = ThreadKey(at.step.session, at.step.thread)
+        before, self._frames[key] = self._frames.get(key, []), at.placements
+        # What is new is mostly where the frame differs from the one before.
+        for frame in (entered_between(before, at.placements), at.placements):
+            for placement in reversed(frame):
+                if not wanted:
+                    return
+                if placement.item in wanted:
+                    wanted.discard(placement.item)
+                    self._learn(placement)
 
     def see_frame(self, step: Step, placements: Iterable[Placement]) -> None:
         """Take in a whole frame."""
@@ -81,7 +89,9 @@ class ItemWords:
         return ItemNames(directory_of(self._inspector), self.of, ids)
 
     def _enter(self, step: Step) -> None:
-        self._withheld.update(step.annotations.withheld)
+        if step.annotations.withheld is not self._added:
+            self._added = step.annotations.withheld
+            self._withheld.update(self._added)
         self._here = self._contents.setdefault(ThreadKey(step.session, step.thread), {})
 
     def _learn(self, placement: Placement) -> None:

@@ -29,9 +29,9 @@ from ctxctl.session.replay_rows import (
     CONTENT,
     FORMAT,
     FRAME,
+    LONGEST_CHAIN,
     PLACEMENT,
     RESULTS,
-    WHOLE_EVERY,
     FrameRow,
     Meta,
     ReplayKey,
@@ -138,7 +138,7 @@ class KeptReplay:
         at = ordinal
         while at >= 0:
             frame = decoded(body_of(connection, "frames", at), FRAME)
-            if len(chain) > WHOLE_EVERY or frame.before >= at:
+            if len(chain) > LONGEST_CHAIN or frame.before >= at:
                 raise DamagedError
             chain.append(frame)
             at = frame.before

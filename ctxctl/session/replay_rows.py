@@ -22,8 +22,20 @@ if TYPE_CHECKING:
     from ctxctl.trace.source import Source
 
 FORMAT: Final = 3
-WHOLE_EVERY: Final = 32
-"""Steps of a thread from one frame that is kept whole to the next."""
+_WHOLE_EVERY: Final = 32
+_WHOLE_SHARE: Final = 16
+LONGEST_CHAIN: Final = 1 << 17
+"""Frames that one may lead back to, whatever a file says."""
+
+
+def whole_after(size: int) -> int:
+    """Steps of a thread from one frame that is kept whole to the next, where the next has `size` copies.
+
+    The more it holds, the more rarely: else windows that grow would be kept with the square of their steps.
+    """
+    return max(_WHOLE_EVERY, size // _WHOLE_SHARE)
+
+
 _AT_ONCE: Final = 500
 LATELY: Final = 86_400.0
 """Seconds: a log that nobody wrote to for so long hardly goes on, and is replayed whole once if it does."""

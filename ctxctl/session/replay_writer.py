@@ -27,13 +27,13 @@ from ctxctl.session.replay_rows import (
     FORMAT,
     LAYOUT,
     TABLES,
-    WHOLE_EVERY,
     FrameRow,
     Meta,
     ReplayKey,
     Results,
     ToldDelta,
     seed_of,
+    whole_after,
 )
 from ctxctl.session.results import ReportedProblems
 from ctxctl.session.walked import Walked, walked_by
@@ -256,7 +256,7 @@ class ReplayWriter:
         before, now, against = last.placements, one.at.placements, None
         if one.delta.before != before:  # compared by the identity of the placements
             against = self._numbered(one.delta.before)
-        if last.ordinal < 0 or last.age + 1 >= WHOLE_EVERY:
+        if last.ordinal < 0 or last.age + 1 >= whole_after(len(now)):
             head = tail = 0
             row = FrameRow(-1, 0, 0, self._numbered(now), against)
         else:

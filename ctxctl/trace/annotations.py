@@ -27,10 +27,16 @@ def compaction(fields: Fields) -> Compaction:
         validated = Fields(validation, fields.report, f"{fields.where}.validation")
         said = [validated.text("status"), validated.text("reviewer", "by")]
         validation = " by ".join(word for word in said if word) or None
+    sources, summary = fields.ref_names("source_item_refs"), fields.name("summary_ref")
+    if summary is not None and summary in sources:
+        fields.report(
+            "bad-field", "summary_ref", f"summary {summary} is named among its own sources; it stays"
+        )
+        sources = tuple(ref for ref in sources if ref != summary)
     return Compaction(
         fields.ident("compaction_id"),
-        fields.ref_names("source_item_refs"),
-        fields.name("summary_ref"),
+        sources,
+        summary,
         fields.text("method"),
         fields.text("trigger"),
         _ordered(fields.table("coverage")),

@@ -28,6 +28,8 @@ Fault = Callable[[str, str], None]
 SEED = int.from_bytes(os.urandom(8), "little")
 """Random, so that nobody can prepare two texts with one key; no output depends on it."""
 
+_STRAYS = 8
+"""Contents looked for in vain in one line, one that was repaired; further ones of it are not looked for."""
 KEYS = 1 << 16
 """Raw spellings remembered per generation; a forgotten one only costs a decode."""
 CACHE_BYTES = 8 << 20
@@ -106,6 +108,11 @@ class Contents:
         self._cached = 0
         self._spill: IO[bytes] | None = None
         self._spill_size = 0
+        self._line = b""
+        """The line in which a place was looked for last, and where the search goes on."""
+        self._goes_on = 0
+        self._strays = 0
+        """Contents that this line does not hold as they stand there."""
         self._generation = 0
         """Of the two bounded tables: how often one was begun anew."""
         self._shown: list[tuple[Content, object]] | None = None
@@ -130,8 +137,8 @@ class Contents:
         text, form = _read(raw, fault)
         data = _utf8(text)
         digest = hashlib.sha256(data).hexdigest()
-        at = place(line, raw)
         with self._lock:
+            at = self._place(line, raw)
             content = self._by_digest.get(digest)
             if content is None or not isinstance(content.origin, _Shown):
                 if at >= 0:
@@ -152,6 +159,19 @@ class Contents:
             self._by_raw[key] = content
             self._remember(digest, text, len(data))
         return content
+
+    def _place(self, line: bytes, raw: bytes) -> int:
+        """Where a content stands in its line, or -1; those of one line together cost one look at it."""
+        if line is not self._line:
+            self._line, self._goes_on, self._strays = line, 0, 0
+        if self._strays > _STRAYS:
+            return -1
+        at = place(line, raw, self._goes_on)
+        if at >= 0:
+            self._goes_on = at + len(raw)
+        else:
+            self._strays += 1
+        return at
 
     def resolve(self, digest: str, before: int) -> Content | None:
         """The content of this digest if it was shown inline at an offset below `before`."""

@@ -42,10 +42,15 @@ def check_around_blocks(raw: bytes, blocks: Sequence[Raw]) -> None:
     check_utf8(raw[:start] + raw[end:] if alone else raw)
 
 
-def place(line: bytes, raw: bytes) -> int:
-    """A place where `raw` stands in `line`, or -1.  Quick for long ones: their beginning is searched for."""
+def place(line: bytes, raw: bytes, start: int = 0) -> int:
+    """A place where `raw` stands in `line`, or -1.  Quick for long ones: their beginning is searched for.
+
+    `start`: what stands before it is looked at last, as the records of a line are read one after the other.
+    """
     at = len(line) - 1 - len(raw)
     if at > 0 and line.startswith(raw, at):
         return at
-    at = line.find(raw[:_NEEDLE])
-    return at if at < 0 or line.startswith(raw, at) else line.find(raw)
+    at = line.find(raw[:_NEEDLE], start)
+    if at >= 0 and not line.startswith(raw, at):
+        at = line.find(raw, at)
+    return place(line, raw) if at < 0 and start else at

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from ctxctl.engine.replay.item_table import ItemTable, ItemVersion
+from ctxctl.listdiff import same_end, same_start
 from ctxctl.model.annotations import (
     UNREDACTED,
     Annotations,
@@ -39,10 +40,17 @@ class AnnotationState:
         self.ids = Ids()
         self.missing: dict[str, Missing] = {}
         self.redactions: list[Redaction] = []
-        self.envelopes: list[Envelope] = []
+        self.envelopes: dict[str | None, Envelope] = {}
+        """By the snapshot that they bind."""
         self._lacking: dict[str, Missing] = {}
-        self._raw: dict[str, frozenset[str | None]] = {}
-        """Versions of redacted items that said what was redacted, by item."""
+        self._raw: set[tuple[str, str | None]] = set()
+        """Versions of redacted items that said what was redacted."""
+        self._upto: dict[str, ItemVersion] = {}
+        """By redacted item, the version learned last that was looked at for that."""
+        self._shown: tuple[list[Placement], list[Placement]] = ([], [])
+        """The last frame from which something was to be hidden, and what was left; empty: to be made anew."""
+        self._withheld: frozenset[str] | None = frozenset()
+        """Items in `_raw`; None until somebody asks again."""
         self._digests: dict[str, str] = {}
         """Digests of their texts, with the state that took their place."""
         self._instead: dict[str, str] = {}
@@ -53,9 +61,10 @@ class AnnotationState:
         twin = AnnotationState()
         twin.ids = self.ids
         twin.missing = dict(self.missing)
-        twin.redactions, twin.envelopes = list(self.redactions), list(self.envelopes)
+        twin.redactions, twin.envelopes = list(self.redactions), dict(self.envelopes)
         twin._lacking = dict(self._lacking)
-        twin._raw, twin._digests = dict(self._raw), dict(self._digests)
+        twin._raw, twin._digests = set(self._raw), dict(self._digests)
+        twin._upto, twin._withheld, twin._shown = dict(self._upto), self._withheld, self._shown
         twin._instead = dict(self._instead)
         return twin
 
@@ -67,7 +76,7 @@ class AnnotationState:
         if self.redactions:
             self.redactions = []
         if self.envelopes:
-            self.envelopes = []
+            self.envelopes = {}
 
     def named(self, event: Event) -> None:
         """An event of the step names ids: the first context, and of the rest the last ones, count."""
@@ -106,36 +115,56 @@ class AnnotationState:
         item = book.item_of(record.item_id)
         if record.replacement is not None and book.item_of(record.replacement) != item:
             self._instead[item] = record.replacement
-        known = self._raw.get(item, frozenset())
-        raw = [v for v in book.history(item) if _says_all(v) and v.version not in known]
-        if raw:
-            self._raw[item] = known.union(v.version for v in raw)
-            self._digests.update((v.content.digest, state) for v in raw if v.content is not None)
+        upto = self._upto.get(item)
+        for version in book.history(item):
+            if version is upto:
+                break
+            if _says_all(version) and (item, version.version) not in self._raw:
+                self._raw.add((item, version.version))
+                self._withheld = None
+                self._shown = ([], [])
+                if version.content is not None:
+                    self._digests[version.content.digest] = state
+        if (newest := book.newest.get(item)) is not None:
+            self._upto[item] = newest
 
     def bound(self, record: Envelope) -> None:
         """An envelope; a later revision of the same snapshot takes its place."""
-        self.envelopes = [e for e in self.envelopes if e.context_id != record.context_id]
-        self.envelopes.append(record)
+        self.envelopes.pop(record.context_id, None)
+        self.envelopes[record.context_id] = record
         if record.context_id is not None and self.ids.context_id is None:
             self.ids = msgspec.structs.replace(self.ids, context_id=record.context_id)
 
     @property
     def withheld(self) -> frozenset[str]:
         """Items of which some version is out of view."""
-        return frozenset(self._raw)
+        if self._withheld is None:
+            self._withheld = frozenset(item for item, _ in self._raw)
+        return self._withheld
 
     def hide_redacted(self, frame: list[Placement], redacted: RedactedCopy) -> list[Placement] | None:
-        """The frame without the texts that are out of view; None where it shows none of them."""
+        """The frame without the texts that are out of view; None where it shows none of them.
+
+        What it has in common with the frame that was asked for last is looked at again only if something was
+        redacted meanwhile, or if another item stands in a redacted one's place, which may have a new text.
+        """
         if not self._raw:
             return None
-        made = [self._hidden_copy(p, redacted) for p in frame]
-        return made if any(a is not b for a, b in zip(made, frame, strict=True)) else None
+        before, shown = self._shown
+        head = tail = 0
+        if shown and not self._instead:
+            head = same_start(before, frame)
+            tail = same_end(before, frame, min(len(before), len(frame)) - head)
+        hidden = [self._hidden_copy(p, redacted) for p in frame[head : len(frame) - tail]]
+        made = [*shown[:head], *hidden, *shown[len(shown) - tail :]]
+        self._shown = (frame, made)
+        return made if made != frame else None  # equal is the same: placements are compared by identity
 
     def _hidden_copy(self, p: Placement, redacted: RedactedCopy) -> Placement:
         if p.content is None:
             return p
         state = self._digests.get(p.content.digest)
-        if state is None and not p.own and p.version in self._raw.get(p.item, ()):
+        if state is None and not p.own and (p.item, p.version) in self._raw:
             state = "unknown"  # a wrapper stands around the text
         return p if state is None else redacted(p, state, self._instead.get(p.item))
 
@@ -148,7 +177,9 @@ class AnnotationState:
             missing=tuple(_missing(m) for m in self.missing.values()),
             compactions=tuple(_compacted(c) for c in compactions),
             redactions=tuple(_redactions(self.redactions, book)),
-            envelopes=tuple(Bound(e.context_id, e.scope, e.lifecycle, e.refs) for e in self.envelopes),
+            envelopes=tuple(
+                Bound(e.context_id, e.scope, e.lifecycle, e.refs) for e in self.envelopes.values()
+            ),
             withheld=self.withheld if self._raw else frozenset(),
             origin=None if assembly is None else _origin(assembly),
         )

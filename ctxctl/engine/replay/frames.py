@@ -7,10 +7,10 @@ maintained from what an edit took out and put in, so a step costs what changed i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ctxctl.listdiff import same, same_end
+from ctxctl.listdiff import same, same_end, same_start
 from ctxctl.model.results import Placement
 
 _CITED = '"citations":{"enabled":true'
@@ -73,6 +73,13 @@ def delta_of(before: list[Placement], after: list[Placement], head: int = 0, tai
     inserted = [p for p in new if p not in both]
     reordered = [p for p in old if p in both] != [p for p in new if p in both]
     return FrameDelta(prefix, suffix, removed, inserted, reordered, before, after)
+
+
+def entered_between(before: list[Placement], after: list[Placement]) -> list[Placement]:
+    """What stands in `after` between what both frames begin and end with: all that came, maybe more."""
+    head = same_start(before, after)
+    tail = same_end(before, after, min(len(before), len(after)) - head)
+    return after[head : len(after) - tail]
 
 
 def _with_repeats(middle: FrameDelta) -> FrameDelta:
@@ -139,6 +146,7 @@ class FrameState:
         "counted",
         "current",
         "head",
+        "heads",
         "held",
         "images",
         "placements",
@@ -171,6 +179,8 @@ class FrameState:
         """Number of stale copies by item."""
         self.head = 0
         """Placements that providers put first (tools, system)."""
+        self.heads: dict[Placement, int] = {}
+        """These, with the number of copies of each; a stale copy is another one."""
         self.images = 0
         """Placements that are images."""
         self.cites = 0
@@ -189,6 +199,16 @@ class FrameState:
     def holds(self, item: str) -> bool:
         """Whether some copy of an item is in the frame, a stale one included."""
         return item in self.current or item in self.stale_copies
+
+    def held_before(self, delta: FrameDelta) -> Callable[[str], bool]:
+        """What `holds` said before the last edit, which was `delta`."""
+
+        def held(item: str) -> bool:
+            copies = self.current.get(item, 0) + self.stale_copies.get(item, 0)
+            copies -= sum([p.item == item for p in delta.inserted])
+            return copies + sum([p.item == item for p in delta.removed]) > 0
+
+        return held
 
     def move_to(self, after: list[Placement], delta: FrameDelta) -> None:
         """Take `after` as the frame; `delta` is its difference from the present one."""
@@ -212,6 +232,11 @@ class FrameState:
             _add(self.held, item, tokens)
         if p.rank < 2:
             self.head += sign
+            copies = self.heads.get(p, 0) + sign
+            if copies:
+                self.heads[p] = copies
+            else:
+                del self.heads[p]
         if p.kind == "image":
             self.images += sign
         elif p.form and _CITED in p.form:

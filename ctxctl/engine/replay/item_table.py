@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ _DIGEST = re.compile(r"[0-9a-f]{8,64}")
 class ItemVersion:
     """One version of an item, as one item record stated it."""
 
-    __slots__ = ("before", "item", "line", "older", "placement", "record", "version", "visible")
+    __slots__ = ("before", "item", "line", "namesake", "older", "placement", "record", "version", "visible")
 
     def __init__(
         self,
@@ -32,12 +33,15 @@ class ItemVersion:
         visible: bool,
         older: ItemVersion | None = None,
         before: ItemVersion | None = None,
+        namesake: ItemVersion | None = None,
     ) -> None:
         self.item = item
         self.before = before
         """The version, of any item, that the thread learned before this one."""
         self.older = older
         """The version of the item that was learned before this one."""
+        self.namesake = namesake
+        """The version of the item learned last before this one that bears the same name."""
         self.version = version
         self.record = record
         self.line = line
@@ -86,6 +90,51 @@ class _Parked(NamedTuple):
     """The latest version of each item of which an older version was stated again."""
 
 
+class _Digests:
+    """The versions of one item by the digests of what they say, for refs that name one by its beginning.
+
+    Kept sorted, so that a ref costs no look at all versions; what one means is remembered as long as no
+    later version has such a digest.
+    """
+
+    def __init__(self) -> None:
+        self.upto: ItemVersion | None = None
+        """The last version that is here."""
+        self._sorted: list[tuple[str, int]] = []
+        """Digests, with the number of the version."""
+        self._whole: dict[str, int] = {}
+        """The same by the digests of sources as they were written, with the names of their algorithms."""
+        self._versions: list[ItemVersion] = []
+        self._asked: dict[str, tuple[int, ItemVersion | None]] = {}
+        """By a digest's beginning, the number of versions that were here, and the answer."""
+
+    def add(self, version: ItemVersion) -> None:
+        """Take in the next version."""
+        for digest in _digests(version.record):
+            insort(self._sorted, (digest, len(self._versions)))
+        self._whole.update(dict.fromkeys(version.record.source_digests, len(self._versions)))
+        self._versions.append(version)
+        self.upto = version
+
+    def find(self, beginning: str) -> ItemVersion | None:
+        """The last version with a digest that begins so."""
+        seen, found = self._asked.get(beginning, (-1, None))
+        if seen < 0:
+            at = bisect_left(self._sorted, (beginning, -1))
+            best = self._whole.get(beginning, -1)
+            while at < len(self._sorted) and self._sorted[at][0].startswith(beginning):
+                best = max(best, self._sorted[at][1])
+                at += 1
+            found = self._versions[best] if best >= 0 else None
+        else:
+            for version in reversed(self._versions[seen:]):
+                if _has_digest(version.record, beginning):
+                    found = version
+                    break
+        self._asked[beginning] = (len(self._versions), found)
+        return found
+
+
 class ItemTable:
     """All items of one thread as of the current line."""
 
@@ -106,6 +155,10 @@ class ItemTable:
         """What became live since `settle`, in order."""
         self.disturbed = False
         """Something live was replaced or left since `settle`."""
+        self._digests: dict[str, _Digests] = {}
+        """Of items that a ref has named by a digest; each goes on from the versions that it knows."""
+        self._renewed: set[str] = set()
+        """Items whose latest version became another since `take_renewed`."""
 
     @property
     def last(self) -> ItemVersion | None:
@@ -125,6 +178,7 @@ class ItemTable:
             twin.live = dict(self.live)
         twin.appeared = list(self.appeared)
         twin.disturbed = self.disturbed
+        twin._renewed = set(self._renewed)
         return twin
 
     def park(self) -> None:
@@ -157,6 +211,11 @@ class ItemTable:
         self.appeared = []
         self.disturbed = False
 
+    def take_renewed(self) -> set[str]:
+        """Items whose latest version became another since this was asked last."""
+        renewed, self._renewed = self._renewed, set()
+        return renewed
+
     def enter(self, record: Item, line: int) -> ItemVersion:
         """Take in an added or updated item; it is live from here on."""
         version = self.learn(record, line)
@@ -180,18 +239,21 @@ class ItemTable:
         if known is not None:
             if self.latest.get(known.item) is not known:
                 self.latest[known.item] = known
+                self._renewed.add(known.item)
             return known
         name = version_of(record)
         item = base_id(record, name)
         visibility = record.visibility
         visible = self.target in visibility if visibility else self.target == "model"
+        self._renewed.add(item)
         if len(self.known) >= _KNOWN:
             self.known.clear()
         stated = self.versions.get((item, name))
         if stated is not None and stated.visible == visible and _same(stated.record, record):
             self.known[record] = self.latest[item] = stated
             return stated
-        version = ItemVersion(item, name, record, line, visible, self.newest.get(item), self._last)
+        older = self.newest.get(item)
+        version = ItemVersion(item, name, record, line, visible, older, self._last, stated)
         self.known[record] = self.latest[item] = self.newest[item] = self._last = version
         self.versions[item, name] = version
         return version
@@ -214,10 +276,21 @@ class ItemTable:
         version = self.versions.get((head, suffix))
         if version is not None or len(suffix) < _MIN_DIGEST:
             return version
-        for candidate in self.history(head):
-            if _has_digest(candidate.record, suffix):
-                return candidate
-        return None
+        return self._by_digest(head, suffix)
+
+    def _by_digest(self, item: str, beginning: str) -> ItemVersion | None:
+        """The version of an item learned last of which a digest begins so."""
+        known = self._digests.get(item)
+        if known is None:
+            known = self._digests[item] = _Digests()
+        fresh = []
+        for version in self.history(item):
+            if version is known.upto:
+                break
+            fresh.append(version)
+        for version in reversed(fresh):
+            known.add(version)
+        return known.find(beginning)
 
     def source_of(self, ref: str) -> tuple[Mapping[Any, ItemVersion], Hashable, ItemVersion | None]:
         """The table and the name under which `find` finds a ref, and the version; None if that looks on."""
@@ -289,6 +362,12 @@ def _same(a: Item, b: Item) -> bool:
 
 
 def _has_digest(record: Item, prefix: str) -> bool:
-    if record.content_digest is not None and record.content_digest.startswith(prefix):
-        return True
-    return any(d == prefix or d.rpartition(":")[2].startswith(prefix) for d in record.source_digests)
+    return any(digest.startswith(prefix) for digest in _digests(record)) or prefix in record.source_digests
+
+
+def _digests(record: Item) -> Iterator[str]:
+    """The digests of what an item says and of its sources, without the names of their algorithms."""
+    if record.content_digest is not None:
+        yield record.content_digest
+    for digest in record.source_digests:
+        yield digest.rpartition(":")[2]

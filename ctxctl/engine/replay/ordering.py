@@ -68,6 +68,11 @@ class StepOrder:
         return sum(map(len, self._waiting.values()))
 
     @property
+    def waits(self) -> bool:
+        """Whether any event waits."""
+        return bool(self._waiting)
+
+    @property
     def is_due(self) -> bool:
         """Whether `next` gives something."""
         return self.head is None and bool(self._waiting)

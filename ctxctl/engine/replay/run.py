@@ -295,7 +295,7 @@ class Engine:
 
     def end(self) -> Iterator[Step | Turn]:
         """Close what is still open, in the order in which the steps began."""
-        while self._order is not None and self._order.weight:
+        while self._order is not None and self._order.waits:
             self._order.head = None
             yield from self._held()
         for thread in sorted(self.threads.values(), key=_begun):
@@ -358,6 +358,9 @@ class Engine:
         kind = event.event_type
         if kind == vocab.ITEM_REMOVED:
             item = thread.book.item_of(record.item_id)
+            if item not in thread.book.latest:
+                message = f"{item} is removed, and this thread never had it; nothing is removed"
+                self.report(Problem(event.line, event.offset, "unknown-item", message))
             thread.book.leave(item)
             facts.removed[item] = record.cause
             facts.entered.pop(item, None)
@@ -447,16 +450,14 @@ class Engine:
         thread.take_assembly()
         fault = thread.windows.fault
         if fault is not None:
-            what = _FAULTS[fault].format(assembly=record.assembly_id, base=record.base)
+            own = fault == "unknown-base" and record.base == record.assembly_id
+            what = _FAULTS["own-base" if own else fault].format(assembly=record.assembly_id, base=record.base)
             self.report(Problem(event.line, event.offset, fault, what))
             facts.faults.add(fault)
 
     def _injection(self, thread: ThreadState, record: Injection) -> None:
         if thread.sealed is not None:
-            # A second injection point of the same request.
-            facts = thread.sealed.facts.copy()
-            facts.injections.append(record)
-            thread.sealed = thread.sealed._replace(facts=facts)
+            thread.injected_again(record)
             return
         follow_model(thread, record.model, self.rules)
         thread.take_injection(record)
@@ -547,6 +548,7 @@ def _settled(record: Missing, event: Event) -> Missing:
 _FAULTS = {
     "unknown-base": "assembly {assembly} is spliced onto {base}, which this thread has not shown lately; "
     "its blocks are put behind the last window",
+    "own-base": "assembly {assembly} is spliced onto itself; its blocks are put behind the last window",
     "bad-splice": "a splice of assembly {assembly} reaches beyond the end of its base {base}",
 }
 _ENTERS = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED})

@@ -158,15 +158,19 @@ class FactsReading:
         self._placer = placer
         self._compacted: dict[str, str | None] | None = None
         self._omitted: dict[str, Ref] | None = None
+        self._dropped: dict[str, str | None] | None = None
+        self._of_call: bool | None = None
 
     def dropped(self) -> dict[str, str | None]:
         """Items that budget records left out, with their reasons."""
-        return {
-            self._book.item_of(record.ref): record.reason
-            for budget in self.facts.budgets
-            for record in budget.truncations
-            if record.dropped
-        }
+        if self._dropped is None:
+            self._dropped = {
+                self._book.item_of(record.ref): record.reason
+                for budget in self.facts.budgets
+                for record in budget.truncations
+                if record.dropped
+            }
+        return self._dropped
 
     def selected(self) -> list[Placement]:
         """The selection's placements, as of its line; a ref unknown there means what it names by now."""
@@ -236,9 +240,15 @@ class FactsReading:
             return Cause("redacted")
         if self.facts.causes is not None:
             return Cause(self.facts.causes)
-        if any(one.injection_point == TOOL_ARGUMENT for one in self.facts.injections):
+        if self._ends_with_call():
             return Cause("expired", recorded)
         return Cause("unrecorded", recorded)
+
+    def _ends_with_call(self) -> bool:
+        """Whether the step is what a tool's call was given."""
+        if self._of_call is None:
+            self._of_call = any(one.injection_point == TOOL_ARGUMENT for one in self.facts.injections)
+        return self._of_call
 
     def named(self) -> tuple[NamedItem, ...]:
         """Candidates, omissions and drops, in the order recorded: the possible `omitted` of a step."""

@@ -123,6 +123,8 @@ class ThreadState(ThreadData):
         self.windows = WindowResolver(self.placer)
         self.mode: DeclaredMode | None = None
         self.sealed: SealedStep | None = None
+        self.facts_shared = True
+        """Somebody else may hold the sealed step's facts: to be copied before anything is added to them."""
         self.usage: Usage | None = None
         self.failures: tuple[Failure, ...] = ()
         """Of the open step's request, in order, that no answer followed."""
@@ -174,6 +176,7 @@ class ThreadState(ThreadData):
         twin = ThreadState.__new__(ThreadState)
         twin.__dict__.update(self.__dict__)
         twin.shared = False
+        self.facts_shared = twin.facts_shared = True
         twin.book = self.book.copy()
         twin.placer = self.placer.copy(twin.book)
         twin.frame = self.frame.copy()
@@ -279,6 +282,14 @@ class ThreadState(ThreadData):
         self.assembled = placements
         self.later = StepFacts()
 
+    def injected_again(self, injection: Injection) -> None:
+        """A second injection point of the request that is sealed."""
+        assert self.sealed is not None
+        if self.facts_shared:
+            self.sealed = self.sealed._replace(facts=self.sealed.facts.copy())
+            self.facts_shared = False
+        self.sealed.facts.injections.append(injection)
+
     def take_injection(self, injection: Injection) -> None:
         """An injection ends the step's facts; it may name an assembly other than the last."""
         if self.later is not None:
@@ -301,7 +312,7 @@ class ThreadState(ThreadData):
             return made
         shown = frame if made is None else made
         cut = [self.placer.cut(p, left[p.item]) if holds_uncut(p, left.get(p.item)) else p for p in shown]
-        return cut if any(a is not b for a, b in zip(cut, frame, strict=True)) else None
+        return cut if cut != frame else None  # equal is the same: placements are compared by identity
 
     def seal(self, *, list_skipped: bool = False, only_sizes: bool = False) -> SealedStep:
         """Take the open step's frame and compare it with the one before, or weigh it only (`only_sizes`)."""
@@ -311,10 +322,11 @@ class ThreadState(ThreadData):
         reading = FactsReading(facts, self.book, self.placer, self.assembled)
         before, self.reweighed = FrameTotals(self.frame.used, self.reweighed, self.frame.placements), 0
         recorded = self.recorded()
-        basis, after, delta = self._next_frame(recorded, facts, reading)
+        basis, after, known = self._next_frame(recorded, facts, reading)
         left = self._left(after, reading)
         if left is not None:
-            after, delta = left, delta_of(recorded, left)
+            after, known = left, delta_of(recorded, left)
+        delta = known if isinstance(known, FrameDelta) else delta_of(recorded, after, known)
         named, truncated = reading.named(), reading.truncated()
         cause_of: Callable[[str], Cause] = reading.cause_of
         if facts.assembly is not None:
@@ -329,8 +341,8 @@ class ThreadState(ThreadData):
             model = facts.model or self.model
             limits = self.fitting.in_force(facts.budget, model, self.provider, self.client)
             beside = self.running.bill.unrecorded if self.running.bill is not None else 0
-            after, known, self.fitted = self.fitting.frame(self, delta, limits, reading.cause_of, beside)
-            delta = known if known is not None else delta_of(before.placements, after)
+            after, made, self.fitted = self.fitting.frame(self, delta, limits, reading.cause_of, beside)
+            delta = made if made is not None else delta_of(before.placements, after)
             named, cut = named + self.fitted.named, self.fitted.truncated
             truncated = truncated | cut if truncated else cut
             from ctxctl.engine.simulate.policy_run import cause_under_policy
@@ -359,34 +371,38 @@ class ThreadState(ThreadData):
             self.ids, facts, reading, basis, layer, before, delta, changes, prefix, saved, skips, after,
             context, was, settings,
         )  # fmt: skip
-        self.first = False
+        self.first, self.facts_shared = False, True
         self.model = facts.model or self.model
         self.later = self.later or StepFacts()
         return self.sealed
 
     def _next_frame(
         self, before: list[Placement], facts: StepFacts, reading: FactsReading
-    ) -> tuple[Basis, list[Placement], FrameDelta]:
+    ) -> tuple[Basis, list[Placement], FrameDelta | int]:
+        """What the frame is by, the frame, and its difference from the one before: or how much of their heads
+        is surely the same.
+        """
         assert self.mode is not None
         if self.mode.mode == "window":
             basis, after = self.windows.frame(self, facts, reading)
-            return basis, after, self.windows.delta(before, after) or delta_of(before, after)
+            return basis, after, self.windows.delta(before, after) or 0
         if self.simulation is not None:
             self.sent = self.simulation.send(self, facts)
         basis, after, same = appended_frame(self, facts, reading, self.recorded(), self.sent)
-        return basis, after, delta_of(before, after, same)
+        return basis, after, same
 
     def _prefix(
         self, before: FrameTotals, after: list[Placement], delta: FrameDelta, settings: RequestSettings
     ) -> CommonPrefix | None:
         """What the step's request begins with like the one before, which it then takes the place of."""
-        was, now = self.laid_out, provider_order(after, self.frame.head)
+        was, now = self.laid_out, provider_order(after, self.frame.head, self.frame.heads)
         setting = broken_setting(self.settings, settings)
         self.laid_out, self.settings = now, settings
         if self.first or self.book.target != MODEL:
             return None
         same = delta.prefix if was is before.placements and now is after else 0
-        return possible_prefix(was, now, before.used, same, self.frame.holds, setting)
+        held = self.frame.held_before(delta), self.frame.holds
+        return possible_prefix(was, now, before.used, same, held, setting)
 
     def _settings(self, facts: StepFacts) -> RequestSettings:
         """The step's request less its window: what is told of it, else as the one before."""

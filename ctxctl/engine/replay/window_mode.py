@@ -6,7 +6,8 @@ Assemblies are resolved to placements and kept for those that are spliced from t
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -15,6 +16,7 @@ from ctxctl.engine.replay.append import after_compactions
 from ctxctl.engine.replay.frames import FrameDelta, delta_of
 from ctxctl.engine.replay.placements import Placer
 from ctxctl.engine.replay.reweighing import Reweigher
+from ctxctl.engine.replay.stale_copies import StaleCopies
 from ctxctl.model.records import Assembly, Block, Splice
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import Basis
@@ -127,9 +129,7 @@ class WindowResolver:
         self._cells = 0
         self._raw: list[Placement] = []
         """The last frame before stale copies were marked."""
-        self._copies: dict[str, int] = {}
-        self._multi: set[str] = set()
-        """Items with more than one copy in `_raw`."""
+        self._stale = StaleCopies()
         self._live: list[Placement] = []
         self._live_taken = False
         self._hint: _Hint | None = None
@@ -149,8 +149,7 @@ class WindowResolver:
         twin._raw, twin._live, twin._live_taken = self._raw, self._live, self._live_taken
         twin._cells = self._cells
         twin._era = self._era
-        twin._copies = dict(self._copies)
-        twin._multi = set(self._multi)
+        twin._stale = self._stale.copy()
         return twin
 
     def park(self) -> None:
@@ -161,6 +160,7 @@ class WindowResolver:
     def recount(self, anew: Reweigher) -> None:
         """Sizes are others from here on: of what is kept, and of what is made of it later."""
         self._raw, self._live = anew.all(self._raw), anew.all(self._live)
+        self._stale.forget(self._raw)
         self._hint = self.change = None
         self._live_taken = False
         self._era += 1
@@ -245,24 +245,25 @@ class WindowResolver:
         spans: list[int] = []
         removed: list[Placement] = []
         pieces: list[Piece] = []
+        old_at, new_at = _offsets(old_spans), _offsets(new_spans)
         at = taken = 0
         for splice in assembly.splices:
             end = splice.at + splice.removed
-            kept = _offset(old_spans, at), _offset(old_spans, splice.at)
+            kept = old_at(at), old_at(splice.at)
             stop = taken + splice.inserted
-            own = new[_offset(new_spans, taken) : _offset(new_spans, stop)]
+            own = new[new_at(taken) : new_at(stop)]
             placements += old[kept[0] : kept[1]]
             placements += own
             pieces += (kept, own)
-            removed += old[kept[1] : _offset(old_spans, end)]
+            removed += old[kept[1] : old_at(end)]
             if old_spans is not None and new_spans is not None:
                 spans += old_spans[at : splice.at] + new_spans[taken:stop]
             at, taken = end, stop
-        tail = old[_offset(old_spans, at) :]
+        tail = old[old_at(at) :]
         placements += tail
-        pieces.append((_offset(old_spans, at), len(old)))
-        head = _offset(old_spans, assembly.splices[0].at) if assembly.splices else len(placements)
-        used = new[: _offset(new_spans, taken)]
+        pieces.append((old_at(at), len(old)))
+        head = old_at(assembly.splices[0].at) if assembly.splices else len(placements)
+        used = new[: new_at(taken)]
         # What a splice beyond the end of its base left alone is not where it says.
         sound = self.fault != "bad-splice"
         self._hint = _Hint(old, placements, head, len(tail), removed, used) if sound else None
@@ -319,36 +320,8 @@ class WindowResolver:
         known = hint is not None and hint.base is self._raw and hint.made is raw
         change = hint.delta() if hint is not None and known else delta_of(self._raw, raw)
         self.change = FrameChange(self._raw, raw, change)
-        copies, multi = self._copies, self._multi
-        for placement in change.removed:
-            copies[placement.item] -= 1
-            if copies[placement.item] < 2:
-                multi.discard(placement.item)
-                if not copies[placement.item]:
-                    del copies[placement.item]
-        for placement in change.inserted:
-            count = copies[placement.item] = copies.get(placement.item, 0) + 1
-            if count > 1:
-                multi.add(placement.item)
         self._raw = raw
-        if not multi:
-            return raw
-        newest = self._newest(thread, raw)
-        stale = self._placer.stale
-        return [stale(p) if p.item in multi and p.version != newest[p.item] else p for p in raw]
-
-    def _newest(self, thread: ThreadData, raw: list[Placement]) -> dict[str, str | None]:
-        """By item with several copies: its latest version if that is in the frame, else the last copy's."""
-        newest: dict[str, str | None] = {}
-        latest = thread.book.latest
-        for placement in raw:
-            item = placement.item
-            if item in self._multi:
-                known = latest.get(item)
-                wanted = known.version if known is not None else None
-                if item not in newest or newest[item] != wanted:
-                    newest[item] = placement.version
-        return newest
+        return self._stale.mark(raw, change, thread.book, self._placer)
 
 
 def _by_id(kept: Iterable[Resolved]) -> OrderedDict[str, Resolved]:
@@ -366,9 +339,12 @@ def _reach(assembly: Assembly) -> int:
     return last.at + last.removed
 
 
-def _offset(spans: list[int] | None, block: int) -> int:
-    """Placements before a block."""
-    return block if spans is None else sum(spans[:block])
+def _offsets(spans: list[int] | None) -> Callable[[int], int]:
+    """Tells how many placements there are before a block, also behind the last one."""
+    if spans is None:
+        return lambda block: block
+    before = [0, *accumulate(spans)]
+    return lambda block: before[min(block, len(spans))]
 
 
 def _ordered(blocks: tuple[Block, ...]) -> tuple[Block, ...] | list[Block]:

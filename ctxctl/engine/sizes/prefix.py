@@ -8,15 +8,23 @@ number, shown beside it.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 
 from ctxctl.engine.sizes.cache_settings import BrokenSetting
+from ctxctl.listdiff import place_of
+from ctxctl.listdiff import same as same_objects
 from ctxctl.model.results import Placement, Step
 
 _rank = attrgetter("rank")
 _tokens: Callable[[Placement], int] = attrgetter("tokens")
+_key: Callable[[Placement], int] = attrgetter("key")
+_FEW = 64
+"""Tools and system placements that are looked for one by one."""
+Holds = Callable[[str], bool]
+"""Whether a request holds any copy of an item."""
 
 
 class CommonPrefix(NamedTuple):
@@ -62,11 +70,25 @@ def is_provider_order(frame: list[Placement], head: int) -> bool:
     return True
 
 
-def provider_order(frame: list[Placement], head: int) -> list[Placement]:
-    """The frame as a provider lays it out; the frame itself where it already is."""
+def provider_order(
+    frame: list[Placement], head: int, first: Mapping[Placement, int] | None = None
+) -> list[Placement]:
+    """The frame as a provider lays it out; the frame itself where it already is.
+
+    `first` are the tools and system placements of the frame with their copies, where they are known: so that
+    a few of them that stand elsewhere cost no look at all the rest.
+    """
     if is_provider_order(frame, head):
         return frame
-    return sorted(frame, key=_rank)
+    if first is None or len(first) != head or head > _FEW:
+        return sorted(frame, key=_rank)
+    places = [(placement.rank, at) for placement in first if (at := place_of(placement, frame)) is not None]
+    made = [frame[at] for _, at in sorted(places)]
+    stood = 0
+    for at in sorted(at for _, at in places):
+        made += frame[stood:at]
+        stood = at + 1
+    return made + frame[stood:]
 
 
 def possible_prefix(
@@ -74,13 +96,13 @@ def possible_prefix(
     second: list[Placement],
     used_before: int,
     same: int = 0,
-    held: Callable[[str], bool] | None = None,
+    held: tuple[Holds, Holds] | None = None,
     setting: BrokenSetting | None = None,
 ) -> CommonPrefix:
     """Compare two requests, both in the provider's order.
 
     `used_before` are the tokens of `first`, and `same` is a number of leading placements known to be the
-    same objects in both.  `held` tells whether `second` holds any copy of an item, where that is known.
+    same objects in both.  `held` tells of `first` and of `second` which items they hold, where that is known.
     `setting` is a parameter that has changed: it ends the run where its rank begins, if nothing did before.
     """
     found = _run(first, second, used_before, same, held)
@@ -99,18 +121,24 @@ def _run(
     second: list[Placement],
     used_before: int,
     same: int,
-    held: Callable[[str], bool] | None,
+    held: tuple[Holds, Holds] | None,
 ) -> CommonPrefix:
     at = same
     limit = min(len(first), len(second))
-    while at < limit and (first[at] is second[at] or first[at].key == second[at].key):
-        at += 1
+    while at < limit:
+        if first[at] is second[at]:
+            at += same_objects(first, second, at, at, limit - at)
+        elif first[at].key == second[at].key:
+            at += 1
+        else:
+            break
     tokens = _head_tokens(first, at, used_before)
     if at == len(first):
         return CommonPrefix(tokens, at, None, "")
-    if held is not None and not held(first[at].item):
+    if held is not None and not held[1](first[at].item):
         return CommonPrefix(tokens, at, first[at], "removed")
-    return CommonPrefix(tokens, at, *_breaker(first, second, at))
+    new = held is not None and at < len(second) and not held[0](second[at].item)
+    return CommonPrefix(tokens, at, *_breaker(first, second, at, new=new))
 
 
 def _head_tokens(frame: list[Placement], length: int, used: int) -> int:
@@ -120,20 +148,24 @@ def _head_tokens(frame: list[Placement], length: int, used: int) -> int:
 
 
 def _breaker(
-    before: list[Placement], after: list[Placement], at: int
+    before: list[Placement], after: list[Placement], at: int, *, new: bool
 ) -> tuple[Placement, str, Placement | None]:
-    """The first placement that breaks the run, the change that did it, and what stood there before."""
+    """The first placement that breaks the run, the change that did it, and what stood there before.
+
+    `new`: what came in its place is surely of an item that the request before did not hold.
+    """
     left = before[at]
     if at == len(after):
         return left, "removed", None
     came = after[at]
     if came.item == left.item and came.key != left.key:
         return came, "updated", left
-    rest = after[at:]
-    if left.key not in [p.key for p in rest]:
-        still = any(p.item == left.item and not p.stale for p in rest)
+    if left.key not in map(_key, islice(after, at, None)):
+        still = any(p.item == left.item and not p.stale for p in islice(after, at, None))
         return left, "updated" if still else "removed", None
-    if came.key in [p.key for p in before[at:]]:
+    if new:
+        return came, "added", None
+    if came.key in map(_key, islice(before, at, None)):
         return came, "moved", None
-    updated = any(p.item == came.item for p in before[at:])
+    updated = any(p.item == came.item for p in islice(before, at, None))
     return came, "updated" if updated else "added", None

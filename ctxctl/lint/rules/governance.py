@@ -13,6 +13,8 @@ from ctxctl.model.records import Item, Redaction
 from ctxctl.trace.governance import declarations
 
 if TYPE_CHECKING:
+    from ctxctl.engine.replay.item_table import ItemVersion
+    from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.context import SeenRecord
 
 _LONGEST: Final = 1 << 20
@@ -71,6 +73,8 @@ class RedactedReturns(Rule):
         """Whether the trace holds something that was redacted."""
         self._digests: dict[str, str] = {}
         """Digests of texts that were redacted, with their items."""
+        self._upto: dict[tuple[ThreadKey, str], ItemVersion] = {}
+        """By redacted item, the version learned last of which the digests are known."""
 
     @property
     def repeats(self) -> bool:
@@ -100,7 +104,13 @@ class RedactedReturns(Rule):
         redaction = record.redaction if isinstance(record, Item) else record
         if not isinstance(redaction, Redaction) or redaction.redaction_state in UNREDACTED:
             return
-        for version in seen.thread.book.history(name):
+        book, key = seen.thread.book, (seen.thread.key, name)
+        upto = self._upto.get(key)
+        if (newest := book.newest.get(name)) is not None:
+            self._upto[key] = newest
+        for version in book.history(name):
+            if version is upto:
+                return
             stated = version.record
             if stated.redaction is None and stated.content_digest and len(self._digests) < _MOST:
                 self._digests[stated.content_digest] = name

@@ -74,9 +74,7 @@ class ChangeWithoutVersion(Rule):
         version = _given(seen)
         if version is None or version.record is not seen.record:
             return NO_HITS
-        older = version.older
-        while older is not None and older.version != version.version:
-            older = older.older
+        older = version.namesake
         if older is None or older.record.version is None or older.record.redaction is not None:
             return NO_HITS
         was = older.record.content_digest

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.replay.item_table import base_id, version_of
+from ctxctl.listdiff import Run, Work, same_end, same_start, solve
 from ctxctl.model.annotations import UNREDACTED
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
@@ -20,6 +22,8 @@ from ctxctl.session.redaction.secrets import LEAST, Secrets
 
 _WORDS: Final = 4000
 """Words up to which two versions are compared; of longer ones the whole text is the secret."""
+_PAIRS: Final = 1 << 14
+"""Pairs of equal words up to which the longest stretches that two versions share are sought."""
 _WHILE_RECORDING: Final = "ctxctl"
 """Method of what was masked before it was written: what the trace said by then is no secret."""
 _JOINT: Final = 4
@@ -288,19 +292,44 @@ def _taken(text: str, shown: str) -> list[str]:
 
     What both have is no joint if it is only a space or a little word: it may have come about by chance.
     """
-    from difflib import SequenceMatcher
-
     old, new = _PIECES.findall(text), _PIECES.findall(shown)
     if len(old) > _WORDS or len(new) > _WORDS:
         return [text]
     taken: list[tuple[int, int]] = []
-    for tag, a, b, _, _ in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag in ("delete", "replace"):
-            if taken and len("".join(old[taken[-1][1] : a]).strip()) < _JOINT:
-                taken[-1] = (taken[-1][0], b)
-            else:
-                taken.append((a, b))
+    for a, b in _gaps(old, new):
+        if taken and len("".join(old[taken[-1][1] : a]).strip()) < _JOINT:
+            taken[-1] = (taken[-1][0], b)
+        else:
+            taken.append((a, b))
     return ["".join(old[a:b]) for a, b in taken]
+
+
+def _gaps(old: list[str], new: list[str]) -> Iterator[tuple[int, int]]:
+    """The stretches of one list that another one, made of it, does not have; in bounded work.
+
+    What both begin and end with is the same in both.  Between these the longest stretches that both have are
+    sought first, as `difflib` does; its work grows with the cube of words that repeat themselves, so of many a
+    longest common subsequence is taken.
+    """
+    head = same_start(old, new)
+    tail = same_end(old, new, min(len(old), len(new)) - head)
+    a, b = old[head : len(old) - tail], new[head : len(new) - tail]
+    counts = Counter(b)
+    if sum([counts[piece] for piece in a]) <= _PAIRS:
+        from difflib import SequenceMatcher
+
+        stays = [
+            (run.a, run.size) for run in SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
+        ]
+    else:
+        runs: list[Run] = []
+        solve(a, b, 0, 0, Work(), runs, 0)
+        stays = [*sorted((run.a, run.size) for run in runs), (len(a), 0)]
+    at = 0
+    for start, size in stays:
+        if start > at:
+            yield head + at, head + start
+        at = max(at, start + size)
 
 
 RUN: Final = 5

@@ -1,0 +1,166 @@
+"""Which copies in a window are stale: those that are not of their item's newest version in it.
+
+Most steps touch few copies, so what is kept from step to step is who has several and which version of them is
+the newest: a step costs what it put in and took out, and the copies whose state that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ctxctl.engine.replay.frames import FrameDelta
+from ctxctl.engine.replay.item_table import ItemTable
+from ctxctl.listdiff import place_of
+from ctxctl.model.results import Placement
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay.placements import Placer
+
+_FEW = 8
+"""Copies that are looked for one by one; for more the whole frame is gone through."""
+
+Versions = dict[str | None, list[Placement]]
+"""The copies of one item by version."""
+
+
+class StaleCopies:
+    """The last window of a thread, with and without its stale copies marked."""
+
+    def __init__(self) -> None:
+        self._single: dict[str, Placement] = {}
+        """The copy of each item that has one."""
+        self._several: dict[str, Versions] = {}
+        """The copies of each item that has more."""
+        self._newest: dict[str, str | None] = {}
+        """Of the items in `_several`, the version that is current."""
+        self._raw: list[Placement] = []
+        self._shown: list[Placement] = self._raw
+
+    def copy(self) -> StaleCopies:
+        """An independent copy, for a snapshot of a replay."""
+        twin = StaleCopies()
+        twin._single, twin._newest = dict(self._single), dict(self._newest)
+        twin._several = {
+            item: {version: list(copies) for version, copies in versions.items()}
+            for item, versions in self._several.items()
+        }
+        twin._raw, twin._shown = self._raw, self._shown
+        return twin
+
+    def forget(self, raw: list[Placement]) -> None:
+        """Begin anew with a window whose placements are all other objects than before."""
+        self._single, self._several, self._newest = {}, {}, {}
+        for placement in raw:
+            self._enter(placement)
+        self._raw = []
+
+    def mark(
+        self,
+        raw: list[Placement],
+        change: FrameDelta,
+        book: ItemTable,
+        placer: Placer,
+    ) -> list[Placement]:
+        """The window with stale copies marked; `change` is its difference from the last one."""
+        touched = dict.fromkeys([p.item for p in change.removed])
+        touched.update(dict.fromkeys([p.item for p in change.inserted]))
+        if change.reordered:
+            touched.update(dict.fromkeys([p.item for p in change.middles()[1]]))
+        for placement in change.removed:
+            self._leave(placement)
+        for placement in change.inserted:
+            self._enter(placement)
+        renewed = book.take_renewed()
+        touched.update(dict.fromkeys(item for item in renewed if item in self._several))
+        goes_on = change.before is self._raw and len(self._shown) == len(self._raw)
+        plain = self._shown is self._raw
+        self._raw = raw
+        if not self._several and plain and goes_on:
+            self._shown = raw
+            return raw
+        again = self._settle(touched, raw, book)
+        if not self._several:
+            self._shown = raw
+        elif not goes_on or len(again) > _FEW:
+            self._shown = [self._marked(p, placer) for p in raw]
+        else:
+            self._shown = self._edited(raw, change, again, placer)
+        return self._shown
+
+    def _edited(
+        self,
+        raw: list[Placement],
+        change: FrameDelta,
+        again: Iterable[Placement],
+        placer: Placer,
+    ) -> list[Placement]:
+        """The last window as it was marked, with what came marked and `again` marked anew."""
+        head, tail = change.prefix, change.suffix
+        middle = [self._marked(p, placer) for p in raw[head : len(raw) - tail]]
+        made = self._shown[:head] + middle
+        if tail:
+            made += self._shown[-tail:]
+        for placement in again:
+            at = place_of(placement, raw)
+            if at is None or len(self._several.get(placement.item, {}).get(placement.version, ())) > 1:
+                return [self._marked(p, placer) for p in raw]
+            made[at] = self._marked(placement, placer)
+        return made
+
+    def _marked(self, placement: Placement, placer: Placer) -> Placement:
+        item = placement.item
+        if item in self._newest and placement.version != self._newest[item]:
+            return placer.stale(placement)
+        return placement
+
+    def _enter(self, placement: Placement) -> None:
+        item = placement.item
+        versions = self._several.get(item)
+        if versions is None:
+            before = self._single.pop(item, None)
+            if before is None:
+                self._single[item] = placement
+                return
+            versions = self._several[item] = {before.version: [before]}
+        versions.setdefault(placement.version, []).append(placement)
+
+    def _leave(self, placement: Placement) -> None:
+        item = placement.item
+        versions = self._several.get(item)
+        if versions is None:
+            self._single.pop(item, None)
+            return
+        copies = versions.get(placement.version, [])
+        if placement in copies:
+            copies.remove(placement)
+        if not copies:
+            versions.pop(placement.version, None)
+        if len(versions) < 2:
+            left = next(iter(versions.values()), [])
+            if len(left) < 2:
+                del self._several[item]
+                if left:
+                    self._single[item] = left[0]
+
+    def _settle(self, touched: Iterable[str], raw: list[Placement], book: ItemTable) -> list[Placement]:
+        """Work out the newest versions of the touched items; the copies whose state may be another now."""
+        again: list[Placement] = []
+        for item in touched:
+            versions = self._several.get(item)
+            known = item in self._newest
+            was = self._newest.pop(item, None)
+            if versions is None:
+                if known and item in self._single:
+                    again.append(self._single[item])
+                continue
+            latest = book.latest.get(item)
+            wanted = latest.version if latest is not None else None
+            if wanted not in versions:
+                wanted = next(p.version for p in reversed(raw) if p.item == item)
+            self._newest[item] = wanted
+            if not known:
+                again += [copy for copies in versions.values() for copy in copies]
+            elif was != wanted:
+                again += [*versions.get(was, ()), *versions[wanted]]
+        return again

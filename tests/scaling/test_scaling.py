@@ -1,0 +1,152 @@
+"""No command's work grows faster than n log n in any dimension of a native trace.
+
+Work is counted, not timed (`counting`), place by place, at n, 2n, 4n and 8n: so a loop over a whole frame at
+each step shows at a hundred steps, whatever it costs beside the rest, and the test says which line it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.scaling.native_inputs import DIMENSIONS
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+N: Final = 12
+_FASTER: Final = 2.7
+"""What comes in from 2n to 4n over what does from n to 2n: 2 for n, 2.3 for n log n, 4 for n²."""
+_LEAST: Final = 6
+"""Work for each of n, below which nothing is said: what starts late or comes in pieces."""
+
+COMMANDS: Final = {
+    "steps": ["replay", "IN", "--steps", "--plain"],
+    "summary": ["replay", "IN", "--plain"],
+    "oneline": ["replay", "IN", "--oneline"],
+    "replay-json": ["replay", "IN", "--json"],
+    "what-if": ["replay", "IN", "--plain", "--drop", "kind:tool_result"],
+    "policy": ["replay", "IN", "--plain", "--policy", "fifo", "--window", "2000"],
+    "show": ["show", "IN"],
+    "show-json": ["show", "IN", "--json"],
+    "diff": ["diff", "IN"],
+    "diff-json": ["diff", "IN", "--json"],
+    "why": ["why", "IN", "prompt"],
+    "log": ["log", "IN", "item"],
+    "find": ["find", "IN", "tokens>1"],
+    "search": ["find", "IN", "text:of"],
+    "bisect": ["bisect", "IN", "tokens>100"],
+    "blame": ["blame", "IN"],
+    "blame-json": ["blame", "IN", "--json"],
+    "lint": ["lint", "IN"],
+    "lint-json": ["lint", "IN", "--json"],
+    "cost": ["cost", "IN"],
+    "cost-steps": ["cost", "IN", "--steps"],
+    "compactions": ["compactions", "IN"],
+    "check": ["check", "IN", "--max", "100000", "--no-misses", "--stable-prefix"],
+    "validate": ["validate", "IN"],
+    "import": ["import", "IN", "-o", "OUT", "--force"],
+    "ls": ["ls", "DIR"],
+    "calibrate": ["calibrate", "IN"],
+    **{
+        f"export-{name}": ["export", "IN", "--format", name, "-o", "OUT"]
+        for name in ("events", "html", "markdown", "csv", "parquet", "otlp", "envelopes")
+    },
+}
+"""By name, what is run; IN is the trace, DIR its directory, OUT a new file."""
+
+Work = dict[str, int]
+Ask = Callable[[str, str, int], dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """Run a command on a dimension of a size, under counters."""
+    home = tmp_path_factory.mktemp("home")
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("CTXCTL_", "XDG_"))},
+        "CTXCTL_CONFIG": "off", "CTXCTL_PAGER": "", "COLUMNS": "100", "LINES": "40", "TZ": "UTC",
+        "HOME": str(home),
+    }  # fmt: skip
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "tests.scaling.worker"],
+        cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+
+    def asked(command: str, dimension: str, n: int) -> dict[str, Any]:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        request = {"command": COMMANDS[command], "dimension": dimension, "n": n}
+        print(json.dumps(request), file=worker.stdin, flush=True)
+        answer: dict[str, Any] = json.loads(worker.stdout.readline())
+        return answer
+
+    yield asked
+    worker.stdin.close()
+    worker.wait(30)
+
+
+def growing(works: list[Work], n: int) -> list[str]:
+    """The places whose work grows faster than n log n, given at n, 2n, 4n, 8n; each with its figures."""
+    found = []
+    for place in sorted(works[-1]):
+        counts = [work.get(place, 0) for work in works]
+        added = [after - before for before, after in pairwise(counts)]
+        faster = all(b > _FASTER * a > 0 for a, b in pairwise(added))
+        if faster and counts[-1] > _LEAST * 8 * n:
+            found.append(f"{place}: {counts}")
+    return found
+
+
+def _holds(ask: Ask, command: str, dimension: str) -> None:
+    answers = [ask(command, dimension, N * times) for times in (1, 2, 4, 8)]
+    assert {answer["code"] for answer in answers} <= {0, 1, 2, 3}, answers[-1]["error"]
+    assert growing([answer["work"] for answer in answers], N) == []
+
+
+def test_growth_is_told_from_what_is_linear() -> None:
+    sizes = [N, 2 * N, 4 * N, 8 * N]
+    works: list[Work] = [
+        {
+            "linear": 50 * n,
+            "n log n": 10 * n * n.bit_length(),
+            "late": 0 if n < 4 * N else 100 * n,
+            "bounded": min(n * n, 3000),
+            "once": 100_000,
+            "square": n * n // 2,
+            "power 1.6": int(8 * n**1.6),
+        }
+        for n in sizes
+    ]
+    assert [place.partition(":")[0] for place in growing(works, N)] == ["power 1.6", "square"]
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_a_replay_grows_as_its_trace_does(ask: Ask, dimension: str) -> None:
+    _holds(ask, "steps", dimension)
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "steps"])
+def test_a_command_grows_as_a_growing_window_does(ask: Ask, command: str) -> None:
+    _holds(ask, command, "growing_window")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_every_command_grows_as_the_trace_does(ask: Ask, dimension: str) -> None:
+    faults = {}
+    for command in COMMANDS:
+        answers = [ask(command, dimension, N * times) for times in (1, 2, 4, 8)]
+        codes = {answer["code"] for answer in answers}
+        found = growing([answer["work"] for answer in answers], N)
+        if found or not codes <= {0, 1, 2, 3}:
+            faults[command] = found or answers[-1]["error"]
+    assert faults == {}

@@ -1,0 +1,130 @@
+"""Runs commands under counters: asked on stdin, answers on stdout, one line of JSON each.
+
+Every run is a fork of this process, which has imported everything before: so a run costs what the command
+does, and none finds what another has left.  Bounds that are far above the sizes of a test are lowered, so
+that it sees them hold.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import resource
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from tests.scaling import counting
+from tests.scaling.native_inputs import DIMENSIONS
+
+ROOMS: Final = (
+    "analysis", "budget", "cli", "config", "engine", "fleet", "item_names", "kinds", "lint", "listdiff",
+    "model", "policies", "report", "session", "text", "tokens", "trace", "wording",
+)  # fmt: skip
+"""Those that read native traces; importers have a test of their own."""
+_BOUNDS: Final = {
+    ("ctxctl.engine.replay.cursor", "_CELLS"): 1000,
+    ("ctxctl.session.kept_replays", "LEAST"): 1,
+    ("ctxctl.report.envelopes", "_MOST_REFS"): 500,
+}
+_CPU: Final = 60
+"""Seconds that a run may take."""
+
+WARMING: Final = (
+    ["replay", "IN"],
+    ["lint", "IN"],
+    ["why", "IN", "prompt"],
+    ["export", "IN", "--format", "html", "-o", "OUT"],
+)
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    counting.install(ROOMS)
+    for room in ROOMS:
+        module = importlib.import_module(f"ctxctl.{room}")
+        for found in pkgutil.walk_packages(getattr(module, "__path__", ()), f"ctxctl.{room}."):
+            importlib.import_module(found.name)
+    for (name, bound), value in _BOUNDS.items():
+        assert hasattr(sys.modules[name], bound)
+        setattr(sys.modules[name], bound, value)
+    with tempfile.TemporaryDirectory() as folder:
+        for command in WARMING:
+            _run(command, "turns", 3, Path(folder))
+    gc.collect()
+    gc.freeze()
+    for line in sys.stdin:
+        asked = json.loads(line)
+        answer = _forked(partial(_work, asked["command"], asked["dimension"], asked["n"]))
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+def _forked(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(read)
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (_CPU, _CPU))
+            with os.fdopen(write, "w") as file:
+                json.dump(work(), file)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as file:
+        said = file.read()
+    os.waitpid(child, 0)
+    return json.loads(said) if said else {"code": -1, "error": "the run did not end", "work": {}}
+
+
+def _work(command: list[str], dimension: str, n: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        code, error = _run(command, dimension, n, Path(folder))
+        written = sum(
+            (Path(folder) / name).stat().st_size
+            for name in ("stdout", "out")
+            if (Path(folder) / name).exists()
+        )
+    work = {f"{name}:{line}": count for (name, line), count in counting.COUNTS.items()}
+    work["bytes written"] = written // 64
+    return {"code": code, "error": error, "work": work}
+
+
+def _run(command: list[str], dimension: str, n: int, folder: Path) -> tuple[int, str]:
+    """Run a command on a new file of a dimension; its exit code, and the end of what it said on stderr."""
+    from ctxctl.cli.main import run
+
+    trace = folder / "in" / "trace.jsonl"
+    trace.parent.mkdir(exist_ok=True)
+    trace.write_bytes(b"".join(line + b"\n" for line in DIMENSIONS[dimension](n)))
+    os.environ["CTXCTL_CACHE_DIR"] = str(folder / "cache")
+    names = {"IN": str(trace), "OUT": str(folder / "out"), "DIR": str(trace.parent)}
+    kept = [os.dup(stream) for stream in (1, 2)]
+    for stream, name in ((1, "stdout"), (2, "stderr")):
+        to = os.open(folder / name, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+        os.dup2(to, stream)
+        os.close(to)
+    counting.COUNTS.clear()
+    try:
+        code = run([names.get(word, word) for word in command])
+        sys.stdout.flush()
+    finally:
+        for stream, was in zip((1, 2), kept, strict=True):
+            os.dup2(was, stream)
+            os.close(was)
+    return int(code), (folder / "stderr").read_text(errors="replace")[-300:]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Stale copies are marked as the plain definition has it, whatever came and left before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxctl.engine.replay.frames import delta_of
+from ctxctl.engine.replay.item_table import ItemTable
+from ctxctl.engine.replay.stale_copies import StaleCopies
+from ctxctl.listdiff import place_of
+from ctxctl.model.records import Item
+from ctxctl.model.results import Placement
+from tests.unit.engine.making import placement
+
+
+class _Placer:
+    """Gives one stale twin for each placement, as the real one does."""
+
+    def __init__(self) -> None:
+        self.twins: dict[Placement, Placement] = {}
+
+    def stale(self, one: Placement) -> Placement:
+        return self.twins.setdefault(one, msgspec.structs.replace(one, stale=True))
+
+
+COPIES = [
+    msgspec.structs.replace(placement(item, 10 * n + key), version=f"v{n}")
+    for item in "ab"
+    for n in range(3)
+    for key in range(2)
+]
+windows = st.lists(st.tuples(st.lists(st.sampled_from(COPIES), max_size=8), st.sampled_from(["", "a", "b"])))
+
+
+def _plain(raw: list[Placement], book: ItemTable) -> list[bool]:
+    """Which copies are stale: those that are not of the newest version, where their item has several."""
+    stale = []
+    for one in raw:
+        copies = [other.version for other in raw if other.item == one.item]
+        latest = book.latest.get(one.item)
+        wanted = latest.version if latest is not None else None
+        newest = wanted if wanted in copies else copies[-1]
+        stale.append(len(copies) > 1 and one.version != newest)
+    return stale
+
+
+@given(windows)
+def test_every_window_is_marked_as_the_plain_definition_has_it(course: list[Any]) -> None:
+    book, placer, held = ItemTable("model"), _Placer(), StaleCopies()
+    before: list[Placement] = []
+    for step, (raw, renewed) in enumerate(course):
+        if renewed:
+            book.enter(Item(renewed, metadata={}, version=f"v{step % 4}"), step)
+        shown = held.mark(raw, delta_of(before, raw), book, placer)  # type: ignore[arg-type]
+        assert [one.stale for one in shown] == _plain(raw, book)
+        assert [one.key for one in shown] == [one.key for one in raw]
+        before = raw
+        if step == 2:
+            held = held.copy()
+
+
+@given(st.integers(0, 300), st.integers(0, 300))
+def test_a_copy_is_found_from_either_end(size: int, at: int) -> None:
+    frame = [placement("x", n) for n in range(size)]
+    sought = frame[at] if at < size else placement("x", -1)
+    assert place_of(sought, frame) == (at if at < size else None)
