@@ -34,8 +34,6 @@ from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.trace.inputs import find_files, note_file
 from ctxctl.trace.source import Source, open_source
 
-_TASK_TOOLS = frozenset({"Task", "Agent"})
-
 
 class OpenTask(NamedTuple):
     """An open call that starts a sub-agent."""
@@ -60,6 +58,8 @@ class ThreadRouting:
         """The sub-agent's file that is being read: its name, and where the sub-agent was started."""
         self.tasks: dict[str, OpenTask] = {}
         """Open calls that start a sub-agent, by tool use id."""
+        self._prompts: dict[str, dict[str, None]] = {}
+        """By prompt, the open calls that have it."""
         self._joined: dict[str, str | None] = {}
         """By native session id, the session whose conversation it carries on."""
 
@@ -89,10 +89,13 @@ class ThreadRouting:
         """An inline conversation of a sub-agent (1.0.x), named for its first line."""
         message = value.get("message")
         content = message.get("content") if isinstance(message, dict) else None
-        texts = [b.get("text") for b in blocks.blocks_of(content) if isinstance(b, dict)]
         origin = Origin(MAIN_THREAD)
-        for tool, task in self.tasks.items():
-            if task.prompt in texts:
+        for block in blocks.blocks_of(content):
+            text = block.get("text") if isinstance(block, dict) else None
+            tools = self._prompts.get(text) if isinstance(text, str) else None
+            if tools:
+                tool = next(reversed(tools))
+                task = self.tasks[tool]
                 origin = Origin(task.thread, tool, task.agent)
         return self._open(session, f"sidechain-{uuid[:8]}", origin)
 
@@ -121,14 +124,23 @@ class ThreadRouting:
         self.session = self._joined.setdefault(native, native)
         return self.session
 
-    def note_task(self, thread: Thread, tool: str, content: list[Any]) -> None:
-        """Remember a call if it starts a sub-agent."""
+    def note_tasks(self, thread: Thread, calls: Container[str], content: list[Any]) -> None:
+        """Remember those of a message's calls that start a sub-agent."""
         for block in content:
-            if isinstance(block, dict) and block.get("id") == tool and block.get("name") in _TASK_TOOLS:
-                arguments = block.get("input")
-                if isinstance(arguments, dict):
+            if isinstance(block, dict) and block.get("name") in ("Agent", "Task"):
+                tool, arguments = string(block.get("id")), block.get("input")
+                if tool in calls and tool is not None and isinstance(arguments, dict):
+                    self.end_task(tool)
                     prompt = string(arguments.get("prompt")) or ""
                     self.tasks[tool] = OpenTask(thread.name, prompt, string(arguments.get("subagent_type")))
+                    self._prompts.setdefault(prompt, {})[tool] = None
+
+    def end_task(self, tool: str) -> OpenTask | None:
+        """Forget a call that has its result; None where it started no sub-agent."""
+        task = self.tasks.pop(tool, None)
+        if task is not None:
+            self._prompts.get(task.prompt, {}).pop(tool, None)
+        return task
 
 
 class ParentChain:
