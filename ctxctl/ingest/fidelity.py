@@ -60,6 +60,8 @@ class Meter:
 
     def __init__(self, about: About, understood: Understood | None = None) -> None:
         self.requests = 0
+        self.repeated = 0
+        """How many more placements the assemblies have listed than items were told: what windows list again."""
         self._about = about
         self._understood = understood or Understood(about.held_against)
         claims = about.claims
@@ -180,6 +182,7 @@ class Meter:
         found[level.value] = found.get(level.value, 0) + count
 
     def _item(self, event: Json, data: Json) -> None:
+        self.repeated -= 1
         marks = _marks(data)
         level = _level(marks)
         kind = data.get("context_kind")
@@ -227,6 +230,9 @@ class Meter:
         return ((fact, level) for fact in facts)
 
     def _assembly(self, event: Json, data: Json) -> None:
+        blocks = data.get("ordered_blocks")
+        if isinstance(blocks, list):
+            self.repeated += len(blocks)
         if data.get("target", vocab.MODEL) == vocab.MODEL:
             marks = _marks(data)
             self._count(Meter._of_assembly, _level(marks), "model" in marks)

@@ -28,6 +28,7 @@ from ctxctl.importers.claude_code.chain import ChainNode, ChainUnit, Compaction
 from ctxctl.importers.claude_code.thread import Origin, Thread
 from ctxctl.ingest.build import Json, Maker
 from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.parents import Kinship, Lineage, circle
 from ctxctl.ingest.parts import mapping, string
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD
@@ -161,7 +162,27 @@ class ParentChain:
         self.is_ordered = False
         """Whether the parents of the file that is being read are wrong, so that its lines follow each
         other."""
+        self.lineage: Lineage[str] = Lineage()
+        self.is_second = False
+        """Whether the line that is being read has another parent than an earlier one of its uuid."""
+        self._is_root = False
+        """Whether the line that is being read closes a circle of parents, and so begins a conversation."""
         self._missing: dict[str, Line] = {}
+
+    def believed(self, value: Json, uuid: str) -> Json:
+        """A line as far as its parent can be believed; reports one that leads back to the line."""
+        above = value.get("parentUuid")
+        self._is_root = self.is_second = False
+        if self.is_ordered:
+            return value
+        kinship = self.lineage.enter(uuid, above if isinstance(above, str) else None)
+        if kinship is Kinship.CIRCLE and isinstance(above, str):
+            self._is_root = above != uuid
+            instead = "begin a conversation" if self._is_root else "follow the line before it"
+            self._report(circle(self.line.number, self.line.offset, uuid, above, instead))
+            return {name: one for name, one in value.items() if name != "parentUuid"}
+        self.is_second = kinship is Kinship.SECOND
+        return value
 
     def parent(self, value: Json, thread: Thread, *, wants: bool = False) -> ChainNode | None:
         """The node that a line follows; `wants`: a root is no answer (before an API call there is a prompt).
@@ -171,6 +192,8 @@ class ParentChain:
         uuid = value.get("parentUuid")
         if self.is_ordered:
             return thread.last
+        if self._is_root:
+            return None
         if not isinstance(uuid, str):
             return thread.last if wants or "parentUuid" not in value else None
         if uuid in self.nodes:
@@ -255,8 +278,9 @@ class ProgressLines:
         elif above is None:
             node = None
         else:
-            node = nodes.get(above.decode("utf-8", "replace"))
-            if node is None:
+            parent = above.decode("utf-8", "replace")
+            node = nodes.get(parent)
+            if node is None or self._graph.lineage.enter(uuid, parent) is not Kinship.FITS:
                 return False
             node = self._graph.after.get(node, node)
         nodes[uuid] = node

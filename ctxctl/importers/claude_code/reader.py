@@ -205,6 +205,7 @@ class Session:
         uuid = value.get("uuid")
         if not isinstance(uuid, str):
             uuid = ""
+        value = self._graph.believed(value, uuid) if uuid else value
         kind = value.get("type")
         line = self._line
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
@@ -258,6 +259,9 @@ class Session:
         """Take a line that no request carries; it only hands on its parent."""
         nodes = self._graph.nodes
         if uuid in nodes:
+            if self._graph.is_second:
+                message = f"uuid {uuid} was used before, with another parent, which counts"
+                self._report(Problem(self._line.number, self._line.offset, "duplicate-uuid", message))
             return
         above = value.get("parentUuid", "")
         if above is None:
@@ -275,7 +279,10 @@ class Session:
         node = self._graph.nodes[uuid]
         unit = node.unit if node is not None else None
         again = all(unit is not None and unit.holds_text(entry) for entry in entries)
-        message = f"uuid {uuid} was used before" + ("; the line repeats it and is ignored" if again else "")
+        message = f"uuid {uuid} was used before"
+        if again and self._graph.is_second:
+            message += ", with another parent, which counts"
+        message += "; the line repeats it and is ignored" if again else ""
         self._report(Problem(self._line.number, self._line.offset, "duplicate-uuid", message))
         return None if again else f"{uuid}~{self._line.number}"
 
