@@ -226,11 +226,15 @@ def _built_in_for(head: bytes) -> tuple[Format | None, int]:
     return best, top
 
 
-REPEATED: Final = 100_000
+REPEATED: Final = 30_000
 """Placements that an import's windows may list again, whatever the size of the capture: a real session that
 was rewound now and then comes to some hundreds."""
-_BYTES_REPEATED: Final = 32
+_BYTES_REPEATED: Final = 64
 """Bytes of a capture that entitle it to one more: a capture whose requests are whole bodies holds each."""
+
+
+_WHOLE: Final = frozenset({vocab.INJECTION_APPLIED, vocab.SURFACE_CREATED, vocab.SURFACE_UPDATED})
+"""Events behind which an import can end, as what they belong to is told."""
 
 
 class _WindowBound:
@@ -305,7 +309,7 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
             if not unchanged.changed:
                 unchanged.see(event)
             yield event
-            if meter.repeated > REPEATED and event["event_type"] == vocab.INJECTION_APPLIED:
+            if meter.repeated > REPEATED and event["event_type"] in _WHOLE:
                 bound = bound or _WindowBound(source)
                 if bound.is_over(meter.repeated):
                     limited_report(bound.problem(event))

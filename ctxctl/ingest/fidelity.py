@@ -61,7 +61,7 @@ class Meter:
     def __init__(self, about: About, understood: Understood | None = None) -> None:
         self.requests = 0
         self.repeated = 0
-        """How many more placements the assemblies have listed than items were told: what windows list again."""
+        """How many more placements the assemblies have listed than items were told: what they list again."""
         self._about = about
         self._understood = understood or Understood(about.held_against)
         claims = about.claims
@@ -208,6 +208,9 @@ class Meter:
             yield "truncation", level
 
     def _surface(self, event: Json, data: Json) -> None:
+        refs = data.get("available_item_refs")
+        if isinstance(refs, list):
+            self.repeated += len(refs)
         self._count(Meter._at_one_level, _level(_marks(data)), "candidates")
         self._note_place(event)
 

@@ -88,9 +88,7 @@ class Lineage(Generic[_Id]):
 
 
 def circle(line: int, offset: int, record: str, parent: str, instead: str) -> Problem:
-    """The problem of a parent that leads back; `instead`: what its record is taken for (`it is taken to …`)."""
+    """The problem of a parent that leads back; `instead`: what its record is taken to do, as in `begin`."""
     record, parent = record[:_SHOWN], parent[:_SHOWN]
     how = "names itself as its parent" if record == parent else f"follows {parent}, which follows from it"
     return Problem(line, offset, CIRCLE, f"{record} {how}: it is taken to {instead}")
-
-

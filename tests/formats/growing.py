@@ -133,6 +133,166 @@ def late_results(count: int) -> bytes:
     return _rows(rows)
 
 
+# -- OpenTelemetry --------------------------------------------------------------------------------------
+
+
+def span(number: int, parent: str | None, kind: str = "chat", **fields: Any) -> Json:
+    """One span, alone on its line."""
+    asked = json.dumps([{"role": "user", "content": f"q {number}"}])
+    answer = json.dumps([{"role": "assistant", "content": f"a {number}"}])
+    attributes: Json = {"gen_ai.operation.name": kind, "gen_ai.agent.name": "agent"}
+    if kind == "chat":
+        attributes = {
+            "gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 3,
+            "gen_ai.usage.output_tokens": 1, "gen_ai.input.messages": asked, "gen_ai.output.messages": answer,
+        }  # fmt: skip
+    made: Json = {"traceId": "t", "spanId": str(number), "name": f"{kind} {number}", "attributes": attributes,
+                  "startTimeUnixNano": str(1_780_000_000_000_000_000 + number)}  # fmt: skip
+    if parent is not None:
+        made["parentSpanId"] = parent
+    return {**made, **fields}
+
+
+def spans_of_themselves(count: int) -> bytes:
+    """Each span is its own parent."""
+    return _rows(span(at, str(at)) for at in range(count))
+
+
+def spans_in_a_circle(count: int) -> bytes:
+    """Each span is around the one before, and the first one around the last."""
+    return _rows(span(at, str((at + 1) % count)) for at in range(count))
+
+
+def spans_in_a_chain(count: int) -> bytes:
+    """Each span is inside the one before."""
+    return _rows(span(at, str(at - 1) if at else None) for at in range(count))
+
+
+def agents_in_agents(count: int) -> bytes:
+    """Each run of an agent is inside the one before, and has a call of its own."""
+    rows: list[Json] = []
+    for at in range(0, count, 2):
+        rows += [span(at, str(at - 2) if at else None, "invoke_agent"), span(at + 1, str(at))]
+    return _rows(rows)
+
+
+def agents_beside_agents(count: int) -> bytes:
+    """Runs of one agent, all inside another one, each with a call."""
+    rows = [span(0, None, "invoke_agent"), span(1, "0")]
+    for at in range(2, count, 2):
+        rows += [span(at, "0", "invoke_agent"), span(at + 1, str(at))]
+    return _rows(rows)
+
+
+def one_span_again(count: int) -> bytes:
+    """One id, and each time another parent."""
+    return _rows([span(0, None), *(span(0, str(at)) for at in range(1, count))])
+
+
+def one_long_run(count: int) -> bytes:
+    """One run of an agent whose span holds all of its messages, as pydantic-ai tells it."""
+    said = [
+        {"role": "assistant" if at % 2 else "user", "parts": [{"type": "text", "content": f"{at}"}]}
+        for at in range(count)
+    ]
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a",
+                  "pydantic_ai.all_messages": json.dumps(said)}  # fmt: skip
+    return _rows([span(0, None, "invoke_agent", attributes=attributes)])
+
+
+SPANS = (
+    spans_of_themselves, spans_in_a_circle, spans_in_a_chain, agents_in_agents, agents_beside_agents,
+    one_span_again, one_long_run,
+)  # fmt: skip
+
+
+# -- pi -------------------------------------------------------------------------------------------------
+
+
+def _entry(at: int, parent: int | None, role: str = "user", **fields: Any) -> Json:
+    message: Json = {"role": role, "content": [{"type": "text", "text": f"{role} {at}"}]}
+    if role == "assistant":
+        message |= {"model": "m", "provider": "p", "usage": {"input": 3, "output": 1}, "stopReason": "stop"}
+    return {"type": "message", "id": f"e{at}", "parentId": None if parent is None else f"e{parent}",
+            "timestamp": _TIME, "message": message, **fields}  # fmt: skip
+
+
+_HEADER: Json = {"type": "session", "version": 3, "id": "s", "timestamp": _TIME, "cwd": "/x"}
+
+
+def _tree(count: int, parent: Callable[[int], int | None]) -> bytes:
+    rows = (_entry(at, parent(at), "assistant" if at % 2 else "user") for at in range(count))
+    return _rows([_HEADER, *rows])
+
+
+def pi_straight(count: int) -> bytes:
+    """Each entry follows the one before."""
+    return _tree(count, lambda at: at - 1 if at else None)
+
+
+def pi_of_itself(count: int) -> bytes:
+    """Each entry is its own parent."""
+    return _tree(count, lambda at: at)
+
+
+def pi_circle(count: int) -> bytes:
+    """Each entry follows the next one, and the last one the first."""
+    return _tree(count, lambda at: (at + 1) % count)
+
+
+def pi_children_first(count: int) -> bytes:
+    """The file is upside down."""
+    return _tree(count, lambda at: at + 1 if at + 1 < count else None)
+
+
+def pi_from_the_beginning(count: int) -> bytes:
+    """A long session, whose last and first entries are gone on from by turns, and then answered."""
+    half = count // 2
+    ends = (half - 1, 0)
+    long = [_entry(at, at - 1 if at else None) for at in range(half)]
+    again = [_entry(half + at, ends[at % 2], "assistant") for at in range(half)]
+    return _rows([_HEADER, *long, *again])
+
+
+def pi_asked_anew(count: int) -> bytes:
+    """As `pi_from_the_beginning`, and nothing is ever answered."""
+    half = count // 2
+    ends = (half - 1, 0)
+    long = [_entry(at, at - 1 if at else None) for at in range(half)]
+    again = [_entry(half + at, ends[at % 2]) for at in range(half)]
+    return _rows([_HEADER, *long, *again])
+
+
+def pi_compacted(count: int) -> bytes:
+    """Compactions behind each other, each of which keeps everything from the beginning on."""
+    half = count // 2
+    long = [_entry(at, at - 1 if at else None) for at in range(half)]
+    again = [
+        {"type": "compaction", "id": f"e{half + at}", "parentId": f"e{half + at - 1}", "timestamp": _TIME,
+         "summary": f"s {at}", "firstKeptEntryId": "e0", "tokensBefore": 9}
+        for at in range(half)
+    ]  # fmt: skip
+    return _rows([_HEADER, *long, *again])
+
+
+def pi_edited(count: int) -> bytes:
+    """One entry after the other is sent with another text."""
+    half = count // 2
+    long = [_entry(at, at - 1 if at else None) for at in range(half)]
+    again = [
+        {"type": "context_edit", "id": f"e{half + at}", "parentId": f"e{half + at - 1}", "timestamp": _TIME,
+         "targetId": f"e{at}", "replacement": {"content": f"new {at}"}}
+        for at in range(half)
+    ]  # fmt: skip
+    return _rows([_HEADER, *long, *again])
+
+
+PI = (
+    pi_straight, pi_of_itself, pi_circle, pi_children_first, pi_from_the_beginning, pi_asked_anew,
+    pi_compacted, pi_edited,
+)  # fmt: skip
+
+
 CLAUDE_CODE = (
     straight, of_itself, one_cycle, pairs, children_first, star, from_the_beginning, two_ends, roots,
     same_uuid, one_answer, one_line, late_results,

@@ -140,7 +140,7 @@ def cells(path: Path) -> Iterator[Cell]:
         yield Cell("records again", lambda n: _written(_copies(rows, n, fresh=False), lines=True))
         yield Cell("records afresh", lambda n: _written(_copies(rows, n, fresh=True), lines=True))
     seen: set[str] = set()
-    for number, row in enumerate(rows):
+    for number in range(len(rows)):
         yield from _of_row(rows, number, lines, seen)
 
 

@@ -16,7 +16,6 @@ from ctxctl.importers.claude_code.blocks import Entry
 from ctxctl.ingest.build import Block
 from ctxctl.listdiff import Splice, joined, same_start, trimmed
 
-
 _SCANNED: Final = 16
 """The most entries of a unit that are looked through one by one; more are looked up."""
 
@@ -88,10 +87,7 @@ class ChainUnit:
         """Whether an entry repeats one of the head, or of the tail; the cost does not grow with these."""
         entries = self.tail if tail else self.head
         if len(entries) <= _SCANNED:
-            for known in entries:
-                if entry.version == known.version and repeats(entry, known):
-                    return True
-            return False
+            return any(entry.version == known.version and repeats(entry, known) for known in entries)
         index = self._index(tail=tail)
         index.take(entries)
         return index.repeats(entry)
