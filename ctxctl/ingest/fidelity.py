@@ -48,6 +48,8 @@ _OF_THE_FORMAT: Final = ("threads", "wrapper")
 """Facts that either every request of a format tells, or none."""
 
 
+_OFFERED: Final = 10
+"""Items of a surface that count as one placement: a turn's surface is listed whole, and each is a name alone."""
 _Facts = Iterable[tuple[str, Level]]
 """Facts that an event tells, each with how it is known."""
 
@@ -210,7 +212,7 @@ class Meter:
     def _surface(self, event: Json, data: Json) -> None:
         refs = data.get("available_item_refs")
         if isinstance(refs, list):
-            self.repeated += len(refs)
+            self.repeated += len(refs) // _OFFERED
         self._count(Meter._at_one_level, _level(_marks(data)), "candidates")
         self._note_place(event)
 

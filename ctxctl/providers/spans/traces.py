@@ -97,6 +97,7 @@ class Traces:
             self._waiting[key] = span
         (self._logs if span.is_log else self._spans).append(span)
         self._held += size
+        self._runs.room += size // _BYTES_SAID
         if self._held > MAX_HELD:
             yield from self.flush()
 
@@ -107,6 +108,11 @@ class Traces:
         what = "another parent" if span.name == first.name and span.start == first.start else "other contents"
         message = f"span {str(span.id)[:_SHOWN]} was there before, with {what}: the first one counts"
         self._calls.run.report(Problem(span.line, 0, "duplicate-uuid", message))
+
+    def _too_large(self, run: Span, count: int) -> None:
+        calls = f"{count:,} calls of it are" if count > 1 else "a call of it is"
+        message = f"the span of one run holds so many answers, each to all that stands before it, that {calls}"
+        self._calls.run.report(Problem(run.line, 0, "windows-too-large", f"{message} left out"))
 
     @property
     def summed(self) -> int:
@@ -146,6 +152,9 @@ class Traces:
         ]  # fmt: skip
         for span in sorted(alone, key=lambda one: one.start or ""):
             calls += self._runs.calls(span)
+            if self._runs.left_out:
+                self._too_large(span, self._runs.left_out)
+                self._runs.left_out = 0
         self.others += len(found) - len(calls)
         nest.own(calls)
         order = {id(span): at for at, span in enumerate(found)}
@@ -288,6 +297,10 @@ def is_summed(span: Span) -> bool:
 
 _SAID: Final = ("assistant", "model", "ai")
 """Roles of answers."""
+_SAID_AGAIN: Final = 300_000
+"""Messages that calls may be made of where one span tells them all, whatever the size of the file."""
+_BYTES_SAID: Final = 16
+"""Bytes of a file that entitle it to one more."""
 _KEPT: Final = 64
 """Runs that a later one may go on from."""
 
@@ -298,6 +311,10 @@ class AgentRuns:
     def __init__(self) -> None:
         self.summed = 0
         """Runs whose bill is that of several calls, and so is none's."""
+        self.room = _SAID_AGAIN
+        """How many messages the calls of runs may still be made of."""
+        self.left_out = 0
+        """Calls of the last run that there was no room for."""
         self._before: deque[list[Json]] = deque(maxlen=_KEPT)
 
     def calls(self, run: Span) -> list[Span]:
@@ -310,7 +327,11 @@ class AgentRuns:
         usage = billing.of_span(run.attributes, billing.provider_of(run.attributes), model)
         self.summed += usage is not None and len(answers) > 1
         made = []
-        for at in answers:
+        for done, at in enumerate(answers):
+            if at > self.room:
+                self.left_out = len(answers) - done
+                break
+            self.room -= at
             call = Span(run.name, {})
             call.trace, call.parent, call.start, call.line = run.trace, run.id, run.start, run.line
             asked = talk._replace(messages=talk.messages[:at])
