@@ -49,7 +49,7 @@ _OF_THE_FORMAT: Final = ("threads", "wrapper")
 
 
 _OFFERED: Final = 10
-"""Items of a surface that count as one placement: a turn's surface is listed whole, and each is a name alone."""
+"""Items of a surface that count as one placement: surfaces are whole, and each is but a name."""
 _Facts = Iterable[tuple[str, Level]]
 """Facts that an event tells, each with how it is known."""
 

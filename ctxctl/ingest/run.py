@@ -87,8 +87,8 @@ class Run:
     def windows_too_large(self, most: int) -> None:
         """Say that the rest of a capture is not read, as its records go back to earlier windows too often."""
         message = (
-            f"the records up to here go back to earlier windows so often that {most:,} items of these had to be"
-            " looked at again: the rest of the capture is not read"
+            f"the records up to here go back to earlier windows so often that {most:,} items of these had to"
+            " be looked at again: the rest of the capture is not read"
         )
         self.problem("windows-too-large", message)
 

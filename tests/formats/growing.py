@@ -13,8 +13,9 @@ Json = dict[str, Any]
 _TIME = "2026-03-02T09:00:00.000Z"
 
 
-def _rows(rows: Iterable[Json]) -> bytes:
-    return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
+def as_lines(values: Iterable[Json]) -> bytes:
+    """Values as lines."""
+    return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in values)
 
 
 # -- Claude Code ----------------------------------------------------------------------------------------
@@ -39,7 +40,7 @@ def answered(uuid: str, parent: str | None, message_id: str = "", **fields: Any)
 
 def _turns(count: int, parent: Callable[[int], str | None]) -> bytes:
     """Lines 0 to `count`, by turns asked and answered; `parent` names the one that each follows."""
-    return _rows(
+    return as_lines(
         (answered if at % 2 else asked)(str(at), parent(at), **({} if at % 2 else {"text": f"q {at}"}))
         for at in range(count)
     )
@@ -81,7 +82,7 @@ def from_the_beginning(count: int) -> bytes:
     half = count // 2
     long = [asked(str(at), str(at - 1) if at else None, f"q {at}") for at in range(half)]
     again = [answered(str(half + at), str(half - 1) if at % 2 else "0") for at in range(half)]
-    return _rows([*long, *again])
+    return as_lines([*long, *again])
 
 
 def two_ends(count: int) -> bytes:
@@ -89,7 +90,7 @@ def two_ends(count: int) -> bytes:
     half = count // 2
     long = [asked(str(at), str(max(at - 2, 0)) if at else None, f"q {at}") for at in range(half)]
     again = [answered(str(half + at), str(half - 1 - at % 2)) for at in range(half)]
-    return _rows([*long, *again])
+    return as_lines([*long, *again])
 
 
 def roots(count: int) -> bytes:
@@ -99,7 +100,7 @@ def roots(count: int) -> bytes:
 
 def same_uuid(count: int) -> bytes:
     """All lines have one id, and different contents."""
-    return _rows(
+    return as_lines(
         answered("x", None, f"m-{at}") if at % 2 else asked("x", "x", f"q {at}") for at in range(count)
     )
 
@@ -107,14 +108,14 @@ def same_uuid(count: int) -> bytes:
 def one_answer(count: int) -> bytes:
     """One answer of many lines, each with a text of its own."""
     lines = [answered(str(at), str(at - 1), "m") for at in range(1, count)]
-    return _rows([asked("0", None), *lines])
+    return as_lines([asked("0", None), *lines])
 
 
 def one_line(count: int) -> bytes:
     """One answer of many blocks in one line."""
     line = answered("1", "0", "m")
     line["message"]["content"] = [{"type": "text", "text": f"a {at}"} for at in range(count)]
-    return _rows([asked("0", None), line, asked("2", "1"), answered("3", "2")])
+    return as_lines([asked("0", None), line, asked("2", "1"), answered("3", "2")])
 
 
 def late_results(count: int) -> bytes:
@@ -130,7 +131,7 @@ def late_results(count: int) -> bytes:
         result["message"]["content"] = [{"type": "tool_result", "tool_use_id": f"t{at}", "content": str(at)}]
         last = f"a{at}"
         rows += [result, answered(last, f"r{at}")]
-    return _rows(rows)
+    return as_lines(rows)
 
 
 # -- OpenTelemetry --------------------------------------------------------------------------------------
@@ -155,17 +156,17 @@ def span(number: int, parent: str | None, kind: str = "chat", **fields: Any) -> 
 
 def spans_of_themselves(count: int) -> bytes:
     """Each span is its own parent."""
-    return _rows(span(at, str(at)) for at in range(count))
+    return as_lines(span(at, str(at)) for at in range(count))
 
 
 def spans_in_a_circle(count: int) -> bytes:
     """Each span is around the one before, and the first one around the last."""
-    return _rows(span(at, str((at + 1) % count)) for at in range(count))
+    return as_lines(span(at, str((at + 1) % count)) for at in range(count))
 
 
 def spans_in_a_chain(count: int) -> bytes:
     """Each span is inside the one before."""
-    return _rows(span(at, str(at - 1) if at else None) for at in range(count))
+    return as_lines(span(at, str(at - 1) if at else None) for at in range(count))
 
 
 def agents_in_agents(count: int) -> bytes:
@@ -173,7 +174,7 @@ def agents_in_agents(count: int) -> bytes:
     rows: list[Json] = []
     for at in range(0, count, 2):
         rows += [span(at, str(at - 2) if at else None, "invoke_agent"), span(at + 1, str(at))]
-    return _rows(rows)
+    return as_lines(rows)
 
 
 def agents_beside_agents(count: int) -> bytes:
@@ -181,12 +182,12 @@ def agents_beside_agents(count: int) -> bytes:
     rows = [span(0, None, "invoke_agent"), span(1, "0")]
     for at in range(2, count, 2):
         rows += [span(at, "0", "invoke_agent"), span(at + 1, str(at))]
-    return _rows(rows)
+    return as_lines(rows)
 
 
 def one_span_again(count: int) -> bytes:
     """One id, and each time another parent."""
-    return _rows([span(0, None), *(span(0, str(at)) for at in range(1, count))])
+    return as_lines([span(0, None), *(span(0, str(at)) for at in range(1, count))])
 
 
 def one_long_run(count: int) -> bytes:
@@ -197,7 +198,7 @@ def one_long_run(count: int) -> bytes:
     ]
     attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a",
                   "pydantic_ai.all_messages": json.dumps(said)}  # fmt: skip
-    return _rows([span(0, None, "invoke_agent", attributes=attributes)])
+    return as_lines([span(0, None, "invoke_agent", attributes=attributes)])
 
 
 SPANS = (
@@ -222,7 +223,7 @@ _HEADER: Json = {"type": "session", "version": 3, "id": "s", "timestamp": _TIME,
 
 def _tree(count: int, parent: Callable[[int], int | None]) -> bytes:
     rows = (_entry(at, parent(at), "assistant" if at % 2 else "user") for at in range(count))
-    return _rows([_HEADER, *rows])
+    return as_lines([_HEADER, *rows])
 
 
 def pi_straight(count: int) -> bytes:
@@ -251,7 +252,7 @@ def pi_from_the_beginning(count: int) -> bytes:
     ends = (half - 1, 0)
     long = [_entry(at, at - 1 if at else None) for at in range(half)]
     again = [_entry(half + at, ends[at % 2], "assistant") for at in range(half)]
-    return _rows([_HEADER, *long, *again])
+    return as_lines([_HEADER, *long, *again])
 
 
 def pi_asked_anew(count: int) -> bytes:
@@ -260,7 +261,7 @@ def pi_asked_anew(count: int) -> bytes:
     ends = (half - 1, 0)
     long = [_entry(at, at - 1 if at else None) for at in range(half)]
     again = [_entry(half + at, ends[at % 2]) for at in range(half)]
-    return _rows([_HEADER, *long, *again])
+    return as_lines([_HEADER, *long, *again])
 
 
 def pi_compacted(count: int) -> bytes:
@@ -272,7 +273,7 @@ def pi_compacted(count: int) -> bytes:
          "summary": f"s {at}", "firstKeptEntryId": "e0", "tokensBefore": 9}
         for at in range(half)
     ]  # fmt: skip
-    return _rows([_HEADER, *long, *again])
+    return as_lines([_HEADER, *long, *again])
 
 
 def pi_edited(count: int) -> bytes:
@@ -284,7 +285,7 @@ def pi_edited(count: int) -> bytes:
          "targetId": f"e{at}", "replacement": {"content": f"new {at}"}}
         for at in range(half)
     ]  # fmt: skip
-    return _rows([_HEADER, *long, *again])
+    return as_lines([_HEADER, *long, *again])
 
 
 PI = (

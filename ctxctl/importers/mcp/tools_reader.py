@@ -61,7 +61,10 @@ def _take(run: Run, found: list[Server], surface: dict[str, int]) -> None:
 def _finish(run: Run, surface: dict[str, int]) -> Iterator[Json]:
     if surface:
         record = run.make.record(
-            surface_id="tools", scope="session", surface_kind="tool_surface", available_item_refs=list(surface)
+            surface_id="tools",
+            scope="session",
+            surface_kind="tool_surface",
+            available_item_refs=list(surface),
         )
         run.emit(vocab.SURFACE_CREATED, record, Place(None, None, "dump", "dump"))
     yield from run.drain()

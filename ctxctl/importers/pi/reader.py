@@ -136,12 +136,8 @@ class Session(Run):
     def _entry(self, kind: str, record: Json) -> None:
         native, parent = string(record.get("id")), record.get("parentId")
         rooted = "parentId" in record and parent is None
-        if native is not None and isinstance(parent, str):
-            if self._lineage.enter(native, parent) is Kinship.CIRCLE:
-                self.report(
-                    circle(self.line.number, self.line.offset, native, parent, "follow the line before it")
-                )
-                parent = None
+        if native is not None and isinstance(parent, str) and self._is_circle(native, parent):
+            parent = None
         message = record.get("message")
         if kind == "compaction":
             self._compaction(record, native, parent, rooted=rooted)
@@ -161,6 +157,13 @@ class Session(Run):
                     Part("thread_summary", record["summary"], "user", key=native, title="branch summary")
                 ]
             self._enter(native, parent, rooted=rooted, parts=parts)
+
+    def _is_circle(self, native: str, parent: str) -> bool:
+        if self._lineage.enter(native, parent) is not Kinship.CIRCLE:
+            return False
+        line = self.line
+        self.report(circle(line.number, line.offset, native, parent, "follow the line before it"))
+        return True
 
     def _enter(
         self,

@@ -111,7 +111,9 @@ class Traces:
 
     def _too_large(self, run: Span, count: int) -> None:
         calls = f"{count:,} calls of it are" if count > 1 else "a call of it is"
-        message = f"the span of one run holds so many answers, each to all that stands before it, that {calls}"
+        message = (
+            f"the span of one run holds so many answers, each to all that stands before it, that {calls}"
+        )
         self._calls.run.report(Problem(run.line, 0, "windows-too-large", f"{message} left out"))
 
     @property
