@@ -226,6 +226,57 @@ def _built_in_for(head: bytes) -> tuple[Format | None, int]:
     return best, top
 
 
+REPEATED: Final = 30_000
+"""Placements that an import's windows may list again, whatever the size of the capture: a real session that
+was rewound now and then comes to some hundreds."""
+_BYTES_REPEATED: Final = 64
+"""Bytes of a capture that entitle it to one more: a capture whose requests are whole bodies holds each."""
+
+
+_WHOLE: Final = frozenset({vocab.INJECTION_APPLIED, vocab.SURFACE_CREATED, vocab.SURFACE_UPDATED})
+"""Events behind which an import can end, as what they belong to is told."""
+
+
+class _WindowBound:
+    """Ends an import whose windows come to far more than the capture holds.
+
+    A line of a transcript can stand for a window of any size, by naming another line that it goes back to; a
+    small file could so ask for events without end.
+    """
+
+    def __init__(self, source: Source | Folder) -> None:
+        self._source = source
+        self.most = REPEATED
+        self._is_final = False
+
+    def is_over(self, repeated: int) -> bool:
+        """Whether windows have listed more again than they may."""
+        if not self._is_final:
+            self._is_final = True
+            self.most += self._size() // _BYTES_REPEATED
+        return repeated > self.most
+
+    def problem(self, event: dict[str, Any]) -> Problem:
+        """What is told of it, at the request with which it was over."""
+        line = event.get("metadata", {}).get("ctxctl", {}).get("source_line", 0)
+        message = (
+            f"the requests up to here go back to earlier windows so often that these list {self.most:,} items"
+            " again: the rest of the capture is not read"
+        )
+        return Problem(line if isinstance(line, int) else 0, 0, "windows-too-large", message)
+
+    def _size(self) -> int:
+        if isinstance(self._source, Source):
+            return self._source.size
+        found = 0
+        for name in self._source.files:
+            try:
+                found += (self._source.path / name).stat().st_size
+            except OSError:
+                continue
+        return found
+
+
 def capture_events(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
     """A capture's events; the first one names the format, the policy under which the format is replayed, and
     the working directory where the capture begins with it.
@@ -235,6 +286,8 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
 
     What a plug-in yielded before it failed is kept, and the failure is a problem (`plugin-failed`); one that
     yielded nothing raises it, as any does under CTXCTL_TRACEBACK.
+
+    Windows that come to far more than the capture holds end the import (`windows-too-large`).
     """
     checkpoint = checkpoint_of(source)
     if checkpoint is not None and checkpoint.state:
@@ -246,6 +299,7 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
         limited_report = ProblemLimit(report, account)
     if checkpoint is not None:
         checkpoint.hand_in("measured", lambda: (account, meter.entered(), unchanged, limited_report, first))
+    bound: _WindowBound | None = None
     try:
         for event in importer.read(source, limited_report):
             if first:
@@ -255,6 +309,11 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
             if not unchanged.changed:
                 unchanged.see(event)
             yield event
+            if meter.repeated > REPEATED and event["event_type"] in _WHOLE:
+                bound = bound or _WindowBound(source)
+                if bound.is_over(meter.repeated):
+                    limited_report(bound.problem(event))
+                    break
     except PluginError as error:
         if first or os.environ.get("CTXCTL_TRACEBACK"):
             raise

@@ -138,6 +138,8 @@ class Maker:
         self._prefix = prefix
         self.count = 0
         """Events made so far."""
+        self.work = 0
+        """Placements looked at so far because a record asked for a window that is not the one before it."""
 
     def by(self, version: Any) -> None:
         """Take over the client's version from a line if it has one: a text, or the number of a schema."""

@@ -48,6 +48,8 @@ _OF_THE_FORMAT: Final = ("threads", "wrapper")
 """Facts that either every request of a format tells, or none."""
 
 
+_OFFERED: Final = 10
+"""Items of a surface that count as one placement: surfaces are whole, and each is but a name."""
 _Facts = Iterable[tuple[str, Level]]
 """Facts that an event tells, each with how it is known."""
 
@@ -60,6 +62,8 @@ class Meter:
 
     def __init__(self, about: About, understood: Understood | None = None) -> None:
         self.requests = 0
+        self.repeated = 0
+        """How many more placements the assemblies have listed than items were told: what they list again."""
         self._about = about
         self._understood = understood or Understood(about.held_against)
         claims = about.claims
@@ -180,6 +184,7 @@ class Meter:
         found[level.value] = found.get(level.value, 0) + count
 
     def _item(self, event: Json, data: Json) -> None:
+        self.repeated -= 1
         marks = _marks(data)
         level = _level(marks)
         kind = data.get("context_kind")
@@ -205,6 +210,9 @@ class Meter:
             yield "truncation", level
 
     def _surface(self, event: Json, data: Json) -> None:
+        refs = data.get("available_item_refs")
+        if isinstance(refs, list):
+            self.repeated += len(refs) // _OFFERED
         self._count(Meter._at_one_level, _level(_marks(data)), "candidates")
         self._note_place(event)
 
@@ -227,6 +235,9 @@ class Meter:
         return ((fact, level) for fact in facts)
 
     def _assembly(self, event: Json, data: Json) -> None:
+        blocks = data.get("ordered_blocks")
+        if isinstance(blocks, list):
+            self.repeated += len(blocks)
         if data.get("target", vocab.MODEL) == vocab.MODEL:
             marks = _marks(data)
             self._count(Meter._of_assembly, _level(marks), "model" in marks)

@@ -189,10 +189,13 @@ class FactFinder:
         facts = self._facts
         if "system_prompt" in facts and _has_system_role(fields):
             yield node.found("system_prompt", fields, "role")
+        is_billed: bool | None = None
         for key, value in fields.items():
             if isinstance(value, int):
                 fact = _billed(key, node.billed) if value >= 0 and not isinstance(value, bool) else None
-                if fact is not None and not value and not _is_read(fact, fields):
+                if fact == "cached_tokens" and not value and is_billed is None:
+                    is_billed = _is_bill(fields)
+                if not value and not (fact == "cached_tokens" and is_billed):
                     fact = None
             elif isinstance(value, str):
                 fact = _named(key, value)
@@ -298,10 +301,9 @@ def _billed(key: str, within: bool) -> str | None:
     return "output_tokens" if said & _OUTPUT else None
 
 
-def _is_read(fact: str, fields: dict[str, Any]) -> bool:
-    """Whether a zero is a count: nothing read from a cache is one, but not where nothing was billed."""
-    if fact != "cached_tokens":
-        return False
+def _is_bill(fields: dict[str, Any]) -> bool:
+    """Whether a zero beside these is a count: nothing read from a cache is one, but not where nothing was
+    billed."""
     beside = [
         value for key, value in fields.items() if _billed(key, True) in ("input_tokens", "output_tokens")
     ]

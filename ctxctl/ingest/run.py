@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from ctxctl.ingest import understood
 from ctxctl.ingest.build import Json, Maker, Place
@@ -16,6 +16,12 @@ from ctxctl.trace.source import Source
 _NOWHERE = Line(0, 0, b"")
 _LOST = ("unknown-record", "not-a-record")
 """Problems of a record that is left out whole, so that its bytes are not understood."""
+
+
+WORK: Final = 300_000
+"""Placements of earlier windows that an import may look at again, whatever the size of the capture."""
+_BYTES_WORKED: Final = 4
+"""Bytes of a capture that entitle it to one more."""
 
 
 class Run:
@@ -63,6 +69,7 @@ class Run:
         does not declare (`about.HeldAgainst`) are handed on too, and counted.
         """
         key, known = self.understood.key, self.understood.known
+        most = WORK + source.size // _BYTES_WORKED
         for line, value in values(source, self.report, skip):
             self.line = line
             if isinstance(value, dict):
@@ -71,8 +78,19 @@ class Run:
                     if not isinstance(kind, str) or kind not in known:
                         self.met(kind)
                 yield value
+                if self.make.work > most:
+                    self.windows_too_large(most)
+                    return
             else:
                 self.problem("not-a-record", "not a JSON object; skipped")
+
+    def windows_too_large(self, most: int) -> None:
+        """Say that the rest of a capture is not read, as its records go back to earlier windows too often."""
+        message = (
+            f"the records up to here go back to earlier windows so often that {most:,} items of these had to"
+            " be looked at again: the rest of the capture is not read"
+        )
+        self.problem("windows-too-large", message)
 
     def met(self, kind: Any) -> bool:
         """Say of which type the record of this line is; whether that is declared (`Understood.met`)."""

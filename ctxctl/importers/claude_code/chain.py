@@ -10,17 +10,69 @@ path, because parallel tool calls fork the chain and a pure walk would lose all 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ctxctl.importers.claude_code.blocks import Entry
 from ctxctl.ingest.build import Block
 from ctxctl.listdiff import Splice, joined, same_start, trimmed
 
+_SCANNED: Final = 16
+"""The most entries of a unit that are looked through one by one; more are looked up."""
+
+
+class EntryIndex:
+    """The entries of a large unit, by what a repeat of one is recognised by."""
+
+    __slots__ = ("native", "taken", "texts")
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.taken = 0
+        """How many entries of the unit are in here."""
+        self.texts: dict[tuple[str, str | None], dict[str, None]] = {}
+        """By kind and version, the items."""
+        self.native: dict[tuple[str, str | None], str | None] = {}
+        """By kind and version, the line that such entries are of; None where there are several."""
+        self.take(entries)
+
+    def take(self, entries: Sequence[Entry]) -> None:
+        """Take in what was added to the unit since."""
+        for entry in entries[self.taken :]:
+            key = entry.kind, entry.version
+            self.texts.setdefault(key, {})[entry.item] = None
+            if self.native.setdefault(key, entry.native) != entry.native:
+                self.native[key] = None
+        self.taken = len(entries)
+
+    def repeats(self, entry: Entry) -> bool:
+        """As `repeats`, of any of the entries."""
+        key = entry.kind, entry.version
+        if key not in self.native:
+            return False
+        if entry.item in self.texts[key]:
+            return True
+        return entry.kind in _WITHOUT_ID and self.native[key] != entry.native
+
+
+def repeats(entry: Entry, known: Entry) -> bool:
+    """Whether of two entries of one version one is a streamed duplicate of the other.
+
+    That is the same block on another line of the message, or the same result again.
+    """
+    if entry.kind != known.kind:
+        return False
+    if entry.item == known.item:
+        return True
+    return entry.kind in _WITHOUT_ID and entry.native != known.native
+
+
+_WITHOUT_ID: Final = frozenset({"assistant_message", "reasoning"})
+"""Kinds of blocks without an id of their own: a repeat is recognised by its text."""
+
 
 class ChainUnit:
     """What enters and leaves requests together: a message with its results, or a single line."""
 
-    __slots__ = ("head", "key", "tail")
+    __slots__ = ("head", "heads", "key", "tail", "tails")
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -28,6 +80,41 @@ class ChainUnit:
         """The message's own blocks, in file order."""
         self.tail: list[Entry] = []
         """The results of its calls, and what came along with them."""
+        self.heads: EntryIndex | None = None
+        self.tails: EntryIndex | None = None
+
+    def holds_again(self, entry: Entry, *, tail: bool) -> bool:
+        """Whether an entry repeats one of the head, or of the tail; the cost does not grow with these."""
+        entries = self.tail if tail else self.head
+        if len(entries) <= _SCANNED:
+            return any(entry.version == known.version and repeats(entry, known) for known in entries)
+        index = self._index(tail=tail)
+        index.take(entries)
+        return index.repeats(entry)
+
+    def holds_text(self, entry: Entry) -> bool:
+        """Whether it has an entry of the same kind and version."""
+        key = entry.kind, entry.version
+        for tail, entries in ((False, self.head), (True, self.tail)):
+            if len(entries) <= _SCANNED:
+                if any((known.kind, known.version) == key for known in entries):
+                    return True
+                continue
+            index = self._index(tail=tail)
+            index.take(entries)
+            if key in index.native:
+                return True
+        return False
+
+    def _index(self, *, tail: bool) -> EntryIndex:
+        found = self.tails if tail else self.heads
+        if found is None:
+            found = EntryIndex(self.tail if tail else self.head)
+            if tail:
+                self.tails = found
+            else:
+                self.heads = found
+        return found
 
     def entries(self) -> list[Entry]:
         """All of its items, in the order of a request."""
@@ -82,12 +169,34 @@ class ChainNode:
 class _Placed:
     """A unit as it stands in the window last assembled."""
 
-    __slots__ = ("blocks", "start", "unit")
+    __slots__ = ("blocks", "heads", "start", "tails", "unit")
 
     def __init__(self, unit: ChainUnit, blocks: list[Block], start: int) -> None:
         self.unit = unit
         self.blocks = blocks
         self.start = start
+        """Right for the first `ChainPath._valid` units only."""
+        self.heads = len(unit.head)
+        self.tails = len(unit.tail)
+
+    def grown(self) -> tuple[list[Entry], list[Entry], bool]:
+        """The entries that the unit has got since, in its head and behind it; and whether nothing else of it
+        has changed."""
+        head, tail = self.unit.head[self.heads :], self.unit.tail[self.tails :]
+        only = len(self.blocks) == self.heads + self.tails
+        return head, tail, only and not any(entry.retracted for entry in head + tail)
+
+    def grow(self, head: list[Block], tail: list[Block]) -> None:
+        """Take in what the unit has got."""
+        self.blocks[self.heads : self.heads] = head
+        self.blocks += tail
+        self.heads += len(head)
+        self.tails += len(tail)
+
+    def respell(self, blocks: list[Block]) -> None:
+        """Take the unit as it is now."""
+        self.blocks = blocks
+        self.heads, self.tails = len(self.unit.head), len(self.unit.tail)
 
 
 class RequestChange(NamedTuple):
@@ -117,6 +226,8 @@ class ChainPath:
         self._upto: list[int] = []
         """The number of units on the path up to and with each node."""
         self._placed: list[_Placed] = []
+        self._valid = 0
+        """How many of the placed units, from the first on, have the right start."""
         self._index: dict[ChainUnit, int] = {}
         self._size = 0
         self._micro: list[tuple[int, tuple[str, ...]]] = []
@@ -125,6 +236,9 @@ class ChainPath:
         self._announced: set[Entry] = set()
         """The entries whose blanked version was emitted."""
         self._dirty: set[ChainUnit] = set()
+        """The units that have changed since the last request."""
+        self._grown: set[ChainUnit] = set()
+        """The units that have got entries since, whatever else became of them."""
         self._compaction: Compaction | None = None
 
     def brought(
@@ -142,10 +256,15 @@ class ChainPath:
         if unit in self._index:
             self._dirty.add(unit)
 
+    def grow(self, unit: ChainUnit) -> None:
+        """Note that a unit has got entries since the last request."""
+        if unit in self._index:
+            self._grown.add(unit)
+
     def advance(self, leaf: ChainNode | None) -> RequestChange:
         """Move to the path that ends in `leaf`, the parent of a new request."""
         fresh_nodes, keep = self._climb(leaf)
-        if keep == len(self._nodes) and not self._dirty:
+        if keep == len(self._nodes) and not self._dirty and not self._grown:
             for node in fresh_nodes:
                 if node.blanks:
                     break
@@ -156,19 +275,20 @@ class ChainPath:
         old = self._placed[units_kept:]
         for placed in old:
             del self._index[placed.unit]
-        del self._placed[units_kept:]
-        fresh_units = self._extend(fresh_nodes, units_kept)
-        edits, removed, moved = self._respell(units_kept)
-        start = old[0].start if old else self._size
         tail_old = [block for placed in old for block in placed.blocks]
+        start = self._size - len(tail_old)
+        fresh_units = self._extend(fresh_nodes, units_kept)
+        edits, removed, came = self._respell(units_kept)
+        del self._placed[units_kept:]
+        self._valid = min(self._valid, units_kept)
         tail_new = self._place(fresh_units)
+        self._size += len(tail_new) - len(tail_old)
         edit = trimmed(start, tail_old, tail_new)
         if edit is not None:
             removed += tail_old[edit.at - start : edit.at - start + edit.removed]
             edits.append(edit)
-        self._restart(moved)
         inserted = {block.item for e in edits for block in e.inserted}
-        fresh = [entry for unit in [*fresh_units, *self._take_dirty()] for entry in unit.entries()]
+        fresh = [entry for unit in fresh_units for entry in unit.entries()] + came
         return RequestChange(
             joined(edits),
             [block for block in removed if block.item not in inserted],
@@ -181,6 +301,7 @@ class ChainPath:
         """Go on from where the last request left the path, which is nearly always the case."""
         start = at = self._size
         blanked, placed = self._blanked, self._placed
+        known = len(placed)
         new: list[Block] = []
         fresh: list[Entry] = []
         for unit in self._extend(nodes, len(placed)):
@@ -190,6 +311,8 @@ class ChainPath:
             at += len(blocks)
             new += blocks
             fresh += entries
+        if self._valid == known:
+            self._valid = len(placed)
         self._size = at
         edits = [Splice(start, 0, new)] if new else []
         return RequestChange(edits, [], fresh, self._newly_blank(fresh), self._new_compaction())
@@ -252,24 +375,55 @@ class ChainPath:
             upto.append(count)
         return units
 
-    def _respell(self, kept: int) -> tuple[list[Splice[Block]], list[Block], int]:
-        """Edits for the units that stay but have changed, and the first unit whose start moved."""
+    def _respell(self, kept: int) -> tuple[list[Splice[Block]], list[Block], list[Entry]]:
+        """Edits for the units that stay but have changed, what they lost, and the entries that may be new."""
         edits: list[Splice[Block]] = []
         removed: list[Block] = []
-        moved = kept
-        for index in sorted(self._index[unit] for unit in self._dirty if unit in self._index):
-            if index >= kept:
-                continue
-            placed = self._placed[index]
-            blocks = placed.unit.blocks(self._blanked)
-            edit = trimmed(placed.start, placed.blocks, blocks)
-            if edit is not None:
-                at = edit.at - placed.start
-                removed += placed.blocks[at : at + edit.removed]
-                edits.append(edit)
-                placed.blocks = blocks
-                moved = min(moved, index + 1)
-        return edits, removed, moved
+        came: list[Entry] = []
+        index = self._index
+        found = {index[unit] for unit in self._dirty | self._grown if unit in index}
+        changed = sorted(at for at in found if at < kept)
+        # Positions count in the window as it was, so all are looked up before one of the units changes.
+        starts = [self._start(at) for at in changed]
+        for at, start in zip(changed, starts, strict=True):
+            placed = self._placed[at]
+            size = len(placed.blocks)
+            head, tail, only = placed.grown()
+            if only and placed.unit not in self._dirty:
+                made = [one.block(self._blanked) for one in head], [one.block(self._blanked) for one in tail]
+                places = start + placed.heads, start + size
+                edits += [Splice(a, 0, b) for a, b in zip(places, made, strict=True) if b]
+                placed.grow(*made)
+                came += head + tail
+            else:
+                blocks = placed.unit.blocks(self._blanked)
+                edit = trimmed(start, placed.blocks, blocks)
+                if edit is not None:
+                    removed += placed.blocks[edit.at - start : edit.at - start + edit.removed]
+                    edits.append(edit)
+                placed.respell(blocks)
+                came += placed.unit.entries()
+            self._size += len(placed.blocks) - size
+        if changed:
+            self._valid = min(self._valid, changed[0] + 1)
+        self._dirty.clear()
+        self._grown.clear()
+        return edits, removed, came
+
+    def _start(self, index: int) -> int:
+        """Where a unit stands in the window: counted from the last one that is known, or from the end if that
+        is nearer."""
+        placed = self._placed
+        if index >= self._valid and len(placed) - index < index - self._valid:
+            return self._size - sum(len(one.blocks) for one in placed[index:])
+        if index >= self._valid:
+            last = placed[self._valid - 1] if self._valid else None
+            at = last.start + len(last.blocks) if last is not None else 0
+            for one in placed[self._valid : index + 1]:
+                one.start = at
+                at += len(one.blocks)
+            self._valid = index + 1
+        return placed[index].start
 
     def _place(self, units: list[ChainUnit]) -> list[Block]:
         new: list[Block] = []
@@ -278,19 +432,6 @@ class ChainPath:
             self._placed.append(_Placed(unit, blocks, 0))
             new += blocks
         return new
-
-    def _restart(self, first: int) -> None:
-        """Work out anew where the units start, from the first that may have moved."""
-        at = self._placed[first - 1].start + len(self._placed[first - 1].blocks) if first else 0
-        for placed in self._placed[first:]:
-            placed.start = at
-            at += len(placed.blocks)
-        self._size = at
-
-    def _take_dirty(self) -> list[ChainUnit]:
-        dirty = [unit for unit in self._dirty if unit in self._index]
-        self._dirty.clear()
-        return sorted(dirty, key=self._index.__getitem__)
 
     def _newly_blank(self, entries: list[Entry]) -> list[Entry]:
         """The entries that are blank in the window for the first time."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ctxctl import listdiff
 from ctxctl.importers.claude_code import blocks, chain, lineage, reader, requests, sent_texts, thread
-from ctxctl.ingest import build, fidelity, lines, understood
+from ctxctl.ingest import build, fidelity, lines, parents, understood
 from ctxctl.ingest.checkpoint import GoingOn
 from ctxctl.model.vocab import Level
 from ctxctl.trace.object_graph import GraphTable
@@ -19,8 +19,8 @@ def _nothing() -> None:
 
 TABLE: Final = GraphTable(
     (
-        blocks, chain, lineage, reader, requests, sent_texts, thread, build, fidelity, lines, understood,
-        listdiff,
+        blocks, chain, lineage, reader, requests, sent_texts, thread, build, fidelity, lines, parents,
+        understood, listdiff,
     ),
     {
         # What the import that goes on makes again.

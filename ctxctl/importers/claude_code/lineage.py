@@ -28,13 +28,12 @@ from ctxctl.importers.claude_code.chain import ChainNode, ChainUnit, Compaction
 from ctxctl.importers.claude_code.thread import Origin, Thread
 from ctxctl.ingest.build import Json, Maker
 from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.parents import Kinship, Lineage, circle
 from ctxctl.ingest.parts import mapping, string
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.trace.inputs import find_files, note_file
 from ctxctl.trace.source import Source, open_source
-
-_TASK_TOOLS = frozenset({"Task", "Agent"})
 
 
 class OpenTask(NamedTuple):
@@ -60,6 +59,8 @@ class ThreadRouting:
         """The sub-agent's file that is being read: its name, and where the sub-agent was started."""
         self.tasks: dict[str, OpenTask] = {}
         """Open calls that start a sub-agent, by tool use id."""
+        self._prompts: dict[str, dict[str, None]] = {}
+        """By prompt, the open calls that have it."""
         self._joined: dict[str, str | None] = {}
         """By native session id, the session whose conversation it carries on."""
 
@@ -89,10 +90,13 @@ class ThreadRouting:
         """An inline conversation of a sub-agent (1.0.x), named for its first line."""
         message = value.get("message")
         content = message.get("content") if isinstance(message, dict) else None
-        texts = [b.get("text") for b in blocks.blocks_of(content) if isinstance(b, dict)]
         origin = Origin(MAIN_THREAD)
-        for tool, task in self.tasks.items():
-            if task.prompt in texts:
+        for block in blocks.blocks_of(content):
+            text = block.get("text") if isinstance(block, dict) else None
+            tools = self._prompts.get(text) if isinstance(text, str) else None
+            if tools:
+                tool = next(reversed(tools))
+                task = self.tasks[tool]
                 origin = Origin(task.thread, tool, task.agent)
         return self._open(session, f"sidechain-{uuid[:8]}", origin)
 
@@ -121,14 +125,23 @@ class ThreadRouting:
         self.session = self._joined.setdefault(native, native)
         return self.session
 
-    def note_task(self, thread: Thread, tool: str, content: list[Any]) -> None:
-        """Remember a call if it starts a sub-agent."""
+    def note_tasks(self, thread: Thread, calls: Container[str], content: list[Any]) -> None:
+        """Remember those of a message's calls that start a sub-agent."""
         for block in content:
-            if isinstance(block, dict) and block.get("id") == tool and block.get("name") in _TASK_TOOLS:
-                arguments = block.get("input")
-                if isinstance(arguments, dict):
+            if isinstance(block, dict) and block.get("name") in ("Agent", "Task"):
+                tool, arguments = string(block.get("id")), block.get("input")
+                if tool in calls and tool is not None and isinstance(arguments, dict):
+                    self.end_task(tool)
                     prompt = string(arguments.get("prompt")) or ""
                     self.tasks[tool] = OpenTask(thread.name, prompt, string(arguments.get("subagent_type")))
+                    self._prompts.setdefault(prompt, {})[tool] = None
+
+    def end_task(self, tool: str) -> OpenTask | None:
+        """Forget a call that has its result; None where it started no sub-agent."""
+        task = self.tasks.pop(tool, None)
+        if task is not None:
+            self._prompts.get(task.prompt, {}).pop(tool, None)
+        return task
 
 
 class ParentChain:
@@ -149,7 +162,27 @@ class ParentChain:
         self.is_ordered = False
         """Whether the parents of the file that is being read are wrong, so that its lines follow each
         other."""
+        self.lineage: Lineage[str] = Lineage()
+        self.is_second = False
+        """Whether the line that is being read has another parent than an earlier one of its uuid."""
+        self._is_root = False
+        """Whether the line that is being read closes a circle of parents, and so begins a conversation."""
         self._missing: dict[str, Line] = {}
+
+    def believed(self, value: Json, uuid: str) -> Json:
+        """A line as far as its parent can be believed; reports one that leads back to the line."""
+        above = value.get("parentUuid")
+        self._is_root = self.is_second = False
+        if self.is_ordered:
+            return value
+        kinship = self.lineage.enter(uuid, above if isinstance(above, str) else None)
+        if kinship is Kinship.CIRCLE and isinstance(above, str):
+            self._is_root = above != uuid
+            instead = "begin a conversation" if self._is_root else "follow the line before it"
+            self._report(circle(self.line.number, self.line.offset, uuid, above, instead))
+            return {name: one for name, one in value.items() if name != "parentUuid"}
+        self.is_second = kinship is Kinship.SECOND
+        return value
 
     def parent(self, value: Json, thread: Thread, *, wants: bool = False) -> ChainNode | None:
         """The node that a line follows; `wants`: a root is no answer (before an API call there is a prompt).
@@ -159,6 +192,8 @@ class ParentChain:
         uuid = value.get("parentUuid")
         if self.is_ordered:
             return thread.last
+        if self._is_root:
+            return None
         if not isinstance(uuid, str):
             return thread.last if wants or "parentUuid" not in value else None
         if uuid in self.nodes:
@@ -243,8 +278,9 @@ class ProgressLines:
         elif above is None:
             node = None
         else:
-            node = nodes.get(above.decode("utf-8", "replace"))
-            if node is None:
+            parent = above.decode("utf-8", "replace")
+            node = nodes.get(parent)
+            if node is None or self._graph.lineage.enter(uuid, parent) is not Kinship.FITS:
                 return False
             node = self._graph.after.get(node, node)
         nodes[uuid] = node

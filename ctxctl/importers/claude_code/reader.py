@@ -205,6 +205,7 @@ class Session:
         uuid = value.get("uuid")
         if not isinstance(uuid, str):
             uuid = ""
+        value = self._graph.believed(value, uuid) if uuid else value
         kind = value.get("type")
         line = self._line
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
@@ -258,6 +259,9 @@ class Session:
         """Take a line that no request carries; it only hands on its parent."""
         nodes = self._graph.nodes
         if uuid in nodes:
+            if self._graph.is_second:
+                message = f"uuid {uuid} was used before, with another parent, which counts"
+                self._report(Problem(self._line.number, self._line.offset, "duplicate-uuid", message))
             return
         above = value.get("parentUuid", "")
         if above is None:
@@ -274,9 +278,11 @@ class Session:
             return uuid
         node = self._graph.nodes[uuid]
         unit = node.unit if node is not None else None
-        seen = {(e.kind, e.version) for e in unit.head + unit.tail} if unit is not None else set()
-        again = all((e.kind, e.version) in seen for e in entries)
-        message = f"uuid {uuid} was used before" + ("; the line repeats it and is ignored" if again else "")
+        again = all(unit is not None and unit.holds_text(entry) for entry in entries)
+        message = f"uuid {uuid} was used before"
+        if again and self._graph.is_second:
+            message += ", with another parent, which counts"
+        message += "; the line repeats it and is ignored" if again else ""
         self._report(Problem(self._line.number, self._line.offset, "duplicate-uuid", message))
         return None if again else f"{uuid}~{self._line.number}"
 
@@ -355,7 +361,7 @@ class Session:
 
     def _finished(self, value: Json, thread: Thread, tool: str) -> None:
         """Have a sub-agent's file read at the place where its result comes in."""
-        task = self._routing.tasks.pop(tool, None)
+        task = self._routing.end_task(tool)
         native = value.get("toolUseResult")
         agent = string(native.get("agentId")) if isinstance(native, dict) else None
         unit = thread.tools.get(tool)
@@ -410,11 +416,16 @@ class Session:
             graph.retract(superseded)
         parent = graph.parent(value, thread, wants=True)
         unit = self._message(value, message, thread, fresh, parent)
-        for entry in thread.add(unit, entries, self._make.time, tail=False):
-            if entry.kind == "tool_call":
-                graph.holds(thread, entry.item, unit)
-                thread.titles[entry.item] = entry.title
-                self._routing.note_task(thread, entry.item, message["content"])
+        calls = [
+            entry
+            for entry in thread.add(unit, entries, self._make.time, tail=False)
+            if entry.kind == "tool_call"
+        ]
+        for entry in calls:
+            graph.holds(thread, entry.item, unit)
+            thread.titles[entry.item] = entry.title
+        if calls:
+            self._routing.note_tasks(thread, {entry.item for entry in calls}, message["content"])
         graph.add(value, thread, ChainNode(fresh, parent, unit))
 
     def _message(

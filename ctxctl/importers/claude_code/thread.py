@@ -205,36 +205,18 @@ class Thread:
         target = unit.tail if tail else unit.head
         added = []
         for entry in entries:
-            for known in target:
-                if entry.version == known.version and _repeats(entry, known):
-                    break
-            else:
-                entry.home = self
-                entry.time = time
-                if self.requests is not None:
-                    self.requests.sent.note(entry)
-                target.append(entry)
-                self.pending.append(entry)
-                added.append(entry)
+            if target and unit.holds_again(entry, tail=tail):
+                continue
+            entry.home = self
+            entry.time = time
+            if self.requests is not None:
+                self.requests.sent.note(entry)
+            target.append(entry)
+            self.pending.append(entry)
+            added.append(entry)
         if added:
-            self.path.touch(unit)
+            self.path.grow(unit)
         return added
-
-
-def _repeats(entry: Entry, known: Entry) -> bool:
-    """Whether of two entries of one version one is a streamed duplicate of the other.
-
-    That is the same block on another line of the message, or the same result again.
-    """
-    if entry.kind != known.kind:
-        return False
-    if entry.item == known.item:
-        return True
-    return entry.kind in _WITHOUT_ID and entry.native != known.native
-
-
-_WITHOUT_ID = frozenset({"assistant_message", "reasoning"})
-"""Kinds of blocks without an id of their own: a repeat is recognised by its text."""
 
 
 _NOTHING: Final = RequestChange([], [], [], [], None)

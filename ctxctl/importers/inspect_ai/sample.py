@@ -114,14 +114,19 @@ class Sample:
         answers = sum(1 for m in messages if _generated(m))
         thread = self._run.thread()
         chat = Chat()
+        turn: str | None = None
+        prompts = 0
         for at, message in enumerate(messages):
             if _generated(message):
-                thread.turn = _turn(messages[:at])
+                thread.turn = turn
                 thread.request(model=string(message.get("model")) or self._model, derived=True)
                 if answers == 1:
                     thread.usage(bill(output.get("usage"), string(output.get("model")) or self._model))
                 yield from self._run.drain()
             thread.append(*_message(chat, message, at))
+            if _is_prompt(message):
+                prompts += 1
+                turn = string(message.get("id")) or f"turn-{prompts}"
 
 
 def _has_body(placed: tuple[Json, tuple[Span, ...]]) -> bool:
@@ -188,9 +193,13 @@ def _answer(output: Json) -> list[Part]:
     return _message(Chat(), message, -1) if isinstance(message, dict) else []
 
 
+def _is_prompt(message: Json) -> bool:
+    return message.get("role") == "user" and not _is_summary(message)
+
+
 def _turn(messages: list[Json]) -> str | None:
     """The turn, which the last prompt of the user names."""
-    prompts = [m for m in messages if m.get("role") == "user" and not _is_summary(m)]
+    prompts = [message for message in messages if _is_prompt(message)]
     if not prompts:
         return None
     return string(prompts[-1].get("id")) or f"turn-{len(prompts)}"

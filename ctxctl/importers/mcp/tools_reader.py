@@ -19,7 +19,7 @@ NAME = "mcp-tools"
 def dump(source: Source, report: Report) -> Iterator[Json]:
     """Read one dump."""
     run = Run(NAME, report)
-    surface: list[str] = []
+    surface: dict[str, int] = {}
     _take(run, list(servers(document(source, report), None)), surface)
     return _finish(run, surface)
 
@@ -27,7 +27,7 @@ def dump(source: Source, report: Report) -> Iterator[Json]:
 def dumps(folder: Folder, report: Report) -> Iterator[Json]:
     """Read every dump in a directory; a server without a name is called after the folder of its file."""
     run = Run(NAME, report)
-    surface: list[str] = []
+    surface: dict[str, int] = {}
     for name in folder.files:
         if not name.endswith((".json", ".snap")):
             continue
@@ -42,25 +42,29 @@ def dumps(folder: Folder, report: Report) -> Iterator[Json]:
     return _finish(run, surface)
 
 
-def _take(run: Run, found: list[Server], surface: list[str]) -> None:
-    seen = set(surface)
+def _take(run: Run, found: list[Server], surface: dict[str, int]) -> None:
+    """Tell what servers offer; `surface`: what was offered so far, with the number of its last namesake."""
     for server in found:
         parts = [instructions(server.name, server.instructions)] if server.instructions else []
         parts += [tool(definition, server.name) for definition in server.tools]
         for part in parts:
-            name, again = part.item, 1
-            while part.item in seen:
+            name, again = part.item, surface.get(part.item, 0)
+            while part.item in surface:
                 again += 1
                 part.item = f"{name}~{again}"
-            seen.add(part.item)
-            surface.append(part.item)
+            if name in surface:
+                surface[name] = again
+            surface[part.item] = 1
             run.emit(vocab.ITEM_ADDED, part.record(derived_identity=False), Place(None, None, "dump", "dump"))
 
 
-def _finish(run: Run, surface: list[str]) -> Iterator[Json]:
+def _finish(run: Run, surface: dict[str, int]) -> Iterator[Json]:
     if surface:
         record = run.make.record(
-            surface_id="tools", scope="session", surface_kind="tool_surface", available_item_refs=surface
+            surface_id="tools",
+            scope="session",
+            surface_kind="tool_surface",
+            available_item_refs=list(surface),
         )
         run.emit(vocab.SURFACE_CREATED, record, Place(None, None, "dump", "dump"))
     yield from run.drain()

@@ -24,11 +24,13 @@ from ctxctl.importers.pi.system import RequestReceiver, System, reader_of
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
+from ctxctl.ingest.parents import Kinship, Lineage, circle
 from ctxctl.ingest.parts import Part, count, shallow, string
 from ctxctl.ingest.run import Run
 from ctxctl.trace.source import Source
 
 _NAME = "pi"
+_SHOWN = 40
 
 _COUNTS = ("input", "output", "cacheRead", "cacheWrite")
 
@@ -41,7 +43,12 @@ class Session(Run):
         self._tree = Tree()
         self._cutter = PartCutter()
         self._at: Entry | None = None
+        """The entry that the session is at."""
+        self._held: Entry | None = None
         """The entry whose window the conversation has."""
+        self._lineage: Lineage[str] = Lineage()
+        self._lines: dict[str, int] = {}
+        """By id of an entry, the hash of its line."""
         self._head: list[Part] = []
         """The tools and the system prompt, in front of the window."""
         self._head_of: tuple[System | None, RequestReceiver] | None = None
@@ -91,8 +98,8 @@ class Session(Run):
     def _open(self, record: Json) -> None:
         self.session = string(record.get("id"))
         self.understood.version(record.get("version"), self.line.number, self.line.offset)
-        self._tree = Tree()
-        self._at = None
+        self._tree, self._lineage, self._lines = Tree(), Lineage(), {}
+        self._at = self._held = None
         self._head, self._head_of, self._reader = [], None, None
         self.opened(
             version=record.get("version", 1),
@@ -103,7 +110,16 @@ class Session(Run):
 
     def _is_repeated(self, record: Json) -> bool:
         native = string(record.get("id"))
-        return native is not None and native in self._tree.by_id
+        if native is None:
+            return False
+        mark = hash(self.line.data)
+        if native not in self._tree.by_id:
+            self._lines[native] = mark
+            return False
+        if self._lines.get(native) != mark:
+            message = f"entry {native[:_SHOWN]} was there before, with other contents: the first one counts"
+            self.problem("duplicate-uuid", message)
+        return True
 
     def _lead(self, record: Json) -> None:
         """Take OpenClaw's `leaf`: the next request continues `targetId`, though its line names another
@@ -120,6 +136,8 @@ class Session(Run):
     def _entry(self, kind: str, record: Json) -> None:
         native, parent = string(record.get("id")), record.get("parentId")
         rooted = "parentId" in record and parent is None
+        if native is not None and isinstance(parent, str) and self._is_circle(native, parent):
+            parent = None
         message = record.get("message")
         if kind == "compaction":
             self._compaction(record, native, parent, rooted=rooted)
@@ -139,6 +157,13 @@ class Session(Run):
                     Part("thread_summary", record["summary"], "user", key=native, title="branch summary")
                 ]
             self._enter(native, parent, rooted=rooted, parts=parts)
+
+    def _is_circle(self, native: str, parent: str) -> bool:
+        if self._lineage.enter(native, parent) is not Kinship.CIRCLE:
+            return False
+        line = self.line
+        self.report(circle(line.number, line.offset, native, parent, "follow the line before it"))
+        return True
 
     def _enter(
         self,
@@ -171,9 +196,15 @@ class Session(Run):
             part.line = self.line.number
         if entry.message == "assistant" and message is not None and entry.system is not None:
             entry.reader, entry.said = reader_of(message), spoken_reasoning(entry.parts)
-        self.conversation.append(*entry.parts)
+        if self._held is self._at:
+            self.conversation.append(*entry.parts)
+            self._held = entry
+        else:
+            self.conversation.pass_over(*entry.parts)
         self._at = self._tree.head = entry
         if late is not None:
+            # An entry was put in between: what the window was, it is not any more.
+            self._held = Entry(None, None)
             self._go(late)
             self._tree.head = late
 
@@ -192,6 +223,7 @@ class Session(Run):
         """Put another text, or none, in the place of an entry."""
         target, replacement = string(record.get("targetId")), record.get("replacement")
         self._enter(native, parent, rooted=rooted)
+        self._settle()
         entry = self._at
         changed = self._tree.by_id.get(target) if target is not None else None
         if entry is None or changed is None:
@@ -204,10 +236,15 @@ class Session(Run):
         self.conversation.splice(at, len(self.conversation.rows) - at, wanted)
 
     def _go(self, entry: Entry | None) -> None:
-        """Make the window that of an entry, after a branch or for an entry that came too late."""
-        if entry is self._at:
+        """Go to an entry, after a branch or for an entry that came too late."""
+        self._at = entry
+
+    def _settle(self) -> None:
+        """Make the window that of the entry that the session is at."""
+        if self._held is self._at:
             return
-        wanted = [*self._head, *window_at(entry, self._reader)]
+        wanted = [*self._head, *window_at(self._at, self._reader)]
+        self.make.work += len(wanted)
         rows = self.conversation.rows
         same = 0
         for part, row in zip(wanted, rows, strict=False):
@@ -216,7 +253,7 @@ class Session(Run):
             same += 1
         gone = len(rows) - same
         self.conversation.splice(same, gone, wanted[same:], cause="branched" if gone else None)
-        self._at = entry
+        self._held = self._at
 
     def _fit(self, message: Json) -> None:
         """Make the window what the asked model gets: its prompt and tools, and others' reasoning as text."""
@@ -246,6 +283,7 @@ class Session(Run):
             usage = None
             if self._is_sum(message.get("usage")):
                 return
+        self._settle()
         self._fit(message)
         failed = string(message.get("stopReason")) if is_unfinished(message) else None
         self.conversation.request(
@@ -276,6 +314,7 @@ class Session(Run):
     def _compaction(self, record: Json, native: str | None, parent: Any, *, rooted: bool) -> None:
         entry, late = self._tree.enter(native, parent, rooted=rooted)
         self._go(entry.parent)
+        self._settle()
         first = record.get("firstKeptEntryId", record.get("firstKeptEntryIndex"))
         text = string(record.get("summary"))
         version = None if text is not None else "not-recorded"
@@ -293,8 +332,10 @@ class Session(Run):
             compaction_id=native,
             metadata={"native": shallow(told)} if told else None,
         )
-        self._at = self._tree.head = entry
+        self._at = self._held = self._tree.head = entry
         if late is not None:
+            # An entry was put in between: what the window was, it is not any more.
+            self._held = Entry(None, None)
             self._go(late)
             self._tree.head = late
 

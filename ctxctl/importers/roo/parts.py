@@ -7,7 +7,10 @@ messages that were condensed.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from bisect import bisect_left
+from collections import Counter
+from operator import itemgetter
+from typing import Any, Final, Literal, TypeAlias
 
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Json
@@ -192,6 +195,10 @@ def milliseconds(value: Any) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
+_Owner: TypeAlias = tuple[int, str | None, str | None]
+"""The index of a row's message, and the ids of the condensation and of the cut that stand for it."""
+
+
 class History:
     """Takes the messages of one task, in the order in which they came to be.
 
@@ -204,8 +211,14 @@ class History:
         self.window = window
         self._run = run
         self._cutter = PartCutter()
-        self._owners: list[tuple[int, str | None, str | None]] = []
+        self._owners: list[_Owner] = []
         """By row, its message's index, and what stands for it once it was condensed or cut off."""
+        self._held: Counter[tuple[int, str | None]] = Counter()
+        """How many rows something stands for, by its place in an owner and its id."""
+        self._refs: Counter[str] = Counter()
+        """How many rows each ref has."""
+        self._in_order = True
+        """Whether the rows are in the order of their messages' indexes."""
         self._sealed: list[Part] = []
 
     def cut(self, message: Json, index: int) -> list[Part]:
@@ -239,7 +252,7 @@ class History:
         self._run.make.at(moment(message.get("ts")))
         parts = self.cut(message, index)
         native = string(message.get("condenseId"))
-        left = self._drop(lambda row: native is not None and row[1] == native)
+        left = self._drop(1, native)
         summary = next((part for part in parts if part.kind == "thread_summary"), None)
         self._insert(message, parts, index)
         record: Json = {"compaction_id": native, "metadata": told} if told else {"compaction_id": native}
@@ -251,47 +264,73 @@ class History:
         self._run.make.at(moment(summary.get("ts")))
         every: list[Part] = []
         into: Part | None = None
-        self._owners = []
+        owned: list[tuple[_Owner, int]] = []
         for index, message in messages:
             parts = self.cut(message, index)
             if message is summary:
                 into = next((part for part in parts if part.kind == "thread_summary"), None)
             every += parts
-            self._owners += [_owner(message, index)] * len(parts)
+            owned.append((_owner(message, index), len(parts)))
         self.window.compact(every, summary=into, several=frozenset((ENVIRONMENT,)), metadata=told)
+        self._owners, self._in_order = [], True
+        self._held.clear()
+        self._refs.clear()
+        for owner, size in owned:
+            self._own(len(self._owners), owner, size)
 
     def _truncate(self, message: Json, parts: list[Part], index: int) -> None:
         native = string(message.get("truncationId"))
-        left = self._drop(lambda row: native is not None and row[2] == native)
+        left = self._drop(2, native)
         self._insert(message, parts, index)
         self.window.compacted(left, None, compaction_id=native, method="truncation")
 
     def _append(self, message: Json, parts: list[Part], index: int) -> None:
         self.window.append(*parts)
-        self._owners += [_owner(message, index)] * len(parts)
+        self._own(len(self._owners), _owner(message, index), len(parts))
+
+    def _own(self, at: int, owner: _Owner, count: int) -> None:
+        """Note whose some rows are that now stand at a place."""
+        if count and at == len(self._owners) and self._owners and self._owners[-1][0] > owner[0]:
+            self._in_order = False
+        self._owners[at:at] = [owner] * count
+        self._refs.update(row[0].ref for row in self.window.rows[at : at + count])
+        for kind in (1, 2):
+            self._held[kind, owner[kind]] += count
 
     def _insert(self, message: Json, parts: list[Part], index: int) -> None:
         """Place a message where the history has it: messages that were kept stand behind their summary."""
-        at = sum(1 for owner in self._owners if owner[0] < index)
+        if self._in_order:
+            at = bisect_left(self._owners, index, key=itemgetter(0))
+        else:
+            at = sum(1 for owner in self._owners if owner[0] < index)
         self.window.splice(at, 0, parts)
-        self._owners[at:at] = [_owner(message, index)] * len(parts)
+        self._own(at, _owner(message, index), len(parts))
 
-    def _drop(self, gone: Any) -> list[str]:
-        """Take rows out; returns their refs."""
-        rows = self.window.rows
-        refs = [rows[at][0].ref for at, owner in enumerate(self._owners) if gone(owner)]
-        if not refs:
+    def _drop(self, kind: Literal[1, 2], native: str | None) -> list[str]:
+        """Take the rows out that something stands for, which are mostly near the end; returns their refs."""
+        left = self._held.pop((kind, native), 0) if native is not None else 0
+        if not left:
             return []
-        keep = [at for at, owner in enumerate(self._owners) if not gone(owner)]
-        first = next(at for at, owner in enumerate(self._owners) if gone(owner))
-        kept = [rows[at] for at in keep if at > first]
+        rows, owners = self.window.rows, self._owners
+        first = len(owners)
+        while left:
+            first -= 1
+            left -= owners[first][kind] == native
+        self._run.make.work += len(owners) - first
+        behind = range(first, len(owners))
+        refs = [rows[at][0].ref for at in behind if owners[at][kind] == native]
+        keep = [at for at in behind if owners[at][kind] != native]
+        kept, held = [rows[at] for at in keep], [owners[at] for at in keep]
+        for at in behind:
+            if owners[at][kind] == native:
+                self._held[3 - kind, owners[at][3 - kind]] -= 1
         self.window.splice(first, len(rows) - first, [])
         self.window.rows += kept
-        self._owners = [self._owners[at] for at in keep]
-        stays = {row[0].ref for row in self.window.rows}
-        return [ref for ref in refs if ref not in stays]
+        owners[first:] = held
+        self._refs.subtract(refs)
+        return [ref for ref in refs if self._refs[ref] <= 0]
 
 
-def _owner(message: Json, index: int) -> tuple[int, str | None, str | None]:
+def _owner(message: Json, index: int) -> _Owner:
     condensed, truncated = (string(message.get(name)) for name in _PARENTS)
     return index, condensed, truncated

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from ctxctl.ingest.build import Json, digest_of
@@ -19,6 +20,8 @@ from ctxctl.providers.dialects.fingerprints import Request
 
 _CANDIDATES: Final = 8
 _CARRIERS: Final = 4
+_LOOKED: Final = 500
+"""The most threads that are asked whether a first request stands for their history."""
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _NAME_WORDS: Final = 5
 _CONTINUED: Final = (
@@ -179,17 +182,19 @@ class Threads:
                 self._said.setdefault((thread.conversation.session, key), thread)
 
     def root(self, request: Request, session: str | None, texts: list[str]) -> Thread | None:
-        """The thread whose history a first request stands in for; None where nothing says so."""
-        alike = [
-            thread
-            for thread in reversed(self._all)
-            if thread.conversation.session == session
-            and not thread.apart
-            and thread.dialect == request.dialect.name
-            and thread.head.like(request.head)
-        ]
+        """The thread whose history a first request stands in for, one of the last `_LOOKED`; None where
+        nothing says so."""
         told = any(self.continues(text) for text in texts)
-        return next((thread for thread in alike if told or thread.compacting), None)
+        for thread in islice(reversed(self._all), _LOOKED):
+            if (
+                (told or thread.compacting)
+                and thread.conversation.session == session
+                and not thread.apart
+                and thread.dialect == request.dialect.name
+                and thread.head.like(request.head)
+            ):
+                return thread
+        return None
 
     def continues(self, text: str) -> bool:
         """Whether a text stands for an earlier history: it says so, or it has an earlier answer in it."""

@@ -17,16 +17,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import string
 from ctxctl.model import vocab
+from ctxctl.model.problem import Problem
 from ctxctl.providers.spans import billing, chat_values
 from ctxctl.providers.spans.content import content, conversation
 from ctxctl.providers.spans.inferences import Inference, Inferences
+from ctxctl.providers.spans.nest import Agents, SpanNest, is_agent
 from ctxctl.providers.spans.span import MODELS, ReadBeside, Span, text_of
 
 _ASKS: Final = (
@@ -47,17 +49,15 @@ _NOT: Final = (
     "retrieval",
     "rerank",
 )
-_AGENT: Final = ("invoke_agent", "invoke agent", "agent_run", "agent run")
-_SESSIONS: Final = ("gen_ai.conversation.id", "session.id", "gen_ai.session.id", "langfuse.session.id",
-                    "traceloop.association.properties.session_id", "ai.telemetry.metadata.sessionId",
-                    "ai.telemetry.metadata.threadId", "gcp.vertex.agent.session_id")  # fmt: skip
 _DETAILS: Final = "gen_ai.client.inference.operation.details"
 MAX_HELD: Final = 16 << 20
 """Bytes of spans that wait for those that were begun before them."""
-_MAX_DEPTH: Final = 200
 _REMEMBERED: Final = 10_000
 _Key = tuple[str | None, str | None]
 """Trace and id of a span."""
+_Thread = tuple[str | None, Json | None]
+"""The name of an agent's thread, and where it comes from."""
+_SHOWN: Final = 40
 
 
 class Traces:
@@ -69,12 +69,16 @@ class Traces:
         self._logs: list[Span] = []
         self._held = 0
         self._seen: set[int] = set()
+        self._waiting: dict[_Key, Span] = {}
+        """Those of the spans that have ids, by these."""
         self._called: dict[str | None, None] = {}
         """Traces that have spans of calls: what their agents' spans repeat of these is nothing new."""
         self._runs = AgentRuns()
         self._agents: dict[str | None, str] = {}
         """By session: the agent that its main thread is of."""
         self._threads: dict[tuple[str | None, str], str] = {}
+        self._named: Counter[tuple[str | None, str]] = Counter()
+        """By session and name, how many threads have it, with a number behind it or without."""
         self.others = 0
         """Spans that are no calls of a model."""
         self._answers: dict[int, list[Json]] = {}
@@ -85,14 +89,32 @@ class Traces:
     def add(self, span: Span, size: int) -> Iterator[Json]:
         """The next span of the file; `size`: about how many bytes it is."""
         if not span.is_log and span.id is not None:
-            key = hash((span.trace, span.id))
-            if key in self._seen:
+            key = span.trace, span.id
+            if hash(key) in self._seen:
+                self._again(span, self._waiting.get(key))
                 return
-            self._seen.add(key)
+            self._seen.add(hash(key))
+            self._waiting[key] = span
         (self._logs if span.is_log else self._spans).append(span)
         self._held += size
+        self._runs.room += size // _BYTES_SAID
         if self._held > MAX_HELD:
             yield from self.flush()
+
+    def _again(self, span: Span, first: Span | None) -> None:
+        """Report a span that has the id of an earlier one, and other contents."""
+        if first is None or (span.name, span.parent, span.start) == (first.name, first.parent, first.start):
+            return  # exporters send a span again where they are not sure that it came
+        what = "another parent" if span.name == first.name and span.start == first.start else "other contents"
+        message = f"span {str(span.id)[:_SHOWN]} was there before, with {what}: the first one counts"
+        self._calls.run.report(Problem(span.line, 0, "duplicate-uuid", message))
+
+    def _too_large(self, run: Span, count: int) -> None:
+        calls = f"{count:,} calls of it are" if count > 1 else "a call of it is"
+        message = (
+            f"the span of one run holds so many answers, each to all that stands before it, that {calls}"
+        )
+        self._calls.run.report(Problem(run.line, 0, "windows-too-large", f"{message} left out"))
 
     @property
     def summed(self) -> int:
@@ -105,14 +127,16 @@ class Traces:
         if len(self._agents) + len(self._threads) > _REMEMBERED:
             self._agents.clear()
             self._threads.clear()
+            self._named.clear()
 
     def flush(self) -> Iterator[Json]:
         """Make calls of what was taken."""
         found, logs = self._spans, self._logs
         self._spans, self._logs, self._held = [], [], 0
-        known: dict[_Key, Span] = {(span.trace, span.id): span for span in found if span.id is not None}
+        known, self._waiting = self._waiting, {}
         found += _of_logs(logs, known)
-        around = {id(p) for span in found if is_call(span) for p in _above(span, known)}
+        nest = SpanNest(found, known, self._calls.run.report)
+        around = nest.around(span for span in found if is_call(span))
         # Without the spans inside, the AI SDK's outer ones are all there is of their calls.
         inside = any(is_call(span) and "ai.operationId" in span.attributes for span in found)
         calls = [
@@ -130,20 +154,20 @@ class Traces:
         ]  # fmt: skip
         for span in sorted(alone, key=lambda one: one.start or ""):
             calls += self._runs.calls(span)
+            if self._runs.left_out:
+                self._too_large(span, self._runs.left_out)
+                self._runs.left_out = 0
         self.others += len(found) - len(calls)
-        owners = {id(one) for span in calls for one in _agents(span, known)[:1]}
+        nest.own(calls)
         order = {id(span): at for at, span in enumerate(found)}
         for span in sorted(calls, key=lambda one: (one.start or "", order.get(id(one), 0))):
-            self._calls.add(self._call(span, known, owners))
+            self._calls.add(self._call(span, nest))
             yield from self._calls.run.drain()
 
-    def _call(self, span: Span, known: dict[_Key, Span], owners: set[int]) -> Inference:
+    def _call(self, span: Span, nest: SpanNest) -> Inference:
         given = span.given or _given(span)
-        session = given.session or session_of(span)
-        for one in _above(span, known) if session is None else ():
-            session = session or (one.given.session if one.given is not None else None) or session_of(one)
-        agents = _agents(span, known)
-        agent, origin = self._agent(session, [one for one in agents if id(one) in owners])
+        session = given.session or nest.session(span)
+        agent, origin = self._agent(session, nest.owned(span), nest.threads)
         agent = given.thread or agent
         answer = given.answer or self._answers.get(id(span), [])
         return Inference(
@@ -152,26 +176,39 @@ class Traces:
             agent=agent, origin=origin, error=span.error, answer_line=span.answer_line,
         )  # fmt: skip
 
-    def _agent(self, session: str | None, agents: list[Span]) -> tuple[str | None, Json | None]:
+    def _agent(
+        self, session: str | None, inner: Agents | None, known: dict[tuple[str | None, int], _Thread]
+    ) -> _Thread:
         """The thread of the innermost agent, and where it comes from.
 
         The first agent's calls are the main thread; each run of an agent inside another one is its own.
         """
-        if not agents:
-            return None, None
-        inner = agents[0]
-        name = (
-            text_of(inner, "gen_ai.agent.name", "agent_name", "agent.name", "gen_ai.agent.id") or inner.name
-        )
-        if len(agents) == 1:
+        told: _Thread = None, None
+        unknown: list[Agents] = []
+        while inner is not None:
+            if (session, id(inner)) in known:
+                told = known[session, id(inner)]
+                break
+            unknown.append(inner)
+            inner = inner.around
+        for one in reversed(unknown):
+            told = known[session, id(one)] = self._thread(session, one, told[0])
+        return told
+
+    def _thread(self, session: str | None, agents: Agents, parent: str | None) -> _Thread:
+        span = agents.span
+        name = text_of(span, "gen_ai.agent.name", "agent_name", "agent.name", "gen_ai.agent.id") or span.name
+        if agents.around is None:
             first = self._agents.setdefault(session, name)
             return (vocab.MAIN_THREAD, None) if first == name else (name, {"agent_type": name})
-        key = session, f"{inner.trace}/{inner.id}"
+        key = session, f"{span.trace}/{span.id}"
         if key not in self._threads:
-            again = sum(1 for at, named in self._threads.items() if at[0] == session and _of(named, name))
-            self._threads[key] = name if not again else f"{name}-{again + 1}"
-        parent, _ = self._agent(session, agents[1:])
-        return f"{self._threads[key]}", {"parent_thread": parent or vocab.MAIN_THREAD, "agent_type": name}
+            again = self._named[session, name]
+            made = self._threads[key] = name if not again else f"{name}-{again + 1}"
+            stem, _, number = made.rpartition("-")
+            for taken in {made, stem} if number.isdigit() else {made}:
+                self._named[session, taken] += 1
+        return self._threads[key], {"parent_thread": parent or vocab.MAIN_THREAD, "agent_type": name}
 
 
 def _given(span: Span) -> ReadBeside:
@@ -184,18 +221,10 @@ def _given(span: Span) -> ReadBeside:
     return ReadBeside("llm", held.asked, held.answer, usage, model, None, native_id)
 
 
-def _agents(span: Span, known: dict[_Key, Span]) -> list[Span]:
-    """The agents' runs around a span, from the inside out."""
-    return [one for one in _above(span, known) if is_agent(one)]
-
-
-def _of(named: str, name: str) -> bool:
-    return named == name or (named.startswith(f"{name}-") and named[len(name) + 1 :].isdigit())
-
-
 def _of_logs(logs: list[Span], known: dict[_Key, Span]) -> list[Span]:
     """Log records given to their spans; those that tell of a call themselves become spans."""
     made: dict[_Key, Span] = {}
+    details: dict[int, tuple[Span, list[Json]]] = {}
     for log in logs:
         attributes = log.attributes
         name = log.name or string(attributes.get("event.name")) or ""
@@ -210,13 +239,18 @@ def _of_logs(logs: list[Span], known: dict[_Key, Span]) -> list[Span]:
                 owner.attributes["gen_ai.operation.name"] = "chat"
             made[key if log.id is not None else (name, str(len(made)))] = owner
         if name == _DETAILS:
-            owner.attributes = {**attributes, **owner.attributes}
+            details.setdefault(id(owner), (owner, []))[1].append(attributes)
         else:
             owner.events.append((name, attributes))
             if name == "gen_ai.choice":
                 owner.answer_line = log.line
             else:
                 owner.line = log.line
+    for owner, told in details.values():
+        merged: Json = {}
+        for attributes in (*reversed(told), owner.attributes):
+            merged.update(attributes)
+        owner.attributes = merged
     return list(made.values())
 
 
@@ -263,40 +297,12 @@ def is_summed(span: Span) -> bool:
     return is_outer(span) and span.attributes["ai.operationId"] in ("ai.generateText", "ai.streamText")
 
 
-def is_agent(span: Span) -> bool:
-    """Whether a span is an agent's run."""
-    if span.given is not None:
-        return span.given.kind == "agent"
-    attributes = span.attributes
-    operation = attributes.get("gen_ai.operation.name")
-    if isinstance(operation, str):
-        return operation == "invoke_agent"
-    if (
-        attributes.get("openinference.span.kind") == "AGENT"
-        or attributes.get("traceloop.span.kind") == "agent"
-    ):
-        return True
-    return span.name.startswith(_AGENT) or "agent_name" in attributes
-
-
-def _above(span: Span, known: dict[_Key, Span]) -> Iterator[Span]:
-    """The spans around one, from the inside out."""
-    at = span
-    for _ in range(_MAX_DEPTH):
-        found = known.get((at.trace, at.parent)) if at.parent is not None else None
-        if found is None or found is span:
-            return
-        yield found
-        at = found
-
-
-def session_of(span: Span) -> str | None:
-    """The session that a span itself names."""
-    return text_of(span, *_SESSIONS)
-
-
 _SAID: Final = ("assistant", "model", "ai")
 """Roles of answers."""
+_SAID_AGAIN: Final = 300_000
+"""Messages that calls may be made of where one span tells them all, whatever the size of the file."""
+_BYTES_SAID: Final = 16
+"""Bytes of a file that entitle it to one more."""
 _KEPT: Final = 64
 """Runs that a later one may go on from."""
 
@@ -307,6 +313,10 @@ class AgentRuns:
     def __init__(self) -> None:
         self.summed = 0
         """Runs whose bill is that of several calls, and so is none's."""
+        self.room = _SAID_AGAIN
+        """How many messages the calls of runs may still be made of."""
+        self.left_out = 0
+        """Calls of the last run that there was no room for."""
         self._before: deque[list[Json]] = deque(maxlen=_KEPT)
 
     def calls(self, run: Span) -> list[Span]:
@@ -319,7 +329,11 @@ class AgentRuns:
         usage = billing.of_span(run.attributes, billing.provider_of(run.attributes), model)
         self.summed += usage is not None and len(answers) > 1
         made = []
-        for at in answers:
+        for done, at in enumerate(answers):
+            if at > self.room:
+                self.left_out = len(answers) - done
+                break
+            self.room -= at
             call = Span(run.name, {})
             call.trace, call.parent, call.start, call.line = run.trace, run.id, run.start, run.line
             asked = talk._replace(messages=talk.messages[:at])

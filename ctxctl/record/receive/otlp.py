@@ -24,8 +24,9 @@ from ctxctl.providers.dialects.exchanges import Exchange
 from ctxctl.providers.spans.chat_values import NOTHING
 from ctxctl.providers.spans.content import content
 from ctxctl.providers.spans.inferences import CollectedDialect, Inference, Inferences, request
+from ctxctl.providers.spans.nest import is_agent, session_of
 from ctxctl.providers.spans.span import ReadBeside, Span, spans
-from ctxctl.providers.spans.traces import Traces, is_agent, is_call, session_of
+from ctxctl.providers.spans.traces import Traces, is_call
 from ctxctl.record.conversations import Conversations
 from ctxctl.record.receive.replies import JSON, Reply, WriteGuard
 from ctxctl.trace.depth import deeper_than

@@ -1,0 +1,300 @@
+"""Captures of any size that cost time if work grows faster than they do: parents that cannot be, and rewinds.
+
+Each function makes the bytes of one capture of about `count` records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Json = dict[str, Any]
+_TIME = "2026-03-02T09:00:00.000Z"
+
+
+def as_lines(values: Iterable[Json]) -> bytes:
+    """Values as lines."""
+    return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in values)
+
+
+# -- Claude Code ----------------------------------------------------------------------------------------
+
+
+def asked(uuid: str, parent: str | None, text: str = "q", **fields: Any) -> Json:
+    """A line that a person wrote."""
+    message = {"role": "user", "content": text}
+    return {"type": "user", "uuid": uuid, "parentUuid": parent, "sessionId": "s", "timestamp": _TIME,
+            "message": message, **fields}  # fmt: skip
+
+
+def answered(uuid: str, parent: str | None, message_id: str = "", **fields: Any) -> Json:
+    """A line of an answer: an API call of its own, unless `message_id` is that of another."""
+    message = {
+        "id": message_id or f"m-{uuid}", "role": "assistant", "model": "claude-opus-4",
+        "content": [{"type": "text", "text": f"a {uuid}"}], "usage": {"input_tokens": 3, "output_tokens": 1},
+    }  # fmt: skip
+    return {"type": "assistant", "uuid": uuid, "parentUuid": parent, "sessionId": "s", "timestamp": _TIME,
+            "message": message, **fields}  # fmt: skip
+
+
+def _turns(count: int, parent: Callable[[int], str | None]) -> bytes:
+    """Lines 0 to `count`, by turns asked and answered; `parent` names the one that each follows."""
+    return as_lines(
+        (answered if at % 2 else asked)(str(at), parent(at), **({} if at % 2 else {"text": f"q {at}"}))
+        for at in range(count)
+    )
+
+
+def straight(count: int) -> bytes:
+    """A session that goes on and on: each line follows the one before."""
+    return _turns(count, lambda at: str(at - 1) if at else None)
+
+
+def of_itself(count: int) -> bytes:
+    """Each line is its own parent."""
+    return _turns(count, str)
+
+
+def one_cycle(count: int) -> bytes:
+    """Each line follows the next one, and the last one the first."""
+    return _turns(count, lambda at: str((at + 1) % count))
+
+
+def pairs(count: int) -> bytes:
+    """Two by two, lines follow each other in a circle."""
+    return _turns(count, lambda at: str(at ^ 1))
+
+
+def children_first(count: int) -> bytes:
+    """The file is upside down: each line follows the next one, and the last one is the root."""
+    return _turns(count, lambda at: str(at + 1) if at + 1 < count else None)
+
+
+def star(count: int) -> bytes:
+    """A long conversation, and then as many answers to its first prompt."""
+    half = count // 2
+    return _turns(count, lambda at: (str(at - 1) if at else None) if at < half else "0")
+
+
+def from_the_beginning(count: int) -> bytes:
+    """A long conversation, whose last prompt and first prompt are answered by turns, again and again."""
+    half = count // 2
+    long = [asked(str(at), str(at - 1) if at else None, f"q {at}") for at in range(half)]
+    again = [answered(str(half + at), str(half - 1) if at % 2 else "0") for at in range(half)]
+    return as_lines([*long, *again])
+
+
+def two_ends(count: int) -> bytes:
+    """Two long conversations from one prompt, which are answered by turns."""
+    half = count // 2
+    long = [asked(str(at), str(max(at - 2, 0)) if at else None, f"q {at}") for at in range(half)]
+    again = [answered(str(half + at), str(half - 1 - at % 2)) for at in range(half)]
+    return as_lines([*long, *again])
+
+
+def roots(count: int) -> bytes:
+    """Each prompt begins anew, and each answer follows the prompt before its own."""
+    return _turns(count, lambda at: str(max(at - 3, 0)) if at % 2 else None)
+
+
+def same_uuid(count: int) -> bytes:
+    """All lines have one id, and different contents."""
+    return as_lines(
+        answered("x", None, f"m-{at}") if at % 2 else asked("x", "x", f"q {at}") for at in range(count)
+    )
+
+
+def one_answer(count: int) -> bytes:
+    """One answer of many lines, each with a text of its own."""
+    lines = [answered(str(at), str(at - 1), "m") for at in range(1, count)]
+    return as_lines([asked("0", None), *lines])
+
+
+def one_line(count: int) -> bytes:
+    """One answer of many blocks in one line."""
+    line = answered("1", "0", "m")
+    line["message"]["content"] = [{"type": "text", "text": f"a {at}"} for at in range(count)]
+    return as_lines([asked("0", None), line, asked("2", "1"), answered("3", "2")])
+
+
+def late_results(count: int) -> bytes:
+    """One answer with many calls, each result followed by a request of its own."""
+    line = answered("1", "0", "m")
+    line["message"]["content"] = [
+        {"type": "tool_use", "id": f"t{at}", "name": "Read", "input": {}} for at in range(count // 2)
+    ]
+    rows = [asked("0", None), line]
+    last = "1"
+    for at in range(count // 2):
+        result = asked(f"r{at}", last)
+        result["message"]["content"] = [{"type": "tool_result", "tool_use_id": f"t{at}", "content": str(at)}]
+        last = f"a{at}"
+        rows += [result, answered(last, f"r{at}")]
+    return as_lines(rows)
+
+
+# -- OpenTelemetry --------------------------------------------------------------------------------------
+
+
+def span(number: int, parent: str | None, kind: str = "chat", **fields: Any) -> Json:
+    """One span, alone on its line."""
+    asked = json.dumps([{"role": "user", "content": f"q {number}"}])
+    answer = json.dumps([{"role": "assistant", "content": f"a {number}"}])
+    attributes: Json = {"gen_ai.operation.name": kind, "gen_ai.agent.name": "agent"}
+    if kind == "chat":
+        attributes = {
+            "gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 3,
+            "gen_ai.usage.output_tokens": 1, "gen_ai.input.messages": asked, "gen_ai.output.messages": answer,
+        }  # fmt: skip
+    made: Json = {"traceId": "t", "spanId": str(number), "name": f"{kind} {number}", "attributes": attributes,
+                  "startTimeUnixNano": str(1_780_000_000_000_000_000 + number)}  # fmt: skip
+    if parent is not None:
+        made["parentSpanId"] = parent
+    return {**made, **fields}
+
+
+def spans_of_themselves(count: int) -> bytes:
+    """Each span is its own parent."""
+    return as_lines(span(at, str(at)) for at in range(count))
+
+
+def spans_in_a_circle(count: int) -> bytes:
+    """Each span is around the one before, and the first one around the last."""
+    return as_lines(span(at, str((at + 1) % count)) for at in range(count))
+
+
+def spans_in_a_chain(count: int) -> bytes:
+    """Each span is inside the one before."""
+    return as_lines(span(at, str(at - 1) if at else None) for at in range(count))
+
+
+def agents_in_agents(count: int) -> bytes:
+    """Each run of an agent is inside the one before, and has a call of its own."""
+    rows: list[Json] = []
+    for at in range(0, count, 2):
+        rows += [span(at, str(at - 2) if at else None, "invoke_agent"), span(at + 1, str(at))]
+    return as_lines(rows)
+
+
+def agents_beside_agents(count: int) -> bytes:
+    """Runs of one agent, all inside another one, each with a call."""
+    rows = [span(0, None, "invoke_agent"), span(1, "0")]
+    for at in range(2, count, 2):
+        rows += [span(at, "0", "invoke_agent"), span(at + 1, str(at))]
+    return as_lines(rows)
+
+
+def one_span_again(count: int) -> bytes:
+    """One id, and each time another parent."""
+    return as_lines([span(0, None), *(span(0, str(at)) for at in range(1, count))])
+
+
+def one_long_run(count: int) -> bytes:
+    """One run of an agent whose span holds all of its messages, as pydantic-ai tells it."""
+    said = [
+        {"role": "assistant" if at % 2 else "user", "parts": [{"type": "text", "content": f"{at}"}]}
+        for at in range(count)
+    ]
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a",
+                  "pydantic_ai.all_messages": json.dumps(said)}  # fmt: skip
+    return as_lines([span(0, None, "invoke_agent", attributes=attributes)])
+
+
+SPANS = (
+    spans_of_themselves, spans_in_a_circle, spans_in_a_chain, agents_in_agents, agents_beside_agents,
+    one_span_again, one_long_run,
+)  # fmt: skip
+
+
+# -- pi -------------------------------------------------------------------------------------------------
+
+
+def _entry(at: int, parent: int | None, role: str = "user", **fields: Any) -> Json:
+    message: Json = {"role": role, "content": [{"type": "text", "text": f"{role} {at}"}]}
+    if role == "assistant":
+        message |= {"model": "m", "provider": "p", "usage": {"input": 3, "output": 1}, "stopReason": "stop"}
+    return {"type": "message", "id": f"e{at}", "parentId": None if parent is None else f"e{parent}",
+            "timestamp": _TIME, "message": message, **fields}  # fmt: skip
+
+
+_HEADER: Json = {"type": "session", "version": 3, "id": "s", "timestamp": _TIME, "cwd": "/x"}
+
+
+def _tree(count: int, parent: Callable[[int], int | None]) -> bytes:
+    rows = (_entry(at, parent(at), "assistant" if at % 2 else "user") for at in range(count))
+    return as_lines([_HEADER, *rows])
+
+
+def pi_straight(count: int) -> bytes:
+    """Each entry follows the one before."""
+    return _tree(count, lambda at: at - 1 if at else None)
+
+
+def pi_of_itself(count: int) -> bytes:
+    """Each entry is its own parent."""
+    return _tree(count, lambda at: at)
+
+
+def pi_circle(count: int) -> bytes:
+    """Each entry follows the next one, and the last one the first."""
+    return _tree(count, lambda at: (at + 1) % count)
+
+
+def pi_children_first(count: int) -> bytes:
+    """The file is upside down."""
+    return _tree(count, lambda at: at + 1 if at + 1 < count else None)
+
+
+def pi_from_the_beginning(count: int) -> bytes:
+    """A long session, whose last and first entries are gone on from by turns, and then answered."""
+    half = count // 2
+    ends = (half - 1, 0)
+    long = [_entry(at, at - 1 if at else None) for at in range(half)]
+    again = [_entry(half + at, ends[at % 2], "assistant") for at in range(half)]
+    return as_lines([_HEADER, *long, *again])
+
+
+def pi_asked_anew(count: int) -> bytes:
+    """As `pi_from_the_beginning`, and nothing is ever answered."""
+    half = count // 2
+    ends = (half - 1, 0)
+    long = [_entry(at, at - 1 if at else None) for at in range(half)]
+    again = [_entry(half + at, ends[at % 2]) for at in range(half)]
+    return as_lines([_HEADER, *long, *again])
+
+
+def pi_compacted(count: int) -> bytes:
+    """Compactions behind each other, each of which keeps everything from the beginning on."""
+    half = count // 2
+    long = [_entry(at, at - 1 if at else None) for at in range(half)]
+    again = [
+        {"type": "compaction", "id": f"e{half + at}", "parentId": f"e{half + at - 1}", "timestamp": _TIME,
+         "summary": f"s {at}", "firstKeptEntryId": "e0", "tokensBefore": 9}
+        for at in range(half)
+    ]  # fmt: skip
+    return as_lines([_HEADER, *long, *again])
+
+
+def pi_edited(count: int) -> bytes:
+    """One entry after the other is sent with another text."""
+    half = count // 2
+    long = [_entry(at, at - 1 if at else None) for at in range(half)]
+    again = [
+        {"type": "context_edit", "id": f"e{half + at}", "parentId": f"e{half + at - 1}", "timestamp": _TIME,
+         "targetId": f"e{at}", "replacement": {"content": f"new {at}"}}
+        for at in range(half)
+    ]  # fmt: skip
+    return as_lines([_HEADER, *long, *again])
+
+
+PI = (
+    pi_straight, pi_of_itself, pi_circle, pi_children_first, pi_from_the_beginning, pi_asked_anew,
+    pi_compacted, pi_edited,
+)  # fmt: skip
+
+
+CLAUDE_CODE = (
+    straight, of_itself, one_cycle, pairs, children_first, star, from_the_beginning, two_ends, roots,
+    same_uuid, one_answer, one_line, late_results,
+)  # fmt: skip
