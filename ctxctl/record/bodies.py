@@ -26,6 +26,7 @@ from ctxctl.record.core import Core
 from ctxctl.record.place import Place
 from ctxctl.record.queue import Entry
 from ctxctl.record.redact import FoundSecrets, stubs_in
+from ctxctl.record.seams import Follower
 
 if TYPE_CHECKING:
     from ctxctl.ingest.build import Block
@@ -183,7 +184,12 @@ class _ThreadConversation:
     def respond(self, parts: list[Part], core: Core, found: FoundSecrets) -> list[Json]:
         """Return the events of an answer."""
         self._make.at(core.journal.stamp())
+        follower = Follower(core.redactor) if core.redactor is not None else None
         for part in parts:
+            if follower is not None and part.text is not None:
+                text = follower.value(part.text, found)
+                if text is not part.text:
+                    part.reword(text)
             _redact(part, core, found)
         self.conversation.append(*parts)
         self.conversation.finish()
@@ -201,7 +207,12 @@ class _ThreadConversation:
         prints = [fingerprint(unit)[0] for unit in units]
         shared = same_start(prints, self._prints)
         rows, parts = self._rows[:shared], []
+        follower = Follower(core.redactor) if core.redactor is not None else None
+        if follower is not None and shared:
+            follower.value(units[shared - 1].value, FoundSecrets())
         for unit in units[shared:]:
+            if follower is not None:
+                unit = unit._replace(value=follower.value(unit.value, found))
             cut = dialect.parts(_redacted(unit, core, found), self._names).parts
             cut = sent.reader.cut(cut) if sent.reader is not None else cut
             for part in cut:

@@ -30,6 +30,7 @@ from ctxctl.record.conversation_cache import EarlierConversations, RememberedThr
 from ctxctl.record.core import Core
 from ctxctl.record.place import Place
 from ctxctl.record.redact import FoundSecrets
+from ctxctl.record.seams import Follower, SeamCache
 
 if TYPE_CHECKING:
     from ctxctl.record.http import Agent
@@ -49,6 +50,7 @@ class RedactingDialect(Dialect):
     def __init__(self, dialect: Dialect, core: Core) -> None:
         self._dialect = dialect
         self._core = core
+        self._seams = SeamCache(core.redactor) if core.redactor is not None else None
         self._clean: OrderedDict[bytes, Any] = OrderedDict()
         """By digest of a unit: None if it holds no secret, else the unit without it."""
 
@@ -78,9 +80,14 @@ class RedactingDialect(Dialect):
     def units(self, body: Json) -> list[Unit]:
         """The dialect's units, without secrets."""
         units = self._dialect.units(body)
-        if self._core.redactor is None:
+        if self._seams is None:
             return units
-        return [self._without(unit) for unit in units]
+        pieces = [_encoded(unit.value) for unit in units]
+        values = self._seams.values(pieces, FoundSecrets())
+        return [
+            self._without(unit, made, raw if made is value else _encoded(made)[1])
+            for unit, made, (value, raw) in zip(units, values, pieces, strict=True)
+        ]
 
     def settings(self, body: Json) -> Json | None:
         """The dialect's settings, without secrets."""
@@ -103,15 +110,16 @@ class RedactingDialect(Dialect):
         redactor = self._core.redactor
         if redactor is not None:
             value, raw = _encoded(response)
-            response = redactor.value(value, raw, FoundSecrets())
+            joined = Follower(redactor).value(value, FoundSecrets())
+            raw = raw if joined is value else _encoded(joined)[1]
+            response = redactor.value(joined, raw, FoundSecrets())
         parts = self._dialect.reply(response)
         self._look_through(parts)
         return parts
 
-    def _without(self, unit: Unit) -> Unit:
+    def _without(self, unit: Unit, value: Any, raw: bytes) -> Unit:
         redactor = self._core.redactor
         assert redactor is not None
-        value, raw = _encoded(unit.value)
         key = sha256(raw).digest()
         if key in self._clean:
             self._clean.move_to_end(key)

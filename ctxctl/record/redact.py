@@ -23,6 +23,11 @@ from ctxctl.record import spellings
 from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule, rules_of, user_key
 
 _DIGEST: Final = 6
+_HALF: Final = 256
+"""Bytes at the end of a text in which half a key is looked for."""
+_TELLING: Final = 8
+"""Characters of half a key without a mark between them that tell it from a name."""
+_PARTS: Final = re2.compile(rb"[-_.=~]")
 _DEPTH: Final = 3
 """Levels of base64 in base64 that are looked through."""
 _MEMORY: Final = 32 << 20
@@ -151,7 +156,57 @@ class SecretRedactor:
             if self._escaped(data):
                 data = self._without_escaped(data, found)
             data = self._without_carried(data, found, depth)
+        return data if depth else self._without_half(data, found)
+
+    def _without_half(self, data: bytes, found: FoundSecrets) -> bytes:
+        """Replace a key of a known form that a text ends within, where enough of it is there to tell."""
+        end = data[-_HALF:]
+        for match in self._half.finditer(end):
+            start = len(data) - len(end) + match.start(1)
+            if max(map(len, _PARTS.split(match[2]))) < _TELLING or _is_word(match[2]):
+                continue
+            half = data[start:]
+            return data[:start] + self.stub(self._kind_of(half), half, found).encode()
         return data
+
+    @cached_property
+    def _half(self) -> Any:
+        literals = {literal for rule in self._rules if rule.is_form for literal in rule.literals}
+        heads = sorted(re2.escape(one.decode()) for one in literals if len(one) > 3 and one.endswith((b"_", b"-", b".")))
+        return re2.compile(rf"\b((?i:{'|'.join(heads)}|AKIA|ASIA|AIza|LTAI)([A-Za-z0-9_.=~-]{{8,}}))\z".encode(), self._options)
+
+    def _kind_of(self, half: bytes) -> str:
+        lower = half.lower()
+        return next(rule.kind for rule in self._rules if rule.is_form and lower.startswith(rule.literals))
+
+    def rest(self, before: bytes, head: bytes) -> tuple[int, str] | None:
+        """How many bytes of a text belong to a secret that began in the text before it, and its kind.
+
+        Args:
+            before: The end of the text before it.
+            head: The beginning of the text.
+        """
+        both, seam = before + head, len(before)
+        for rule in self._rules_for(both):
+            for match in rule.pattern.finditer(both) if rule.is_form else ():
+                start, end = match.span(1)
+                if start >= seam:
+                    break
+                if end <= seam or _STUB in match[1]:
+                    continue
+                # A key that was whole by itself, and behind it the first word of another text.
+                whole = rule.pattern.search(before[start:])
+                if (whole is None or not _is_word(head[: end - seam])) and not self._begins_in(head, end - seam):
+                    return end - seam, rule.kind
+        return None
+
+    def _begins_in(self, head: bytes, size: int) -> bool:
+        """Whether a secret of a text itself begins in its first bytes and goes on behind them."""
+        return any(
+            match.start(1) < size < match.end(1)
+            for rule in self._rules_for(head)
+            for match in (rule.pattern.finditer(head) if rule.is_form else ())
+        )
 
     def _without_escaped(self, data: bytes, found: FoundSecrets) -> bytes:
         """Replace what is a secret when the escapes of a text are read."""
@@ -282,6 +337,8 @@ class _Compiled:
         self.kind = rule.kind
         self.literals = tuple(literal.lower().encode() for literal in rule.literals)
         self.weak = rule.weak
+        self.is_form = not rule.weak and rule.pattern.startswith(("(", r"\b("))
+        """Whether it finds a secret by its form alone, and takes all of it."""
         self._source = rule.pattern
         self._options = options
 
@@ -321,6 +378,11 @@ def _with_stubs(data: bytes, stubs: Iterable[tuple[int, int, str | bytes]]) -> b
         pieces += data[last:start], stub.encode() if isinstance(stub, str) else stub
         last = end
     return b"".join([*pieces, data[last:]])
+
+
+def _is_word(data: bytes) -> bool:
+    """Whether what could be a part of a key is words or a number."""
+    return _PLAIN.fullmatch(data) is not None
 
 
 def _is_text(data: bytes) -> bool:
