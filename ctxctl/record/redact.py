@@ -12,6 +12,7 @@ length.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from hashlib import blake2b
@@ -25,6 +26,9 @@ from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule, rules_of
 _DIGEST: Final = 6
 _HALF: Final = 256
 """Bytes at the end of a text in which half a key is looked for."""
+_LEAD: Final = r"(?:\b|\\[nrt]|%[0-9A-Fa-f]{2})"
+"""What stands in front of a key: in JSON or a URL inside of a text, the end of an escape."""
+_LED: Final = re.compile(r"\A((?:\(\?i\))?)\\b")
 _TELLING: Final = 8
 """Characters of half a key without a mark between them that tell it from a name."""
 _PARTS: Final = re2.compile(rb"[-_.=~]")
@@ -91,12 +95,13 @@ class SecretRedactor:
         self._never = HEADERS | {folded(name) for name in names}
         rules = (*more, *RULES)
         literals = sorted({literal for rule in rules for literal in rule.literals} - _COMMON)
-        quoted = "|".join([*(re2.escape(literal) for literal in literals), *_HINTS])
+        hints = [hint.replace(r"\b", _LEAD, 1) for hint in _HINTS]
+        quoted = "|".join([*(re2.escape(literal) for literal in literals), *hints])
         whole = "|".join([f"(?i:{quoted})", *(f"(?:{rule.pattern})" for rule in rules if not rule.literals)])
         self._any = _finder(re2.compile(whole.encode(), options))
         ends = "|".join("[-_. ]?".join(name) for name in SUFFIXES)
-        names_too = f'{whole}|{_name_pattern(self._never | FIELDS)}|(?i:(?:{ends})":")'
-        self._json = _finder(re2.compile(names_too.encode(), options))
+        named = f'{_name_pattern(self._never | FIELDS)}|(?i:(?:{ends})":")'
+        self._named = _finder(re2.compile(named.encode(), options))
         self._spelled = _finder(re2.compile(f"{spellings.ESCAPED}|{spellings.BASE64}".encode(), options))
         self._escaped = _finder(re2.compile(spellings.ESCAPED.encode(), options))
 
@@ -106,7 +111,7 @@ class SecretRedactor:
 
     def worth_a_look(self, raw: bytes) -> bool:
         """Whether JSON may hold a secret, by a text or by a field's name."""
-        return self._json(raw) or self._spells(raw)
+        return self._any(raw) or self._named(raw) or self._spells(raw)
 
     def _spells(self, data: bytes, depth: int = 0) -> bool:
         """Whether there are escapes to read in a text, or base64 that carries what may be a secret."""
@@ -238,11 +243,12 @@ class SecretRedactor:
 
     def _blanked(self, data: bytes, found: FoundSecrets) -> bytes:
         """Return data that is no text, an image for one, with blanks in the place of its secrets."""
-        made = data
-        for start, end, kind in self._apart(data):
-            found.add(kind, end - start)
-            made = made[:start] + b"*" * (end - start) + made[end:]
-        return spellings.with_checksums(made) if made is not data else data
+        made = bytearray(data)
+        for first, last in spellings.texts_of(data):
+            for start, end, kind in self._apart(data[first:last]):
+                found.add(kind, end - start)
+                made[first + start : first + end] = b"*" * (end - start)
+        return spellings.with_checksums(bytes(made)) if made != data else data
 
     def _apart(self, data: bytes) -> list[tuple[int, int, str]]:
         """Secrets in a text, in order and without overlaps, each with its kind."""
@@ -339,7 +345,7 @@ class _Compiled:
         self.weak = rule.weak
         self.is_form = not rule.weak and rule.pattern.startswith(("(", r"\b("))
         """Whether it finds a secret by its form alone, and takes all of it."""
-        self._source = rule.pattern
+        self._source = _LED.sub(lambda found: f"{found[1]}{_LEAD}", rule.pattern)
         self._options = options
 
     @cached_property

@@ -197,7 +197,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("razorpay-key", ("rzp_",), r"\b(rzp_(?:live|test)_[A-Za-z0-9]{14,})\b"),
     Rule("readme-key", ("rdme_",), r"\b(rdme_[a-z0-9]{70})\b"),
     Rule("render-key", ("rnd_",), r"\b(rnd_[A-Za-z0-9]{28,})\b"),
-    Rule("scalingo-token", ("tk-us-",), r"\b(tk-us-[A-Za-z0-9_-]{48})\b"),
+    Rule("scalingo-token", ("tk-us-",), r"\b(tk-us-[A-Za-z0-9_-]{48})"),
     Rule("settlemint-token", ("sm_",), r"\b(sm_[aps]at_[A-Za-z0-9]{16,})\b"),
     Rule("shippo-token", ("shippo_",), r"\b(shippo_(?:live|test)_[0-9a-fA-F]{40})\b"),
     Rule("sonar-token", ("sqp_", "squ_", "sqa_"), r"\b(sq[pua]_[0-9a-f]{40})\b"),
@@ -237,7 +237,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "cookie",
         ("cookie",),
-        r"(?im)(?:^|[^a-z])(?:set-)?cookie\\{0,3}[\"']?\s*:\s*\\{0,3}[\"']?([^\s=;\"'\\]{1,80}=[^\r\n\"'\\]{4,})",
+        r"(?im)(?:^|[^a-z]|\\[nrt])(?:set-)?cookie\\{0,3}[\"']?\s*:\s*\\{0,3}[\"']?([^\s=;\"'\\]{1,80}=[^\r\n\"'\\]{4,})",
     ),
     Rule("url-password", ("://",), r"://[^\s/:@\"'<>\\]{0,200}:([^\s/@\"'<>\\]{2,200})@", weak=1),
     Rule(

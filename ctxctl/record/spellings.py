@@ -152,17 +152,35 @@ def recoded(run: bytes, data: bytes) -> bytes:
     return end.join(made[at : at + width] for at in range(0, len(made), width))
 
 
-def with_checksums(image: bytes) -> bytes:
-    """A PNG whose chunks of text have the sums of what they hold; any other data as it is."""
-    if not image.startswith(_PNG):
-        return image
-    made, at = bytearray(image), len(_PNG)
-    while at + 12 <= len(image):
-        size = int.from_bytes(image[at : at + 4], "big")
-        body = at + 8 + size
-        if body + 4 > len(image):
-            break
-        if image[at + 4 : at + 8] in (b"tEXt", b"iTXt", b"eXIf"):
-            made[body : body + 4] = crc32(image[at + 4 : body]).to_bytes(4, "big")
-        at = body + 4
+def texts_of(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where texts may stand in data that is no text: of a PNG in all chunks but its pixels, else anywhere."""
+    chunks = list(_chunks(data))
+    if not chunks:
+        yield 0, len(data)
+    for kind, start, end in chunks:
+        if kind not in (b"IDAT", b"fdAT"):
+            yield start, end
+
+
+def with_checksums(data: bytes) -> bytes:
+    """A PNG whose chunks have the sums of what they hold; any other data as it is."""
+    made = bytearray(data)
+    for kind, start, end in _chunks(data):
+        if kind and kind not in (b"IDAT", b"fdAT"):
+            made[end : end + 4] = crc32(data[start - 4 : end]).to_bytes(4, "big")
     return bytes(made)
+
+
+def _chunks(image: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """The kind, beginning and end of each chunk of a PNG; what stands behind the last one has no kind."""
+    at = len(_PNG)
+    if not image.startswith(_PNG):
+        return
+    while at + 12 <= len(image):
+        end = at + 8 + int.from_bytes(image[at : at + 4], "big")
+        if end + 4 > len(image):
+            break
+        yield image[at + 4 : at + 8], at + 8, end
+        at = end + 4
+    if at < len(image):
+        yield b"", at, len(image)
