@@ -21,7 +21,7 @@ from ctxctl.record.bills import bill_of
 from ctxctl.record.journal import Journal, Result
 from ctxctl.record.place import Place, id_text
 from ctxctl.record.queue import Entry, PreparedContent
-from ctxctl.record.redact import FoundSecrets, SecretRedactor
+from ctxctl.record.redact import FoundSecrets, SecretRedactor, stubs_in
 from ctxctl.record.seams import Follower
 from ctxctl.record.sink import Sink
 
@@ -191,6 +191,8 @@ class Core:
         """Write an item unless the file has this version of it; return its ref."""
         found = FoundSecrets()
         prepared = self.content(content, found) if content is not None else None
+        if prepared is not None and not found.count and self.redactor is not None:
+            found = stubs_in(prepared.raw)
         name = record["item_id"]
         if not isinstance(name, str) or not name:
             raise TypeError("an item's id is a text")

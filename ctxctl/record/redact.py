@@ -29,6 +29,10 @@ _HALF: Final = 256
 _LEAD: Final = r"(?:\b|\\[nrt]|%[0-9A-Fa-f]{2})"
 """What stands in front of a key: in JSON or a URL inside of a text, the end of an escape."""
 _LED: Final = re.compile(r"\A((?:\(\?i\))?)\\b")
+_BODY: Final = re.compile(r"\[[^\]]*\]\{")
+_GROUP: Final = re.compile(r"\(\?:|[()?\\]|\[[^\]]*\]")
+_CAPITALS: Final = re.compile(r"[A-Z][A-Za-z|]{3,}|.*[A-Z]{4}.*")
+_COMMON_HEADS: Final = frozenset(("mailgun-key", "launchdarkly-key", "authress-key", "elevenlabs-key", "harness-key", "cloudflare-key"))
 _TELLING: Final = 8
 """Characters of half a key without a mark between them that tell it from a name."""
 _PARTS: Final = re2.compile(rb"[-_.=~]")
@@ -167,29 +171,28 @@ class SecretRedactor:
         """Replace a key of a known form that a text ends within, where enough of it is there to tell."""
         end = data[-_HALF:]
         for match in self._half.finditer(end):
-            start = len(data) - len(end) + match.start(1)
-            if max(map(len, _PARTS.split(match[2]))) < _TELLING or _is_word(match[2]):
+            if _is_word(match[2]) or not _is_random(match[2]):
                 continue
-            half = data[start:]
-            return data[:start] + self.stub(self._kind_of(half), half, found).encode()
+            stub = self.stub(self._kind_of(match[1]), match[1], found).encode()
+            before = len(data) - len(end)
+            return data[: before + match.start(1)] + stub + end[match.end(1) :]
         return data
 
     @cached_property
     def _half(self) -> Any:
-        literals = {literal for rule in self._rules if rule.is_form for literal in rule.literals}
-        heads = sorted(re2.escape(one.decode()) for one in literals if len(one) > 3 and one.endswith((b"_", b"-", b".")))
-        return re2.compile(rf"\b((?i:{'|'.join(heads)}|AKIA|ASIA|AIza|LTAI)([A-Za-z0-9_.=~-]{{8,}}))\z".encode(), self._options)
+        """Half a key at the end of a text, which may say by dots that it was cut."""
+        heads = "|".join(rule.head for rule in self._rules if rule.head)
+        return re2.compile(rf"{_LEAD}((?:{heads})([A-Za-z0-9_.=~-]{{8,}}?))(?:…|\.\.\.)?\s*\z".encode(), self._options)
 
     def _kind_of(self, half: bytes) -> str:
-        lower = half.lower()
-        return next(rule.kind for rule in self._rules if rule.is_form and lower.startswith(rule.literals))
+        return next(rule.kind for rule in self._rules if rule.head and rule.begins(half))
 
-    def rest(self, before: bytes, head: bytes) -> tuple[int, str] | None:
-        """How many bytes of a text belong to a secret that began in the text before it, and its kind.
+    def across(self, before: bytes, head: bytes) -> tuple[int, int, str] | None:
+        """Where a secret begins in a text and ends in the next one, and its kind; None where none does.
 
         Args:
-            before: The end of the text before it.
-            head: The beginning of the text.
+            before: The end of a text.
+            head: The beginning of the next one.
         """
         both, seam = before + head, len(before)
         for rule in self._rules_for(both):
@@ -197,18 +200,18 @@ class SecretRedactor:
                 start, end = match.span(1)
                 if start >= seam:
                     break
-                if end <= seam or _STUB in match[1]:
+                if end <= seam or _STUB in match[1] or (rule.weak and _is_left(rule.weak, match[1])):
                     continue
                 # A key that was whole by itself, and behind it the first word of another text.
                 whole = rule.pattern.search(before[start:])
-                if (whole is None or not _is_word(head[: end - seam])) and not self._begins_in(head, end - seam):
-                    return end - seam, rule.kind
+                if (whole is None or not _is_word(head[: end - seam].strip(b"-_."))) and not self._begins_in(head, end - seam):
+                    return start, end - seam, rule.kind
         return None
 
     def _begins_in(self, head: bytes, size: int) -> bool:
         """Whether a secret of a text itself begins in its first bytes and goes on behind them."""
         return any(
-            match.start(1) < size < match.end(1)
+            match.start(1) < size <= match.end(1)
             for rule in self._rules_for(head)
             for match in (rule.pattern.finditer(head) if rule.is_form else ())
         )
@@ -343,10 +346,16 @@ class _Compiled:
         self.kind = rule.kind
         self.literals = tuple(literal.lower().encode() for literal in rule.literals)
         self.weak = rule.weak
-        self.is_form = not rule.weak and rule.pattern.startswith(("(", r"\b("))
+        self.is_form = rule.pattern.startswith(("(", r"\b("))
         """Whether it finds a secret by its form alone, and takes all of it."""
+        self.head = _head_of(rule)
+        """A pattern of what a key of this form begins with, where that tells it from a name; else nothing."""
         self._source = _LED.sub(lambda found: f"{found[1]}{_LEAD}", rule.pattern)
         self._options = options
+
+    def begins(self, half: bytes) -> bool:
+        """Whether half a key begins as those of this rule do."""
+        return re2.compile(self.head.encode(), self._options).match(half) is not None
 
     @cached_property
     def pattern(self) -> Any:
@@ -391,11 +400,28 @@ def _is_word(data: bytes) -> bool:
     return _PLAIN.fullmatch(data) is not None
 
 
+def _is_random(half: bytes) -> bool:
+    """Whether half a key looks as if it was drawn, and not like a name."""
+    longest = max(map(len, _PARTS.split(half)))
+    mixed = not half.islower() and not half.isupper() and any(48 <= sign < 58 for sign in half)
+    return longest >= _TELLING if not mixed else longest >= _TELLING - 2
+
+
 def _is_text(data: bytes) -> bool:
     try:
         return data.decode().isprintable() or b"\0" not in data
     except UnicodeDecodeError:
         return False
+
+
+def _head_of(rule: Rule) -> str:
+    """What stands before the random part of a rule's pattern."""
+    if rule.weak or not rule.pattern.startswith(r"\b(") or rule.kind in _COMMON_HEADS:
+        return ""
+    head = _BODY.split(rule.pattern[3:], maxsplit=1)[0]
+    plain = _GROUP.sub("", head)
+    tells = (len(plain) > 3 and plain[-1:] in "_-.~") or _CAPITALS.fullmatch(plain) is not None
+    return head if tells and head.count("(") == head.count(")") else ""
 
 
 _COMMON: Final = frozenset(("gl", "do", "SK", "fig", "pat", "key", "token", "pass", "pwd", "EZ", "shp",

@@ -202,7 +202,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("shippo-token", ("shippo_",), r"\b(shippo_(?:live|test)_[0-9a-fA-F]{40})\b"),
     Rule("sonar-token", ("sqp_", "squ_", "sqa_"), r"\b(sq[pua]_[0-9a-f]{40})\b"),
     Rule("sourcegraph-token", ("sgp_",), r"\b(sgp_(?:[0-9a-fA-F]{16}_|local_)?[0-9a-fA-F]{40})\b"),
-    Rule("tailscale-key", ("tskey-",), r"\b(tskey-[a-z]{3,10}-[A-Za-z0-9]{6,}(?:-[A-Za-z0-9]{20,})?)\b"),
+    Rule("tailscale-key", ("tskey-",), r"\b(tskey-[a-z]{3,10}-[A-Za-z0-9-]{12,})"),
     Rule("together-key", ("tgp_v1_",), r"\b(tgp_v1_[A-Za-z0-9_-]{40,})"),
     Rule("typeform-token", ("tfp_",), r"\b(tfp_[A-Za-z0-9_.=-]{59})"),
     Rule("vault-token", ("s.",), r"\b(s\.[A-Za-z0-9]{24})\b", weak=2),

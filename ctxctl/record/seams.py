@@ -7,6 +7,7 @@ of the one that follows it, and what belongs to a key that began before is repla
 from __future__ import annotations
 
 from hashlib import sha256
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from ctxctl.record.redact import FoundSecrets, SecretRedactor
@@ -22,7 +23,7 @@ _DEPTH: Final = 12
 
 
 class Follower:
-    """Takes texts in their order, and takes out of each what belongs to a secret that began before it."""
+    """Takes texts in their order, and takes out of them what of a secret stands in one and in the next."""
 
     def __init__(self, redactor: SecretRedactor) -> None:
         self._redactor = redactor
@@ -35,41 +36,69 @@ class Follower:
 
     def continues(self, data: bytes) -> bool:
         """Whether the next text would begin with the rest of a secret."""
-        return bool(self._before) and self._redactor.rest(self._before, data[:_HEAD]) is not None
+        return bool(self._before) and self._redactor.across(self._before, data[:_HEAD]) is not None
 
     def data(self, data: bytes, found: FoundSecrets) -> bytes:
         """Return the next text without the rest of a secret; the same object if there is none."""
-        rest = self._redactor.rest(self._before, data[:_HEAD]) if self._before else None
-        self.passed(data)
-        if rest is None:
-            return data
-        size, kind = rest
-        return self._redactor.stub(kind, data[:size], found).encode() + data[size:]
+        return self.texts([data], found)[0]
 
     def passed(self, data: bytes) -> None:
         """Take in a text of which nothing is replaced."""
         self._before = data[-_TAIL:] if len(data) >= _TAIL else (self._before + data)[-_TAIL:]
 
-    def value(self, value: Any, found: FoundSecrets, depth: int = 0) -> Any:
+    def texts(self, texts: list[bytes], found: FoundSecrets) -> list[bytes]:
+        """Return the next texts without secrets that stand in more than one of them.
+
+        Of the text that came before them nothing can be taken any more, as it is written.
+        """
+        made = list(texts)
+        for at, data in enumerate(texts):
+            across = self._redactor.across(self._before, data[:_HEAD]) if self._before and data else None
+            if across is not None:
+                start, size, kind = across
+                made[at] = self._redactor.stub(kind, data[:size], found).encode() + data[size:]
+                left = len(self._before) - start
+                for n in range(at - 1, -1, -1):
+                    own = min(left, len(texts[n]))
+                    half = texts[n][len(texts[n]) - own :]
+                    if own and made[n].endswith(half):
+                        stub = self._redactor.stub(kind, half, FoundSecrets()).encode()
+                        made[n] = made[n][: len(made[n]) - own] + stub
+                    left -= own
+                    if left <= 0:
+                        break
+            self.passed(data)
+        return made
+
+    def value(self, value: Any, found: FoundSecrets) -> Any:
         """The same of the texts in a piece of a body, in their order; the same object if there is no secret."""
-        if isinstance(value, str):
-            data = value.encode("utf-8", "replace")
-            made = self.data(data, found)
-            return value if made is data else made.decode("utf-8", "replace")
-        if depth < _DEPTH and isinstance(value, list):
-            items = [self.value(one, found, depth + 1) if _may_hold(one) else one for one in value]
-            return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
-        if depth < _DEPTH and isinstance(value, dict):
-            fields = {
-                name: self.value(one, found, depth + 1) if name in _TEXTS and _may_hold(one) else one
-                for name, one in value.items()
-            }
-            return fields if any(fields[name] is not one for name, one in value.items()) else value
+        texts: list[bytes] = []
+        _each_text(value, lambda text: texts.append(text.encode("utf-8", "replace")) or text)
+        made = self.texts(texts, found)
+        if all(a is b for a, b in zip(made, texts, strict=True)):
+            return value
+        rest = iter(zip(made, texts, strict=True))
+
+        def replaced(text: str) -> str:
+            now, then = next(rest)
+            return text if now is then else now.decode("utf-8", "replace")
+
+        return _each_text(value, replaced)
+
+
+def _each_text(value: Any, change: Callable[[str], str], depth: int = 0) -> Any:
+    """A piece of a body with each of its texts changed, in their order."""
+    if isinstance(value, str):
+        return change(value)
+    if depth >= _DEPTH:
         return value
-
-
-def _may_hold(value: Any) -> bool:
-    return isinstance(value, str | list | dict)
+    if isinstance(value, list):
+        return [_each_text(one, change, depth + 1) for one in value]
+    if isinstance(value, dict):
+        return {
+            name: _each_text(one, change, depth + 1) if name in _TEXTS else one for name, one in value.items()
+        }
+    return value
 
 
 class Ends(NamedTuple):
@@ -90,14 +119,15 @@ class SeamCache:
 
     def values(self, pieces: list[tuple[Any, bytes]], found: FoundSecrets) -> list[Any]:
         """The pieces of one body, each with its JSON, without secrets that cross from one to the next."""
-        follower, made = Follower(self._redactor), list[Any]()
+        follower, clean = Follower(self._redactor), True
         for value, raw in pieces:
             ends = self._ends_of(value, raw)
-            if ends.whole and (not ends.head or not follower.continues(ends.head)):
-                follower.passed(ends.tail)
-                made.append(value)
-            else:
-                made.append(follower.value(value, found))
+            clean = clean and ends.whole and not (ends.head and follower.continues(ends.head))
+            follower.passed(ends.tail)
+        values = [value for value, _ in pieces]
+        if clean:
+            return values
+        made: list[Any] = Follower(self._redactor).value(values, found)
         return made
 
     def _ends_of(self, value: Any, raw: bytes) -> Ends:

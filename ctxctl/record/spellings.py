@@ -141,7 +141,7 @@ def recoded(run: bytes, data: bytes) -> bytes:
     made = b64encode(data)
     if b"-" in run or b"_" in run:
         made = made.translate(_TO_URL)
-    if not run.endswith(b"="):
+    if not run.endswith(b"=") and len(_BREAKS.sub(b"", run)) % 4:
         made = made.rstrip(b"=")
     broken = _BREAKS.search(run)
     if broken is None:

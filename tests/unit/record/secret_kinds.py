@@ -33,11 +33,13 @@ class Planted(NamedTuple):
     kind: str
     text: str
     secret: str
+    """Of a key, what comes after the head that all keys of its kind have."""
+    head: str = ""
 
     @property
     def bare(self) -> bool:
         """Whether the text is a key alone, without white space, which can be a part of a name or be cut in two."""
-        return self.text == self.secret and "\n" not in self.text
+        return self.kind in _FORMS and "\n" not in self.text
 
 
 def some(chance: random.Random, letters: str, count: int) -> str:
@@ -189,7 +191,8 @@ def planted(kind: str, chance: random.Random) -> Planted:
     while pieces:
         piece = str(pieces.pop(0))
         made += some(chance, piece, int(str(pieces.pop(0)))) if pieces and isinstance(pieces[0], int) else piece
-    return Planted(kind, made, made)
+    head = "" if isinstance(_FORMS[kind][1], int) else str(_FORMS[kind][0])
+    return Planted(kind, made, made.removeprefix(head), head)
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
@@ -269,7 +272,7 @@ def heads() -> set[str]:
     return grams(str(piece) for form in _FORMS.values() for piece in form) - {ALNUM[:GRAM]}
 
 
-def readings(text: str, depth: int = 4) -> Iterable[str]:
+def readings(text: str, seen: set[str], depth: int = 5) -> Iterable[str]:
     """A text, and what it says once its escapes are read, and its base64, again and again."""
     yield text
     if depth == 0:
@@ -277,22 +280,22 @@ def readings(text: str, depth: int = 4) -> Iterable[str]:
     plain = re.sub(r"\\+u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
     plain = html.unescape(unquote(re.sub(r'\\+(["/])', r"\1", re.sub(r"\\+[nrt]", "\n", plain))))
     if plain != text:
-        yield from readings(plain, depth - 1)
-    for run in _CARRIED.findall(text):
+        yield from readings(plain, seen, depth - 1)
+    for run in set(_CARRIED.findall(text)) - seen:
+        seen.add(run)
         packed = re.sub(r"\\n|\n", "", run).translate(str.maketrans("-_", "+/"))
         for start in range(4):
-            cut = packed[start : start + (len(packed) - start) // 4 * 4]
-            tail = packed[start + len(cut) :]
-            data = base64.b64decode(cut + (tail + "==="[: 4 - len(tail)] if len(tail) > 1 else ""), validate=False)
+            tail = (len(packed) - start) % 4
+            data = base64.b64decode(packed[start : len(packed) - tail] + (packed[-tail:] + "===")[: 4 if tail > 1 else 0])
             for said in _PRINTABLE.findall(data.decode("latin-1")):
-                yield from readings(said, depth - 1)
+                yield from readings(said, seen, depth - 1)
 
 
 def leaked(text: str, secrets: set[str]) -> list[str]:
     """What of the secrets (their `grams`) a text says, in any reading."""
     seen: set[str] = set()
     found: list[str] = []
-    for reading in readings(text):
+    for reading in readings(text, set()):
         for run in set(_RUN.findall(reading)) - seen:
             seen.add(run)
             found += [run[at : at + GRAM] for at in range(len(run) - GRAM + 1) if run[at : at + GRAM] in secrets]
