@@ -186,7 +186,9 @@ class _ThreadConversation:
         self._make.at(core.journal.stamp())
         if core.redactor is not None:
             told = [part for part in parts if part.text is not None]
-            for part, text in zip(told, Follower(core.redactor).value([p.text for p in told], found), strict=True):
+            for part, text in zip(
+                told, Follower(core.redactor).value([p.text for p in told], found), strict=True
+            ):
                 if text is not part.text:
                     part.reword(text)
         for part in parts:

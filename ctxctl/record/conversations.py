@@ -30,7 +30,7 @@ from ctxctl.record.conversation_cache import EarlierConversations, RememberedThr
 from ctxctl.record.core import Core
 from ctxctl.record.place import Place
 from ctxctl.record.redact import FoundSecrets
-from ctxctl.record.seams import Follower, SeamCache
+from ctxctl.record.seams import Follower, Piece, SeamCache
 
 if TYPE_CHECKING:
     from ctxctl.record.http import Agent
@@ -82,11 +82,11 @@ class RedactingDialect(Dialect):
         units = self._dialect.units(body)
         if self._seams is None:
             return units
-        pieces = [_encoded(unit.value) for unit in units]
+        pieces = [_piece(unit.value) for unit in units]
         values = self._seams.values(pieces, FoundSecrets())
         return [
-            self._without(unit, made, raw if made is value else _encoded(made)[1])
-            for unit, made, (value, raw) in zip(units, values, pieces, strict=True)
+            self._without(unit, piece if made is piece.value else _piece(made))
+            for unit, made, piece in zip(units, values, pieces, strict=True)
         ]
 
     def settings(self, body: Json) -> Json | None:
@@ -117,17 +117,18 @@ class RedactingDialect(Dialect):
         self._look_through(parts)
         return parts
 
-    def _without(self, unit: Unit, value: Any, raw: bytes) -> Unit:
+    def _without(self, unit: Unit, piece: Piece) -> Unit:
         redactor = self._core.redactor
         assert redactor is not None
-        key = sha256(raw).digest()
-        if key in self._clean:
-            self._clean.move_to_end(key)
-            kept = self._clean[key]
+        if piece.digest in self._clean:
+            self._clean.move_to_end(piece.digest)
+            kept = self._clean[piece.digest]
         else:
+            value, raw = _encoded(piece.value)
             found = FoundSecrets()
             made = redactor.value(value, raw, found)
-            kept = self._clean[key] = made if found.count or value is not unit.value else None
+            kept = made if found.count or value is not unit.value else None
+            self._clean[piece.digest] = kept
             if len(self._clean) > _REMEMBERED:
                 self._clean.popitem(last=False)
         return unit if kept is None else unit._replace(value=kept)
@@ -139,6 +140,11 @@ class RedactingDialect(Dialect):
                 text = redactor.text(part.text, FoundSecrets())
                 if text is not part.text:
                     part.reword(text)
+
+
+def _piece(value: Any) -> Piece:
+    value, raw = _encoded(value)
+    return Piece(value, sha256(raw).digest())
 
 
 def _encoded(value: Any) -> tuple[Any, bytes]:

@@ -75,7 +75,7 @@ class EventCleaner:
         return self._followed(made) if moved or found.count else made
 
     def _followed_on(self, event: Json, found: FoundSecrets) -> Json:
-        """The event, whose content may begin with the rest of a secret that the content before it ends with."""
+        """The event, whose content may begin with the rest of a secret of the content before it."""
         data = event.get("data")
         content = data.get("content") if isinstance(data, dict) else None
         if self._follower is None or not isinstance(content, str):

@@ -32,7 +32,11 @@ _LED: Final = re.compile(r"\A((?:\(\?i\))?)\\b")
 _BODY: Final = re.compile(r"\[[^\]]*\]\{")
 _GROUP: Final = re.compile(r"\(\?:|[()?\\]|\[[^\]]*\]")
 _CAPITALS: Final = re.compile(r"[A-Z][A-Za-z|]{3,}|.*[A-Z]{4}.*")
-_COMMON_HEADS: Final = frozenset(("mailgun-key", "launchdarkly-key", "authress-key", "elevenlabs-key", "harness-key", "cloudflare-key"))
+_SEAM: Final = 160
+"""Bytes on each side of a seam in which a key shows that it is one."""
+_COMMON_HEADS: Final = frozenset(
+    ("mailgun-key", "launchdarkly-key", "authress-key", "elevenlabs-key", "harness-key", "cloudflare-key")
+)
 _TELLING: Final = 8
 """Characters of half a key without a mark between them that tell it from a name."""
 _PARTS: Final = re2.compile(rb"[-_.=~]")
@@ -182,7 +186,9 @@ class SecretRedactor:
     def _half(self) -> Any:
         """Half a key at the end of a text, which may say by dots that it was cut."""
         heads = "|".join(rule.head for rule in self._rules if rule.head)
-        return re2.compile(rf"{_LEAD}((?:{heads})([A-Za-z0-9_.=~-]{{8,}}?))(?:…|\.\.\.)?\s*\z".encode(), self._options)
+        return re2.compile(
+            rf"{_LEAD}((?:{heads})([A-Za-z0-9_.=~-]{{8,}}?))(?:…|\.\.\.)?\s*\z".encode(), self._options
+        )
 
     def _kind_of(self, half: bytes) -> str:
         return next(rule.kind for rule in self._rules if rule.head and rule.begins(half))
@@ -194,6 +200,8 @@ class SecretRedactor:
             before: The end of a text.
             head: The beginning of the next one.
         """
+        if not self._any(before[-_SEAM:] + head[:_SEAM]):
+            return None
         both, seam = before + head, len(before)
         for rule in self._rules_for(both):
             for match in rule.pattern.finditer(both) if rule.is_form else ():
@@ -204,7 +212,9 @@ class SecretRedactor:
                     continue
                 # A key that was whole by itself, and behind it the first word of another text.
                 whole = rule.pattern.search(before[start:])
-                if (whole is None or not _is_word(head[: end - seam].strip(b"-_."))) and not self._begins_in(head, end - seam):
+                if (whole is None or not _is_word(head[: end - seam].strip(b"-_."))) and not self._begins_in(
+                    head, end - seam
+                ):
                     return start, end - seam, rule.kind
         return None
 

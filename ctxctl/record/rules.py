@@ -157,12 +157,20 @@ RULES: Final[tuple[Rule, ...]] = (
         ("AccountKey", "SharedAccessKey"),
         r"(?i)(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/=]{30,})",
     ),
-    Rule("onepassword-key", ("A3-",), r"\b(A3-[A-Z0-9]{6}-[A-Z0-9]{5,6}-?[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}(?:-[A-Z0-9]{5})?)\b"),
+    Rule(
+        "onepassword-key",
+        ("A3-",),
+        r"\b(A3-[A-Z0-9]{6}-[A-Z0-9]{5,6}-?[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}(?:-[A-Z0-9]{5})?)\b",
+    ),
     Rule("onepassword-token", ("ops_eyJ",), r"\b(ops_eyJ[A-Za-z0-9+/=_-]{60,})"),
     Rule("adobe-secret", ("p8e-",), r"\b(p8e-[A-Za-z0-9]{32})\b"),
     Rule("alibaba-key-id", ("LTAI",), r"\b(LTAI[A-Za-z0-9]{12,24})\b", weak=2),
     Rule("artifactory-token", ("cmVmd",), r"\b(cmVmd[A-Za-z0-9]{59})\b"),
-    Rule("authress-key", (".acc",), r"\b((?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120})"),
+    Rule(
+        "authress-key",
+        (".acc",),
+        r"\b((?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120})",
+    ),
     Rule("aws-bedrock-key", ("bedrock-api-key-",), r"(bedrock-api-key-[A-Za-z0-9+/=_-]{30,})"),
     Rule("buildkite-token", ("bkua_", "bkct_"), r"\b(bk(?:ua|ct)_[A-Za-z0-9]{32,})"),
     Rule("circleci-token", ("CCIPAT_", "CCIPRJ_"), r"\b(CCIP(?:AT|RJ)_[A-Za-z0-9_]{40,})"),
@@ -180,11 +188,15 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("gitlab-token", ("GR1348941",), r"\b(GR1348941[A-Za-z0-9_-]{20,})"),
     Rule("google-token", ("1//0",), r"\b(1//0[A-Za-z0-9_-]{30,})"),
     Rule("grafana-token", ("eyJrIjoi",), r"\b(eyJrIjoi[A-Za-z0-9]{60,}={0,3})"),
-    Rule("harness-key", ("pat.", "sat."), r"\b([ps]at\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20})\b"),
+    Rule(
+        "harness-key", ("pat.", "sat."), r"\b([ps]at\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20})\b"
+    ),
     Rule("honeycomb-key", ("hca", "hcb"), r"\b(hc[ab][a-z]{2}_[A-Za-z0-9]{30,})\b"),
     Rule("infracost-key", ("ico-",), r"\b(ico-[A-Za-z0-9]{32})\b"),
     Rule("langfuse-key", ("sk-lf-",), r"\b(sk-lf-[0-9a-f-]{36})\b"),
-    Rule("launchdarkly-key", ("sdk-", "mob-"), r"\b((?:sdk|mob)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"),
+    Rule(
+        "launchdarkly-key", ("sdk-", "mob-"), r"\b((?:sdk|mob)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
+    ),
     Rule("logfire-token", ("pylf_v",), r"\b(pylf_v\d_[A-Za-z0-9_]{20,})"),
     Rule("mapbox-token", ("sk.eyJ",), r"\b(sk\.eyJ[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{16,})"),
     Rule("maxmind-key", ("_mmk",), r"\b([A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk)\b"),
@@ -207,9 +219,15 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("typeform-token", ("tfp_",), r"\b(tfp_[A-Za-z0-9_.=-]{59})"),
     Rule("vault-token", ("s.",), r"\b(s\.[A-Za-z0-9]{24})\b", weak=2),
     Rule("wandb-key", ("wandb_v",), r"\b(wandb_v\d_[A-Za-z0-9_]{40,})"),
-    Rule("netrc-password", ("machine",), r"\bmachine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+([^\s\"'\\]{3,200})"),
     Rule(
-        "private-key", ("PRIVATE KEY",), rf"((?:[A-Za-z0-9+/=]{{4,100}}\s{{1,4}})*[A-Za-z0-9+/=]{{0,100}}\s{{0,4}}-----END {_PEM}-----)"
+        "netrc-password",
+        ("machine",),
+        r"\bmachine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+([^\s\"'\\]{3,200})",
+    ),
+    Rule(
+        "private-key",
+        ("PRIVATE KEY",),
+        rf"((?:[A-Za-z0-9+/=]{{4,100}}\s{{1,4}})*[A-Za-z0-9+/=]{{0,100}}\s{{0,4}}-----END {_PEM}-----)",
     ),
     Rule("jwt", ("eyJ",), r"\b(eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ)?[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*)"),
     Rule(

@@ -6,7 +6,6 @@ of the one that follows it, and what belongs to a key that began before is repla
 
 from __future__ import annotations
 
-from hashlib import sha256
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +15,8 @@ _TAIL: Final = 256
 """Bytes of a text's end that are held against the next one."""
 _HEAD: Final = 1024
 _TEXTS: Final = frozenset(
-    ("text", "content", "output", "result", "thinking", "reasoning", "arguments", "input", "stdout", "parts", "messages")
+    ("text", "content", "output", "result", "thinking", "reasoning", "arguments", "input", "stdout", "parts",
+     "messages")
 )  # fmt: skip
 """Fields of a body that hold texts which somebody reads one after the other."""
 _DEPTH: Final = 12
@@ -25,9 +25,9 @@ _DEPTH: Final = 12
 class Follower:
     """Takes texts in their order, and takes out of them what of a secret stands in one and in the next."""
 
-    def __init__(self, redactor: SecretRedactor) -> None:
+    def __init__(self, redactor: SecretRedactor, before: bytes = b"") -> None:
         self._redactor = redactor
-        self._before = b""
+        self._before = before
 
     @property
     def before(self) -> bytes:
@@ -71,9 +71,14 @@ class Follower:
         return made
 
     def value(self, value: Any, found: FoundSecrets) -> Any:
-        """The same of the texts in a piece of a body, in their order; the same object if there is no secret."""
+        """The same of the texts in a piece of a body; the same object if there is no secret."""
         texts: list[bytes] = []
-        _each_text(value, lambda text: texts.append(text.encode("utf-8", "replace")) or text)
+
+        def taken(text: str) -> str:
+            texts.append(text.encode("utf-8", "replace"))
+            return text
+
+        _each_text(value, taken)
         made = self.texts(texts, found)
         if all(a is b for a, b in zip(made, texts, strict=True)):
             return value
@@ -101,13 +106,12 @@ def _each_text(value: Any, change: Callable[[str], str], depth: int = 0) -> Any:
     return value
 
 
-class Ends(NamedTuple):
-    """A piece of a body that was looked through before, and what joins it to its neighbours."""
+class Piece(NamedTuple):
+    """A piece of a body."""
 
-    head: bytes
-    tail: bytes
-    whole: bool
-    """Whether its parts hold no secret between them."""
+    value: Any
+    digest: bytes
+    """Of its JSON."""
 
 
 class SeamCache:
@@ -115,42 +119,24 @@ class SeamCache:
 
     def __init__(self, redactor: SecretRedactor) -> None:
         self._redactor = redactor
-        self._ends: dict[bytes, Ends] = {}
+        self._clean: dict[int, bytes] = {}
+        """By pieces in a row, known to hold no secret between them, the end of what they say."""
 
-    def values(self, pieces: list[tuple[Any, bytes]], found: FoundSecrets) -> list[Any]:
-        """The pieces of one body, each with its JSON, without secrets that cross from one to the next."""
-        follower, clean = Follower(self._redactor), True
-        for value, raw in pieces:
-            ends = self._ends_of(value, raw)
-            clean = clean and ends.whole and not (ends.head and follower.continues(ends.head))
-            follower.passed(ends.tail)
-        values = [value for value, _ in pieces]
-        if clean:
-            return values
-        made: list[Any] = Follower(self._redactor).value(values, found)
-        return made
-
-    def _ends_of(self, value: Any, raw: bytes) -> Ends:
-        key = sha256(raw).digest()
-        ends = self._ends.get(key)
-        if ends is None:
-            follower, found = _First(self._redactor), FoundSecrets()
-            follower.value(value, found)
-            if len(self._ends) >= _KEPT:
-                self._ends.clear()
-            ends = self._ends[key] = Ends(follower.head, follower.before, found.count == 0)
-        return ends
+    def values(self, pieces: list[Piece], found: FoundSecrets) -> list[Any]:
+        """The pieces of one body without secrets that cross from one to the next."""
+        values = [piece.value for piece in pieces]
+        row = 0
+        rows = [row := hash((row, piece.digest)) for piece in pieces]
+        known = next((n for n, row in enumerate(rows) if row not in self._clean), len(rows))
+        follower = Follower(self._redactor, self._clean[rows[known - 1]] if known else b"")
+        for row, value in zip(rows[known:], values[known:], strict=True):
+            if follower.value(value, found) is not value:
+                made: list[Any] = Follower(self._redactor).value(values, found)
+                return made
+            if len(self._clean) >= _KEPT:
+                self._clean.clear()
+            self._clean[row] = follower.before
+        return values
 
 
 _KEPT: Final = 4096
-
-
-class _First(Follower):
-    """Keeps the beginning of what came, too."""
-
-    head = b""
-
-    def passed(self, data: bytes) -> None:
-        if len(self.head) < _HEAD:
-            self.head += data[: _HEAD - len(self.head)]
-        super().passed(data)

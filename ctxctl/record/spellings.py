@@ -23,15 +23,16 @@ ESCAPED: Final = (
     r"%[2-7][0-9A-Fa-f]|&#[0-9xX]|&(?:quot|apos|amp|lt|gt|equals|colon|sol|plus|lowbar|period|num|comma|nbsp|Tab|NewLine);"
     r"|\\u00[2-7]|\\x[2-7]|\\\\\\\\"
 )
-"""What shows that a text has escapes which rules cannot read: of URLs, of HTML, and of JSON in JSON in JSON."""
+"""Escapes that rules cannot read: of URLs, of HTML, and of JSON in JSON in JSON."""
 _ESCAPE: Final = re.compile(
     rb"(?:%[0-9A-Fa-f]{2})+"
     rb"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});"
     rb"|\\+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrtbf\"'`/])?"
 )
+_LINE_END: Final = r"(?:\r?\n|(?:\\r)?\\n)[ \t]{0,8}"
+_SIGNS: Final = r"[A-Za-z0-9+/_-]"
 _BASE64: Final = re2.compile(
-    rb"[A-Za-z0-9+/_-]{60,}(?:(?:\r?\n|(?:\\r)?\\n)[ \t]{0,8}[A-Za-z0-9+/_-]{60,})*(?:(?:\r?\n|(?:\\r)?\\n)[ \t]{0,8}[A-Za-z0-9+/_-]{1,})?={0,2}"
-    rb"|[A-Za-z0-9+/_-]{24,}={0,2}"
+    f"{_SIGNS}{{60,}}(?:{_LINE_END}{_SIGNS}{{60,}})*(?:{_LINE_END}{_SIGNS}+)?={{0,2}}|{_SIGNS}{{24,}}={{0,2}}".encode()
 )
 """One line of base64, or lines of one width."""
 BASE64: Final = r"[A-Za-z0-9+/_-]{24}"

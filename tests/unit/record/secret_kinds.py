@@ -190,7 +190,9 @@ def planted(kind: str, chance: random.Random) -> Planted:
     made, pieces = "", list(_FORMS[kind])
     while pieces:
         piece = str(pieces.pop(0))
-        made += some(chance, piece, int(str(pieces.pop(0)))) if pieces and isinstance(pieces[0], int) else piece
+        made += (
+            some(chance, piece, int(str(pieces.pop(0)))) if pieces and isinstance(pieces[0], int) else piece
+        )
     head = "" if isinstance(_FORMS[kind][1], int) else str(_FORMS[kind][0])
     return Planted(kind, made, made.removeprefix(head), head)
 
@@ -213,7 +215,12 @@ def jpeg(text: str) -> bytes:
     said = text.encode() + b"\0"
     entry = b"\x01\x0e\x00\x02" + len(said).to_bytes(4, "big") + (26).to_bytes(4, "big")
     exif = b"Exif\0\0MM\0\x2a\0\0\0\x08\0\x01" + entry + b"\0\0\0\0" + said
-    return b"\xff\xd8\xff\xe1" + (len(exif) + 2).to_bytes(2, "big") + exif + b"\xff\xda\0\x08\x01\x01\0\0\x3f\0\xd2\xff\xd9"
+    return (
+        b"\xff\xd8\xff\xe1"
+        + (len(exif) + 2).to_bytes(2, "big")
+        + exif
+        + b"\xff\xda\0\x08\x01\x01\0\0\x3f\0\xd2\xff\xd9"
+    )
 
 
 def _b64(data: bytes) -> str:
@@ -286,7 +293,9 @@ def readings(text: str, seen: set[str], depth: int = 5) -> Iterable[str]:
         packed = re.sub(r"\\n|\n", "", run).translate(str.maketrans("-_", "+/"))
         for start in range(4):
             tail = (len(packed) - start) % 4
-            data = base64.b64decode(packed[start : len(packed) - tail] + (packed[-tail:] + "===")[: 4 if tail > 1 else 0])
+            data = base64.b64decode(
+                packed[start : len(packed) - tail] + (packed[-tail:] + "===")[: 4 if tail > 1 else 0]
+            )
             for said in _PRINTABLE.findall(data.decode("latin-1")):
                 yield from readings(said, seen, depth - 1)
 
@@ -298,5 +307,7 @@ def leaked(text: str, secrets: set[str]) -> list[str]:
     for reading in readings(text, set()):
         for run in set(_RUN.findall(reading)) - seen:
             seen.add(run)
-            found += [run[at : at + GRAM] for at in range(len(run) - GRAM + 1) if run[at : at + GRAM] in secrets]
+            found += [
+                run[at : at + GRAM] for at in range(len(run) - GRAM + 1) if run[at : at + GRAM] in secrets
+            ]
     return found
