@@ -26,6 +26,7 @@ from ctxctl.record.core import Core
 from ctxctl.record.place import Place
 from ctxctl.record.queue import Entry
 from ctxctl.record.redact import FoundSecrets, stubs_in
+from ctxctl.record.seams import Follower
 
 if TYPE_CHECKING:
     from ctxctl.ingest.build import Block
@@ -183,6 +184,13 @@ class _ThreadConversation:
     def respond(self, parts: list[Part], core: Core, found: FoundSecrets) -> list[Json]:
         """Return the events of an answer."""
         self._make.at(core.journal.stamp())
+        if core.redactor is not None:
+            told = [part for part in parts if part.text is not None]
+            for part, text in zip(
+                told, Follower(core.redactor).value([p.text for p in told], found), strict=True
+            ):
+                if text is not part.text:
+                    part.reword(text)
         for part in parts:
             _redact(part, core, found)
         self.conversation.append(*parts)
@@ -201,7 +209,7 @@ class _ThreadConversation:
         prints = [fingerprint(unit)[0] for unit in units]
         shared = same_start(prints, self._prints)
         rows, parts = self._rows[:shared], []
-        for unit in units[shared:]:
+        for unit in _joined(units, shared, core, found):
             cut = dialect.parts(_redacted(unit, core, found), self._names).parts
             cut = sent.reader.cut(cut) if sent.reader is not None else cut
             for part in cut:
@@ -285,6 +293,18 @@ def ends_with_prompt(body: Json, dialect: Dialect | None) -> bool:
         return False
     kinds = {part.kind for part in dialect.parts(units[-1], CallTitles()).parts}
     return bool(kinds & {"user_message", "image"}) and "tool_result" not in kinds
+
+
+def _joined(units: list[Unit], shared: int, core: Core, found: FoundSecrets) -> list[Unit]:
+    """Return the units that are new without secrets that cross from one to the next."""
+    new = units[shared:]
+    if core.redactor is None or not new:
+        return new
+    follower = Follower(core.redactor)
+    if shared:
+        follower.value(units[shared - 1].value, FoundSecrets())
+    values = follower.value([unit.value for unit in new], found)
+    return [unit._replace(value=value) for unit, value in zip(new, values, strict=True)]
 
 
 def _redacted(unit: Unit, core: Core, found: FoundSecrets) -> Unit:

@@ -30,6 +30,7 @@ from ctxctl.record.conversation_cache import EarlierConversations, RememberedThr
 from ctxctl.record.core import Core
 from ctxctl.record.place import Place
 from ctxctl.record.redact import FoundSecrets
+from ctxctl.record.seams import Follower, Piece, SeamCache
 
 if TYPE_CHECKING:
     from ctxctl.record.http import Agent
@@ -49,6 +50,7 @@ class RedactingDialect(Dialect):
     def __init__(self, dialect: Dialect, core: Core) -> None:
         self._dialect = dialect
         self._core = core
+        self._seams = SeamCache(core.redactor) if core.redactor is not None else None
         self._clean: OrderedDict[bytes, Any] = OrderedDict()
         """By digest of a unit: None if it holds no secret, else the unit without it."""
 
@@ -78,9 +80,14 @@ class RedactingDialect(Dialect):
     def units(self, body: Json) -> list[Unit]:
         """The dialect's units, without secrets."""
         units = self._dialect.units(body)
-        if self._core.redactor is None:
+        if self._seams is None:
             return units
-        return [self._without(unit) for unit in units]
+        pieces = [_piece(unit.value) for unit in units]
+        values = self._seams.values(pieces, FoundSecrets())
+        return [
+            self._without(unit, piece if made is piece.value else _piece(made))
+            for unit, made, piece in zip(units, values, pieces, strict=True)
+        ]
 
     def settings(self, body: Json) -> Json | None:
         """The dialect's settings, without secrets."""
@@ -103,23 +110,25 @@ class RedactingDialect(Dialect):
         redactor = self._core.redactor
         if redactor is not None:
             value, raw = _encoded(response)
-            response = redactor.value(value, raw, FoundSecrets())
+            joined = Follower(redactor).value(value, FoundSecrets())
+            raw = raw if joined is value else _encoded(joined)[1]
+            response = redactor.value(joined, raw, FoundSecrets())
         parts = self._dialect.reply(response)
         self._look_through(parts)
         return parts
 
-    def _without(self, unit: Unit) -> Unit:
+    def _without(self, unit: Unit, piece: Piece) -> Unit:
         redactor = self._core.redactor
         assert redactor is not None
-        value, raw = _encoded(unit.value)
-        key = sha256(raw).digest()
-        if key in self._clean:
-            self._clean.move_to_end(key)
-            kept = self._clean[key]
+        if piece.digest in self._clean:
+            self._clean.move_to_end(piece.digest)
+            kept = self._clean[piece.digest]
         else:
+            value, raw = _encoded(piece.value)
             found = FoundSecrets()
             made = redactor.value(value, raw, found)
-            kept = self._clean[key] = made if found.count or value is not unit.value else None
+            kept = made if found.count or value is not unit.value else None
+            self._clean[piece.digest] = kept
             if len(self._clean) > _REMEMBERED:
                 self._clean.popitem(last=False)
         return unit if kept is None else unit._replace(value=kept)
@@ -131,6 +140,11 @@ class RedactingDialect(Dialect):
                 text = redactor.text(part.text, FoundSecrets())
                 if text is not part.text:
                     part.reword(text)
+
+
+def _piece(value: Any) -> Piece:
+    value, raw = _encoded(value)
+    return Piece(value, sha256(raw).digest())
 
 
 def _encoded(value: Any) -> tuple[Any, bytes]:

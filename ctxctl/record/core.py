@@ -21,7 +21,8 @@ from ctxctl.record.bills import bill_of
 from ctxctl.record.journal import Journal, Result
 from ctxctl.record.place import Place, id_text
 from ctxctl.record.queue import Entry, PreparedContent
-from ctxctl.record.redact import FoundSecrets, SecretRedactor
+from ctxctl.record.redact import FoundSecrets, SecretRedactor, stubs_in
+from ctxctl.record.seams import Follower
 from ctxctl.record.sink import Sink
 
 VERSION_DIGITS: Final = 16
@@ -57,6 +58,8 @@ class Core:
 
     def __init__(self, sink: Sink, source: str, redactor: SecretRedactor | None, *, strict: bool) -> None:
         self.redactor = redactor
+        self._follower = Follower(redactor) if redactor is not None else None
+        """Looks for secrets that begin in one item and end in the next."""
         self.redacted: dict[str, int] = {}
         """Secrets replaced so far, by kind."""
         self.source = self.clean_id(source) or "ctxctl"
@@ -174,9 +177,11 @@ class Core:
         if isinstance(content, str):
             text = values.shortened(str.__str__(content))
             data = text.encode()
-            if self.redactor is not None and self.redactor.suspicious(data):
-                data = self.redactor.data(data, found)
-                text = data.decode("utf-8", "replace")
+            if self._follower is not None and self.redactor is not None:
+                made = self._follower.data(data, found)
+                if made is not data or self.redactor.suspicious(made):
+                    data = self.redactor.data(made, found)
+                    text = data.decode("utf-8", "replace")
             return PreparedContent(orjson.dumps(text), hashlib.sha256(data).hexdigest(), len(data))
         raw = self._clean(values.encoded(content), found)
         canonical = json.dumps(orjson.loads(raw), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -186,6 +191,8 @@ class Core:
         """Write an item unless the file has this version of it; return its ref."""
         found = FoundSecrets()
         prepared = self.content(content, found) if content is not None else None
+        if prepared is not None and not found.count and self.redactor is not None:
+            found = stubs_in(prepared.raw)
         name = record["item_id"]
         if not isinstance(name, str) or not name:
             raise TypeError("an item's id is a text")
@@ -213,8 +220,10 @@ class Core:
             return None
         redactor = self.redactor
         # One search over everything: the fields in front of the text are text as well.
-        if redactor is not None and redactor.suspicious(body + b" " + data):
-            return None
+        if self._follower is not None and redactor is not None:
+            if redactor.suspicious(body + b" " + data) or self._follower.continues(data):
+                return None
+            self._follower.passed(data)
         digest = hashlib.sha256(data).hexdigest()
         content = PreparedContent(raw, digest, len(data))
         where = place.behind if place.sealed else place

@@ -14,6 +14,7 @@ import orjson
 
 from ctxctl.record import values
 from ctxctl.record.redact import FoundSecrets, SecretRedactor
+from ctxctl.record.seams import Follower
 from ctxctl.trace.contents import digest_of_raw
 
 Json = dict[str, Any]
@@ -45,6 +46,7 @@ class EventCleaner:
     def __init__(self, redactor: SecretRedactor | None, replaced: dict[str, int]) -> None:
         self._redactor = redactor
         self._replaced = replaced
+        self._follower = Follower(redactor) if redactor is not None else None
         self._moved: dict[str, str] = {}
         """By old digest, whole or shortened, the new one."""
 
@@ -56,19 +58,30 @@ class EventCleaner:
         redactor = self._redactor
         if redactor is None:
             return event
-        raw = values.encoded(event)
+        raw, found = values.encoded(event), FoundSecrets()
         moved = bool(self._moved) and any(m[1].decode() in self._moved for m in _DIGEST.finditer(raw))
-        if not moved and not redactor.worth_a_look(raw):
+        joined = self._followed_on(event, found)
+        if not moved and not found.count and not redactor.worth_a_look(raw):
             return event
         before: Json = orjson.loads(raw)
-        found = FoundSecrets()
-        made: Json = redactor.value(before, raw, found)
+        if found.count:
+            raw = values.encoded(joined)
+        made: Json = redactor.value(orjson.loads(raw), raw, found)
         if found.count:
             made = {**made}
             self._count(found)
             self._move(before, made)
             _mark(made, found)
         return self._followed(made) if moved or found.count else made
+
+    def _followed_on(self, event: Json, found: FoundSecrets) -> Json:
+        """The event, whose content may begin with the rest of a secret of the content before it."""
+        data = event.get("data")
+        content = data.get("content") if isinstance(data, dict) else None
+        if self._follower is None or not isinstance(content, str):
+            return event
+        made = self._follower.value(content, found)
+        return event if made is content else {**event, "data": {**event["data"], "content": made}}
 
     def _count(self, found: FoundSecrets) -> None:
         for kind, n in found.kinds.items():

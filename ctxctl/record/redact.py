@@ -2,7 +2,9 @@
 
 A stub reads `[redacted github-token, 40 chars, #3f9a1c20d4e5]`.  The digest is keyed (`rules.user_key`): one
 secret has one stub, so that differences stay visible, and nobody without the key can try secrets against it.
-A text that holds nothing suspicious takes one pass, and any text time linear in its length.
+Texts are read in three ways: as they stand, with their escapes read (`%2F`, `&#45;`, JSON in JSON), and what
+they carry as base64.  A text that holds nothing suspicious takes two searches, and any text time linear in its
+length.
 """
 
 # ruff: noqa: E501 - patterns stand in one piece
@@ -10,16 +12,36 @@ A text that holds nothing suspicious takes one pass, and any text time linear in
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
 
 import re2
 
+from ctxctl.record import spellings
 from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule, rules_of, user_key
 
 _DIGEST: Final = 6
+_HALF: Final = 256
+"""Bytes at the end of a text in which half a key is looked for."""
+_LEAD: Final = r"(?:\b|\\[nrt]|%[0-9A-Fa-f]{2})"
+"""What stands in front of a key: in JSON or a URL inside of a text, the end of an escape."""
+_LED: Final = re.compile(r"\A((?:\(\?i\))?)\\b")
+_BODY: Final = re.compile(r"\[[^\]]*\]\{")
+_GROUP: Final = re.compile(r"\(\?:|[()?\\]|\[[^\]]*\]")
+_CAPITALS: Final = re.compile(r"[A-Z][A-Za-z|]{3,}|.*[A-Z]{4}.*")
+_SEAM: Final = 160
+"""Bytes on each side of a seam in which a key shows that it is one."""
+_COMMON_HEADS: Final = frozenset(
+    ("mailgun-key", "launchdarkly-key", "authress-key", "elevenlabs-key", "harness-key", "cloudflare-key")
+)
+_TELLING: Final = 8
+"""Characters of half a key without a mark between them that tell it from a name."""
+_PARTS: Final = re2.compile(rb"[-_.=~]")
+_DEPTH: Final = 3
+"""Levels of base64 in base64 that are looked through."""
 _MEMORY: Final = 32 << 20
 _FOLD: Final = str.maketrans("", "", "-_. ")
 _PLAIN: Final = re2.compile(
@@ -76,23 +98,37 @@ class SecretRedactor:
         options.log_errors = False
         more = tuple(more)
         self._rules = [_Compiled(rule, options) for rule in (*more, *RULES)]
+        self._options = options
+        self._without_literals = {n for n, rule in enumerate(self._rules) if not rule.literals}
         self._never = HEADERS | {folded(name) for name in names}
         rules = (*more, *RULES)
         literals = sorted({literal for rule in rules for literal in rule.literals} - _COMMON)
-        quoted = "|".join([*(re2.escape(literal) for literal in literals), *_HINTS])
+        hints = [hint.replace(r"\b", _LEAD, 1) for hint in _HINTS]
+        quoted = "|".join([*(re2.escape(literal) for literal in literals), *hints])
         whole = "|".join([f"(?i:{quoted})", *(f"(?:{rule.pattern})" for rule in rules if not rule.literals)])
         self._any = _finder(re2.compile(whole.encode(), options))
         ends = "|".join("[-_. ]?".join(name) for name in SUFFIXES)
-        names_too = f'{whole}|{_name_pattern(self._never | FIELDS)}|(?i:(?:{ends})":")'
-        self._json = _finder(re2.compile(names_too.encode(), options))
+        named = f'{_name_pattern(self._never | FIELDS)}|(?i:(?:{ends})":")'
+        self._named = _finder(re2.compile(named.encode(), options))
+        self._spelled = _finder(re2.compile(f"{spellings.ESCAPED}|{spellings.BASE64}".encode(), options))
+        self._escaped = _finder(re2.compile(spellings.ESCAPED.encode(), options))
 
     def suspicious(self, data: bytes) -> bool:
         """Whether a text may hold a secret; most texts hold nothing that begins like one."""
-        return self._any(data)
+        return self._any(data) or self._spells(data)
 
     def worth_a_look(self, raw: bytes) -> bool:
         """Whether JSON may hold a secret, by a text or by a field's name."""
-        return self._json(raw)
+        return self._any(raw) or self._named(raw) or self._spells(raw)
+
+    def _spells(self, data: bytes, depth: int = 0) -> bool:
+        """Whether there are escapes to read in a text, or base64 that carries what may be a secret."""
+        if not self._spelled(data):
+            return False
+        return self._escaped(data) or any(
+            self._any(inner) or (depth < _DEPTH and _is_text(inner) and self._spells(inner, depth + 1))
+            for _, _, inner in spellings.carried(data)
+        )
 
     def text(self, text: str, found: FoundSecrets) -> str:
         """Return the text with stubs for its secrets; if there are any, lone surrogates become U+FFFD."""
@@ -102,34 +138,140 @@ class SecretRedactor:
         made = self.data(data, found)
         return text if made is data else made.decode("utf-8", "replace")
 
+    def _rules_for(self, data: bytes) -> list[_Compiled]:
+        """The rules of which a text holds a literal, in their order."""
+        if not self._any(data):
+            return []
+        literals, rule_of = self._literals
+        held = {rule_of[n] for n in literals.Match(data.lower()) or ()}
+        return [self._rules[n] for n in sorted(held | self._without_literals)]
+
+    @cached_property
+    def _literals(self) -> tuple[Any, list[int]]:
+        """All literals as one pattern, and the rule of each."""
+        literals, rule_of = re2.Set.SearchSet(self._options), list[int]()
+        for n, rule in enumerate(self._rules):
+            for literal in rule.literals:
+                literals.Add(re2.escape(literal))
+                rule_of.append(n)
+        literals.Compile()
+        return literals, rule_of
+
     def data(self, data: bytes, found: FoundSecrets) -> bytes:
         """Return UTF-8 with stubs for its secrets; the same object if there are none."""
-        lower = data.lower()
-        for rule in self._rules:
-            if rule.may_be_in(lower):
-                made = self._replaced(rule, data, found)
-                if made is not data:
-                    data, lower = made, made.lower()
+        return self._data(data, found, depth=0)
+
+    def _data(self, data: bytes, found: FoundSecrets, depth: int) -> bytes:
+        for rule in self._rules_for(data):
+            stubs = [(*at, self.stub(rule.kind, data[slice(*at)], found)) for at in _spans(rule, data)]
+            data = _with_stubs(data, stubs) if stubs else data
+        if self._spelled(data):
+            if self._escaped(data):
+                data = self._without_escaped(data, found)
+            data = self._without_carried(data, found, depth)
+        return data if depth else self._without_half(data, found)
+
+    def _without_half(self, data: bytes, found: FoundSecrets) -> bytes:
+        """Replace a key of a known form that a text ends within, where enough of it is there to tell."""
+        end = data[-_HALF:]
+        for match in self._half.finditer(end):
+            if _is_word(match[2]) or not _is_random(match[2]):
+                continue
+            stub = self.stub(self._kind_of(match[1]), match[1], found).encode()
+            before = len(data) - len(end)
+            return data[: before + match.start(1)] + stub + end[match.end(1) :]
         return data
 
-    def _replaced(self, rule: _Compiled, data: bytes, found: FoundSecrets) -> bytes:
-        pieces: list[bytes] = []
-        end = 0
-        for match in rule.pattern.finditer(data):
-            start, stop = match.span(1)
-            if start < end or stop <= start:
+    @cached_property
+    def _half(self) -> Any:
+        """Half a key at the end of a text, which may say by dots that it was cut."""
+        heads = "|".join(rule.head for rule in self._rules if rule.head)
+        return re2.compile(
+            rf"{_LEAD}((?:{heads})([A-Za-z0-9_.=~-]{{8,}}?))(?:…|\.\.\.)?\s*\z".encode(), self._options
+        )
+
+    def _kind_of(self, half: bytes) -> str:
+        return next(rule.kind for rule in self._rules if rule.head and rule.begins(half))
+
+    def across(self, before: bytes, head: bytes) -> tuple[int, int, str] | None:
+        """Where a secret begins in a text and ends in the next one, and its kind; None where none does.
+
+        Args:
+            before: The end of a text.
+            head: The beginning of the next one.
+        """
+        if not self._any(before[-_SEAM:] + head[:_SEAM]):
+            return None
+        both, seam = before + head, len(before)
+        for rule in self._rules_for(both):
+            for match in rule.pattern.finditer(both) if rule.is_form else ():
+                start, end = match.span(1)
+                if start >= seam:
+                    break
+                if end <= seam or _STUB in match[1] or (rule.weak and _is_left(rule.weak, match[1])):
+                    continue
+                # A key that was whole by itself, and behind it the first word of another text.
+                whole = rule.pattern.search(before[start:])
+                if (whole is None or not _is_word(head[: end - seam].strip(b"-_."))) and not self._begins_in(
+                    head, end - seam
+                ):
+                    return start, end - seam, rule.kind
+        return None
+
+    def _begins_in(self, head: bytes, size: int) -> bool:
+        """Whether a secret of a text itself begins in its first bytes and goes on behind them."""
+        return any(
+            match.start(1) < size <= match.end(1)
+            for rule in self._rules_for(head)
+            for match in (rule.pattern.finditer(head) if rule.is_form else ())
+        )
+
+    def _without_escaped(self, data: bytes, found: FoundSecrets) -> bytes:
+        """Replace what is a secret when the escapes of a text are read."""
+        text, readings = data, list[spellings.Reading]()
+        while len(readings) < spellings.ROUNDS and self._escaped(text):
+            readings.append(spellings.Reading(text))
+            text = readings[-1].text
+        stubs: list[tuple[int, int, str]] = []
+        for start, end, kind in self._apart(text):
+            secret = text[start:end]
+            for reading in reversed(readings):
+                start, end = reading.span(start, end)
+            stubs.append((start, end, self.stub(kind, secret, found)))
+        return _with_stubs(data, stubs) if stubs else data
+
+    def _without_carried(self, data: bytes, found: FoundSecrets, depth: int) -> bytes:
+        """Replace the secrets in what a text carries as base64: a text gets stubs, other data blanks."""
+        stubs: list[tuple[int, int, bytes]] = []
+        for start, end, inner in spellings.carried(data):
+            if stubs and start < stubs[-1][1]:
                 continue
-            secret = data[start:stop]
-            if _STUB in secret or data[max(0, start - 10) : start].endswith(_STUB):
-                continue
-            if rule.weak and _is_left(rule.weak, secret):
-                continue
-            pieces += data[end:start], self.stub(rule.kind, secret, found).encode()
-            end = stop
-        if not pieces:
-            return data
-        pieces.append(data[end:])
-        return b"".join(pieces)
+            if not _is_text(inner):
+                made = self._blanked(inner, found) if self._any(inner) else inner
+            else:
+                made = self._data(inner, found, depth + 1) if depth < _DEPTH else inner
+            if made is not inner:
+                stubs.append((start, end, spellings.recoded(data[start:end], made)))
+        return _with_stubs(data, stubs) if stubs else data
+
+    def _blanked(self, data: bytes, found: FoundSecrets) -> bytes:
+        """Return data that is no text, an image for one, with blanks in the place of its secrets."""
+        made = bytearray(data)
+        for first, last in spellings.texts_of(data):
+            for start, end, kind in self._apart(data[first:last]):
+                found.add(kind, end - start)
+                made[first + start : first + end] = b"*" * (end - start)
+        return spellings.with_checksums(bytes(made)) if made != data else data
+
+    def _apart(self, data: bytes) -> list[tuple[int, int, str]]:
+        """Secrets in a text, in order and without overlaps, each with its kind."""
+        rules = self._rules_for(data)
+        spans = [(*at, n, rule.kind) for n, rule in enumerate(rules) for at in _spans(rule, data)]
+        taken: list[tuple[int, int, str]] = []
+        for start, end, _, kind in sorted(spans, key=lambda one: (one[0], one[2])):
+            if not taken or start >= taken[-1][1]:
+                taken.append((start, end, kind))
+        return taken
 
     def stub(self, kind: str, secret: bytes, found: FoundSecrets) -> str:
         """Return the stub for a secret, and count the secret."""
@@ -214,8 +356,16 @@ class _Compiled:
         self.kind = rule.kind
         self.literals = tuple(literal.lower().encode() for literal in rule.literals)
         self.weak = rule.weak
-        self._source = rule.pattern
+        self.is_form = rule.pattern.startswith(("(", r"\b("))
+        """Whether it finds a secret by its form alone, and takes all of it."""
+        self.head = _head_of(rule)
+        """A pattern of what a key of this form begins with, where that tells it from a name; else nothing."""
+        self._source = _LED.sub(lambda found: f"{found[1]}{_LEAD}", rule.pattern)
         self._options = options
+
+    def begins(self, half: bytes) -> bool:
+        """Whether half a key begins as those of this rule do."""
+        return re2.compile(self.head.encode(), self._options).match(half) is not None
 
     @cached_property
     def pattern(self) -> Any:
@@ -228,13 +378,65 @@ class _Compiled:
             raise ValueError(f"the rule {self.kind} has {made.groups} groups instead of one")
         return made
 
-    def may_be_in(self, lower: bytes) -> bool:
-        return not self.literals or any(literal in lower for literal in self.literals)
+
+def _spans(rule: _Compiled, data: bytes) -> Iterator[tuple[int, int]]:
+    """Where a rule finds secrets that are no stubs."""
+    last = 0
+    for match in rule.pattern.finditer(data):
+        start, end = match.span(1)
+        if start < last or end <= start:
+            continue
+        secret = data[start:end]
+        if _STUB in secret or data[max(0, start - len(_STUB)) : start].endswith(_STUB):
+            continue
+        if rule.weak and _is_left(rule.weak, secret):
+            continue
+        yield start, end
+        last = end
+
+
+def _with_stubs(data: bytes, stubs: Iterable[tuple[int, int, str | bytes]]) -> bytes:
+    """Return a text with others in the place of some of its stretches, which come in order."""
+    pieces: list[bytes] = []
+    last = 0
+    for start, end, stub in stubs:
+        pieces += data[last:start], stub.encode() if isinstance(stub, str) else stub
+        last = end
+    return b"".join([*pieces, data[last:]])
+
+
+def _is_word(data: bytes) -> bool:
+    """Whether what could be a part of a key is words or a number."""
+    return _PLAIN.fullmatch(data) is not None
+
+
+def _is_random(half: bytes) -> bool:
+    """Whether half a key looks as if it was drawn, and not like a name."""
+    longest = max(map(len, _PARTS.split(half)))
+    mixed = not half.islower() and not half.isupper() and any(48 <= sign < 58 for sign in half)
+    return longest >= _TELLING if not mixed else longest >= _TELLING - 2
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return data.decode().isprintable() or b"\0" not in data
+    except UnicodeDecodeError:
+        return False
+
+
+def _head_of(rule: Rule) -> str:
+    """What stands before the random part of a rule's pattern."""
+    if rule.weak or not rule.pattern.startswith(r"\b(") or rule.kind in _COMMON_HEADS:
+        return ""
+    head = _BODY.split(rule.pattern[3:], maxsplit=1)[0]
+    plain = _GROUP.sub("", head)
+    tells = (len(plain) > 3 and plain[-1:] in "_-.~") or _CAPITALS.fullmatch(plain) is not None
+    return head if tells and head.count("(") == head.count(")") else ""
 
 
 _COMMON: Final = frozenset(("gl", "do", "SK", "fig", "pat", "key", "token", "pass", "pwd", "EZ", "shp",
 ".", "=", "-us", "cio",
-                            "secret", "credential", "cookie", "basic", "curl", "://", "sk-",
+                            "secret", "credential", "cookie", "basic", "curl", "://", "sk-", "A3-", "pat.", "sat.", "api-", "s.", "v1.0-", "machine", "sdk-",
                             "bearer"))  # fmt: skip
 """Literals that are common in ordinary text; `_HINTS` has what must stand around them."""
 _HINTS: Final = (
@@ -242,7 +444,8 @@ _HINTS: Final = (
     r"pat-[a-z]{2}\d", r"ez[at]k[a-z0-9]{8}", r"shp[a-z]{2,3}_", r"\b[mno][a-z0-9_-]{23,27}\.[a-z0-9_-]{6}\.",
     r"[?&;][a-z_-]{3,32}=[^&\s]{8}", r"[0-9a-f]{32}-us\d", r"\bcio[a-z0-9]{32}",
     r"cookie[\\\"']{0,4}\s*:", r"basic [a-z0-9+/]{16}", r"curl[^\n]{0,300}\s(?:-u|--user)[ =]", r"://[^\s/@]{0,200}@",
-    r"\bsk-[a-z0-9_-]{16}", r"bearer[ :=]{1,3}[a-z0-9_.~+/=-]{16}",
+    r"\ba3-[a-z0-9]{6}-[a-z0-9]{5}", r"\b[ps]at\.[a-z0-9_-]{22}\.", r"\bapi-[a-z0-9]{26}", r"\bs\.[a-z0-9]{24}", r"\bv1\.0-[0-9a-f]{24}-",
+    r"\bmachine\s+\S{1,200}\s+login\s", r"\b(?:sdk|mob)-[0-9a-f]{8}-", r"\bsk-[a-z0-9_-]{16}", r"bearer[ :=]{1,3}[a-z0-9_.~+/=-]{16}",
     r"(?:pass[a-z]{0,6}|pwd|secret|token|credentials?|key)[a-z0-9_.-]{0,8}\s{0,4}[\])]?\\{0,3}[\"'`]?\s{0,4}"
     r"(?::=|=>|[:=,])\s{0,8}[a-z(]?\\{0,3}[\"'`]?[^\s\"'`\\]{3}",
 )  # fmt: skip

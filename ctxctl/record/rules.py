@@ -1,7 +1,8 @@
 # ruff: noqa: E501 - patterns and samples stand in one piece
 """Rules for secrets: the forms of providers' keys, names of secret fields, the user's own rules and key.
 
-Patterns are RE2's (linear time in the text, whatever it holds), over UTF-8 bytes.  Each has one group: what is
+The forms are those that the providers document, and that gitleaks (config/gitleaks.toml, July 2026) and detect-secrets
+look for.  Patterns are RE2's (linear time in the text, whatever it holds), over UTF-8 bytes.  Each has one group: what is
 replaced.  A text must hold one of a rule's literals for its pattern to be tried.
 """
 
@@ -156,6 +157,78 @@ RULES: Final[tuple[Rule, ...]] = (
         ("AccountKey", "SharedAccessKey"),
         r"(?i)(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/=]{30,})",
     ),
+    Rule(
+        "onepassword-key",
+        ("A3-",),
+        r"\b(A3-[A-Z0-9]{6}-[A-Z0-9]{5,6}-?[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}(?:-[A-Z0-9]{5})?)\b",
+    ),
+    Rule("onepassword-token", ("ops_eyJ",), r"\b(ops_eyJ[A-Za-z0-9+/=_-]{60,})"),
+    Rule("adobe-secret", ("p8e-",), r"\b(p8e-[A-Za-z0-9]{32})\b"),
+    Rule("alibaba-key-id", ("LTAI",), r"\b(LTAI[A-Za-z0-9]{12,24})\b", weak=2),
+    Rule("artifactory-token", ("cmVmd",), r"\b(cmVmd[A-Za-z0-9]{59})\b"),
+    Rule(
+        "authress-key",
+        (".acc",),
+        r"\b((?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120})",
+    ),
+    Rule("aws-bedrock-key", ("bedrock-api-key-",), r"(bedrock-api-key-[A-Za-z0-9+/=_-]{30,})"),
+    Rule("buildkite-token", ("bkua_", "bkct_"), r"\b(bk(?:ua|ct)_[A-Za-z0-9]{32,})"),
+    Rule("circleci-token", ("CCIPAT_", "CCIPRJ_"), r"\b(CCIP(?:AT|RJ)_[A-Za-z0-9_]{40,})"),
+    Rule("clickhouse-key", ("4b1d",), r"\b(4b1d[A-Za-z0-9]{38})\b", weak=2),
+    Rule("clojars-token", ("CLOJARS_",), r"\b(CLOJARS_[0-9a-f]{60})\b"),
+    Rule("cloudflare-key", ("v1.0-",), r"\b(v1\.0-[a-f0-9]{24}-[a-f0-9]{146})\b"),
+    Rule("contentful-token", ("CFPAT-",), r"\b(CFPAT-[A-Za-z0-9_-]{40,})"),
+    Rule("deno-token", ("ddp_", "ddw_", "ddo_"), r"\b(dd[pwo]_[A-Za-z0-9]{36,})\b"),
+    Rule("duffel-token", ("duffel_",), r"\b(duffel_(?:test|live)_[A-Za-z0-9_=-]{40,})"),
+    Rule("dynatrace-token", ("dt0",), r"\b(dt0[a-z]\d{2}\.[A-Z0-9]{8,24}\.[A-Z0-9]{60,64})\b"),
+    Rule("elevenlabs-key", ("sk_",), r"\b(sk_[0-9a-f]{48})\b"),
+    Rule("fireworks-key", ("fw_",), r"\b(fw_[A-Za-z0-9]{22,})\b", weak=2),
+    Rule("flutterwave-key", ("FLWSECK",), r"\b(FLWSECK(?:_TEST)?-[A-Za-z0-9]{12,}(?:-X)?)"),
+    Rule("frameio-token", ("fio-u-",), r"\b(fio-u-[A-Za-z0-9_=-]{60,})"),
+    Rule("gitlab-token", ("GR1348941",), r"\b(GR1348941[A-Za-z0-9_-]{20,})"),
+    Rule("google-token", ("1//0",), r"\b(1//0[A-Za-z0-9_-]{30,})"),
+    Rule("grafana-token", ("eyJrIjoi",), r"\b(eyJrIjoi[A-Za-z0-9]{60,}={0,3})"),
+    Rule(
+        "harness-key", ("pat.", "sat."), r"\b([ps]at\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20})\b"
+    ),
+    Rule("honeycomb-key", ("hca", "hcb"), r"\b(hc[ab][a-z]{2}_[A-Za-z0-9]{30,})\b"),
+    Rule("infracost-key", ("ico-",), r"\b(ico-[A-Za-z0-9]{32})\b"),
+    Rule("langfuse-key", ("sk-lf-",), r"\b(sk-lf-[0-9a-f-]{36})\b"),
+    Rule(
+        "launchdarkly-key", ("sdk-", "mob-"), r"\b((?:sdk|mob)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
+    ),
+    Rule("logfire-token", ("pylf_v",), r"\b(pylf_v\d_[A-Za-z0-9_]{20,})"),
+    Rule("mapbox-token", ("sk.eyJ",), r"\b(sk\.eyJ[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{16,})"),
+    Rule("maxmind-key", ("_mmk",), r"\b([A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk)\b"),
+    Rule("neon-key", ("napi_",), r"\b(napi_[a-z0-9]{60,})\b"),
+    Rule("netlify-token", ("nfp_",), r"\b(nf[pcou]_[A-Za-z0-9]{36,})\b"),
+    Rule("octopus-key", ("API-",), r"\b(API-[A-Z0-9]{26})\b", weak=2),
+    Rule("posthog-key", ("phx_",), r"\b(phx_[A-Za-z0-9]{36,})\b"),
+    Rule("prefect-key", ("pnu_",), r"\b(pnu_[A-Za-z0-9]{36})\b"),
+    Rule("pulumi-token", ("pul-",), r"\b(pul-[0-9a-f]{40})\b"),
+    Rule("razorpay-key", ("rzp_",), r"\b(rzp_(?:live|test)_[A-Za-z0-9]{14,})\b"),
+    Rule("readme-key", ("rdme_",), r"\b(rdme_[a-z0-9]{70})\b"),
+    Rule("render-key", ("rnd_",), r"\b(rnd_[A-Za-z0-9]{28,})\b"),
+    Rule("scalingo-token", ("tk-us-",), r"\b(tk-us-[A-Za-z0-9_-]{48})"),
+    Rule("settlemint-token", ("sm_",), r"\b(sm_[aps]at_[A-Za-z0-9]{16,})\b"),
+    Rule("shippo-token", ("shippo_",), r"\b(shippo_(?:live|test)_[0-9a-fA-F]{40})\b"),
+    Rule("sonar-token", ("sqp_", "squ_", "sqa_"), r"\b(sq[pua]_[0-9a-f]{40})\b"),
+    Rule("sourcegraph-token", ("sgp_",), r"\b(sgp_(?:[0-9a-fA-F]{16}_|local_)?[0-9a-fA-F]{40})\b"),
+    Rule("tailscale-key", ("tskey-",), r"\b(tskey-[a-z]{3,10}-[A-Za-z0-9-]{12,})"),
+    Rule("together-key", ("tgp_v1_",), r"\b(tgp_v1_[A-Za-z0-9_-]{40,})"),
+    Rule("typeform-token", ("tfp_",), r"\b(tfp_[A-Za-z0-9_.=-]{59})"),
+    Rule("vault-token", ("s.",), r"\b(s\.[A-Za-z0-9]{24})\b", weak=2),
+    Rule("wandb-key", ("wandb_v",), r"\b(wandb_v\d_[A-Za-z0-9_]{40,})"),
+    Rule(
+        "netrc-password",
+        ("machine",),
+        r"\bmachine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+([^\s\"'\\]{3,200})",
+    ),
+    Rule(
+        "private-key",
+        ("PRIVATE KEY",),
+        rf"((?:[A-Za-z0-9+/=]{{4,100}}\s{{1,4}})*[A-Za-z0-9+/=]{{0,100}}\s{{0,4}}-----END {_PEM}-----)",
+    ),
     Rule("jwt", ("eyJ",), r"\b(eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ)?[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*)"),
     Rule(
         "auth-header",
@@ -182,7 +255,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "cookie",
         ("cookie",),
-        r"(?im)(?:^|[^a-z])(?:set-)?cookie\\{0,3}[\"']?\s*:\s*\\{0,3}[\"']?([^\s=;\"'\\]{1,80}=[^\r\n\"'\\]{4,})",
+        r"(?im)(?:^|[^a-z]|\\[nrt])(?:set-)?cookie\\{0,3}[\"']?\s*:\s*\\{0,3}[\"']?([^\s=;\"'\\]{1,80}=[^\r\n\"'\\]{4,})",
     ),
     Rule("url-password", ("://",), r"://[^\s/:@\"'<>\\]{0,200}:([^\s/@\"'<>\\]{2,200})@", weak=1),
     Rule(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ctxctl.record.redact import FoundSecrets, SecretRedactor
+from ctxctl.tokens.counter import Counter
 
 BYTES = 12_000_000
 FOLDERS = ("claude-code", "codex", "pi", "amplifier")
@@ -54,6 +55,56 @@ def test_hardly_any_ordinary_text_is_changed(ordinary: list[str]) -> None:
     changed = [text for text in ordinary if redactor.text(text, FoundSecrets()) != text]
     assert len(ordinary) > 5000
     assert len(changed) / len(ordinary) < 0.001
+
+
+class Keeping(SecretRedactor):
+    """A redactor that remembers what it replaced, by kind."""
+
+    def __init__(self) -> None:
+        super().__init__(b"k" * 32)
+        self.replaced: dict[str, list[str]] = {}
+
+    def stub(self, kind: str, secret: bytes, found: FoundSecrets) -> str:
+        self.replaced.setdefault(kind, []).append(secret.decode("utf-8", "replace"))
+        return super().stub(kind, secret, found)
+
+
+def everything(most: int) -> Iterator[str]:
+    """Distinct texts of every folder of captures, up to so many characters of each."""
+    import os
+
+    seen: set[int] = set()
+    for folder in sorted((Path(os.environ["CTXCTL_CORPUS"]) / "data").iterdir()):
+        size = 0
+        for path in sorted(folder.rglob("*.json*")) if folder.is_dir() else ():
+            for line in path.read_bytes().split(b"\n") if path.stat().st_size < 4_000_000 else ():
+                try:
+                    value = json.loads(line)
+                except ValueError:
+                    value = line.decode("utf-8", "replace")
+                for text in texts(value):
+                    if len(text) >= 6 and hash(text) not in seen:
+                        seen.add(hash(text))
+                        size += len(text)
+                        yield text
+            if size > most:
+                break
+
+
+@pytest.mark.corpus
+def test_less_than_a_thousandth_of_the_tokens_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of real captures, in which hardly a secret stands: what is replaced there is mostly replaced for nothing."""
+    counter, redactor, tokens = Counter("o200k_base"), Keeping(), 0
+    for text in everything(600_000):
+        tokens += counter.count(text)[0]
+        redactor.text(text, FoundSecrets())
+    by_kind = {
+        kind: sum(counter.count(one)[0] for one in found) for kind, found in redactor.replaced.items()
+    }
+    with capsys.disabled():
+        print(f"\nreplaced {sum(by_kind.values())} of {tokens} tokens: {by_kind}")
+    assert tokens > 1_000_000
+    assert sum(by_kind.values()) < tokens / 1000, by_kind
 
 
 @pytest.mark.corpus

@@ -19,6 +19,8 @@ from ctxctl.model import vocab
 from ctxctl.providers.mcp.parts import scoped_id
 from ctxctl.providers.mcp.session import McpSession
 from ctxctl.record.place import Place
+from ctxctl.record.redact import FoundSecrets
+from ctxctl.record.seams import Follower
 from ctxctl.wording import plural
 
 if TYPE_CHECKING:
@@ -168,12 +170,22 @@ class MessageRecorder:
             self._counts.chatter += 1
             return
         self._live.line = Line(self._number, 0, b"")
+        value = self._without_secrets(value, line)
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, dict):
                 self._live.hear(side, one)
             else:
                 self._counts.chatter += 1
         self._write()
+
+    def _without_secrets(self, value: Any, line: bytes) -> Any:
+        """The message without secrets, of which a title would else show the half that fits in."""
+        core, found = self._recorder._core, FoundSecrets()
+        if core.redactor is None:
+            return value
+        made = core.redactor.value(Follower(core.redactor).value(value, found), line, found)
+        core.count(found)
+        return made
 
     def end(self) -> None:
         """Record the end of the session, and calls that were never answered."""
