@@ -30,7 +30,7 @@ CORPUS ?= ../shared
 WORKERS ?= 3
 # Rooms are the folders of ctxctl/ (docs/design.md, section 7); a room's tests are in the folder of its name.
 ROOM ?=
-ROOMS := $(sort $(notdir $(patsubst %/,%,$(wildcard tests/unit/*/))) tui)
+ROOMS := $(sort $(filter-out __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/unit/*/)))) tui)
 TESTS_OF_ROOM = $(and $(filter $(ROOM),$(ROOMS)),$(wildcard tests/unit/$(ROOM)) $(if $(filter tui,$(ROOM)),tests/tui))
 # Sets of packages that hooks and policies are tested with; httpx2 and httpx cannot be had together.
 FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2

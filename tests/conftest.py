@@ -86,7 +86,7 @@ def _own_machine(_machines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def one_cache(_own_machine: None, _machines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let all processes that such tests start count into one cache: to load an encoding takes longer than the rest."""
+    """Let all processes of a test count into one cache: loading an encoding takes longer than the rest."""
     monkeypatch.setenv("CTXCTL_CACHE_DIR", str(_machines / "cache" / "ctxctl"))
 
 

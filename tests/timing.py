@@ -1,7 +1,7 @@
 """Says before a run how many tests it has and about how long they take here, and keeps what they took.
 
-What each test took last time stays in pytest's cache.  Where that tells of less than half of the tests, the time is
-reckoned from the speed of this machine: a loop is timed, and `LOOPS_A_TEST` says how many of it a test takes.
+What each test took last time stays in pytest's cache.  Where that tells of less than half of the tests, the
+speed of this machine has to do: a loop is timed, and `LOOPS_A_TEST` says how many of it a test takes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SLOW = "ctxctl/seconds-slow"
 """Names in pytest's cache: of what tests took, and of what those took that are marked slow."""
 
 LOOPS_A_TEST = 2.0
-"""What a test of the suite takes on average, in runs of `a_loop`; slow tests are not in it (November 2026)."""
+"""What a test that is not slow takes on average, in runs of `a_loop` (November 2026)."""
 
 MANY = 50
 """So many tests are worth a word before they are run."""
@@ -79,7 +79,7 @@ def told(count: int, workers: int, how_long: Expected) -> str:
 
 
 def kept_in(cache: Path) -> dict[str, float]:
-    """What tests took last time but the slow ones, out of the folder of pytest's cache; empty where none is."""
+    """What tests took last time but the slow ones, out of the folder of pytest's cache; empty without one."""
     try:
         found = json.loads((cache / "v" / KEY).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
 """Chooses the tests that a change needs: ``python -m tests.touched [--base REF]`` prints their paths.
 
-The change is what git says differs from the branch point, what is not committed included.  Needed are the guards, the
-tests that were changed, those that import a changed module, and those of the rooms that were changed, in this order: as
-many as fit into a minute by what they took last time (`tests.timing`).
+The change is what git says differs from the branch point, what is not committed included.  Needed are the
+guards, the tests that were changed, those that import a changed module, and those of the rooms that were
+changed, in this order: as many as fit into a minute by what they took last time (`tests.timing`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def changed(base: str | None, root: Path = ROOT) -> list[str]:
 
 
 def room(path: str) -> str | None:
-    """The folder whose tests are those of a file: of a room's source, of what tests of a room share, of a page."""
+    """The folder whose tests are those of a file: of a room's source, of what tests share, of a page."""
     parts = path.split("/")
     if path == "README.md" or (parts[0] == "docs" and path.endswith(".md")):
         return "tests/docs"
@@ -85,7 +85,9 @@ def wanted(paths: Iterable[str], tests: Mapping[str, str]) -> Iterator[list[str]
     yield [file for file in tests if room(file) in rooms]
 
 
-def choose(paths: Iterable[str], tests: Mapping[str, str], seconds: Mapping[str, float], budget: float) -> Chosen:
+def choose(
+    paths: Iterable[str], tests: Mapping[str, str], seconds: Mapping[str, float], budget: float
+) -> Chosen:
     """Choose what fits, of equally needed files the quickest first; `seconds` has what each file takes."""
     files: dict[str, None] = {}
     left: dict[str, None] = {}
@@ -129,7 +131,9 @@ def main() -> int:
     print(f"changed: {len(paths)} files, of {', '.join(rooms) or 'no room'}", file=sys.stderr)
     print(f"the guards and {len(chosen.files)} test files", end="", file=sys.stderr)
     if chosen.left:
-        print(f"; {len(chosen.left)} more of them do not fit into a minute: make test", end="", file=sys.stderr)
+        print(
+            f"; {len(chosen.left)} more of them do not fit into a minute: make test", end="", file=sys.stderr
+        )
     print(file=sys.stderr)
     print(*[GUARDS, *chosen.files], sep="\n")
     return 0

@@ -1,8 +1,7 @@
 """Starts processes of ``ctxctl`` that need not import it: forks of one that has.
 
-Each is a process of its own all the same, with its arguments, environment, folder and streams, and ends as an
-interpreter ends.  What cannot be had by a fork (limits of memory, another seed of hashes, a pipe as standard input) is
-for `subprocess`.
+Each is a process of its own all the same, with its arguments, environment, folder and streams, and ends as
+an interpreter ends.  What a fork cannot have (a limit of memory, another seed of hashes) is for `subprocess`.
 
 Run as a program, this is the server: it reads requests from a socket, with the streams of each.
 """
@@ -76,8 +75,7 @@ class Forks:
             while select.select([answers], [], [], max(end - time.monotonic(), 0))[0]:
                 part = os.read(answers, 100)
                 if not part:
-                    pid, code = told.split()
-                    return int(code)
+                    return int(told.split()[1])
                 told += part
             os.kill(int(told.split()[0]), 9)
             raise subprocess.TimeoutExpired(arguments, limit)
@@ -86,9 +84,9 @@ class Forks:
 
 
 @cache
-def forks(cache_dir: str) -> Forks:
+def forks() -> Forks:
     """The server of this run."""
-    return Forks({**os.environ, "PYTHONPATH": str(ROOT), "CTXCTL_CACHE_DIR": cache_dir})
+    return Forks({**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 def _received(control: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
@@ -132,9 +130,9 @@ def _become(request: dict[str, Any], fds: list[int]) -> None:
     os.environ.update(request["env"])
     time.tzset()
     sys.argv = [str(ROOT / "ctxctl" / "__main__.py"), *request["arguments"]]
-    sys.stdin = open(0, encoding="utf-8", closefd=False)
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
 
 
 def main() -> int:
@@ -147,30 +145,19 @@ def main() -> int:
     with socket.socket(fileno=int(sys.argv[1])) as control:
         while asked := _received(control):
             request, fds = asked
-            if os.fork() == 0:
-                pid = os.fork()
-                if pid == 0:
-                    control.close()
-                    _become(request, fds)
-                    from ctxctl.__main__ import main as command
+            pid = os.fork()
+            if pid == 0:
+                control.close()
+                _become(request, fds)
+                from ctxctl.__main__ import main as command
 
-                    return command()
-                os.write(fds[3], b"%d " % pid)
-                _, status = os.waitpid(pid, 0)
-                os.write(fds[3], b"%d" % os.waitstatus_to_exitcode(status))
-                os._exit(0)
+                return command()
+            os.write(fds[3], b"%d " % pid)
+            _, status = os.waitpid(pid, 0)  # one after the other, as the tests of a run are
+            os.write(fds[3], b"%d" % os.waitstatus_to_exitcode(status))
             for fd in fds:
                 os.close(fd)
-            while _reaped():
-                pass
     return 0
-
-
-def _reaped() -> bool:
-    try:
-        return os.waitpid(-1, os.WNOHANG)[0] != 0
-    except ChildProcessError:
-        return False
 
 
 if __name__ == "__main__":

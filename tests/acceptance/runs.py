@@ -111,7 +111,13 @@ def ctxctl(
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
     own = env and any(name.startswith(("PYTHON", "LC_", "LANG")) for name in env)
-    if data is None and memory is None and not own and stdin == subprocess.DEVNULL and stdout == subprocess.PIPE:
+    if (
+        data is None
+        and memory is None
+        and not own
+        and stdin == subprocess.DEVNULL
+        and stdout == subprocess.PIPE
+    ):
         done = _forked(tuple(map(str, arguments)), environment(**(env or {})), cwd or ROOT)
         if mannered:
             assert_mannered(done)
@@ -137,9 +143,8 @@ def ctxctl(
 
 def _forked(arguments: tuple[str, ...], env: dict[str, str], cwd: Path) -> Done:
     """Run it as a fork of a process that has imported it: most of a short run is importing."""
-    server = forks(os.path.join(_counts().name, "ctxctl"))
     with open(os.devnull, "rb") as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        code = server.run(list(arguments), env, cwd, [nothing, out, err], LIMIT)
+        code = forks().run(list(arguments), env, cwd, [nothing, out, err], LIMIT)
         out.seek(0)
         err.seek(0)
         return Done(arguments, code, out.read(), err.read())

@@ -42,7 +42,9 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     pytester.makeconftest(
         "from tests import timing\n\ndef pytest_configure(config):\n    timing.pytest_configure(config)\n"
     )
-    pytester.makeini("[pytest]\nmarkers = slow: takes seconds\nasyncio_default_fixture_loop_scope = function\n")
+    pytester.makeini(
+        "[pytest]\nmarkers = slow: takes seconds\nasyncio_default_fixture_loop_scope = function\n"
+    )
     pytester.makepyfile(test_many=PASSES.format(count=timing.MANY))
     return pytester
 
@@ -51,12 +53,16 @@ def test_a_run_says_it_and_keeps_what_the_next_one_says(
     suite: pytest.Pytester, capfd: pytest.CaptureFixture[str]
 ) -> None:
     suite.inline_run("-p", "no:xdist")
-    assert re.search(rf"^{timing.MANY} tests: about \d+ seconds?, judged by", capfd.readouterr().err, re.MULTILINE)
+    assert re.search(
+        rf"^{timing.MANY} tests: about \d+ seconds?, judged by", capfd.readouterr().err, re.MULTILINE
+    )
     cache = suite.path / ".pytest_cache"
     kept = timing.kept_in(cache)
     assert sorted(kept) == sorted(f"test_many.py::test_one[{n}]" for n in range(timing.MANY))
     suite.inline_run("-p", "no:xdist")
-    assert re.search(rf"^{timing.MANY} tests: about \d+ seconds?, as they", capfd.readouterr().err, re.MULTILINE)
+    assert re.search(
+        rf"^{timing.MANY} tests: about \d+ seconds?, as they", capfd.readouterr().err, re.MULTILINE
+    )
     suite.inline_run("-p", "no:xdist", "-k", "one and 3")
     assert "tests" not in capfd.readouterr().err  # few
     assert timing.kept_in(cache).keys() == kept.keys()
@@ -66,7 +72,9 @@ def test_what_is_slow_is_kept_apart_and_what_is_gone_is_dropped(suite: pytest.Py
     cache = suite.path / ".pytest_cache"
     suite.inline_run("-p", "no:xdist")
     (suite.path / "test_many.py").unlink()
-    suite.makepyfile(test_few="import pytest\n\n@pytest.mark.slow\ndef test_a():\n    pass\n\ndef test_b():\n    pass\n")
+    suite.makepyfile(
+        test_few="import pytest\n\n@pytest.mark.slow\ndef test_a():\n    pass\n\ndef test_b():\n    pass\n"
+    )
     suite.inline_run("-p", "no:xdist")
     assert list(timing.kept_in(cache)) == ["test_few.py::test_b"]
     assert "test_few.py::test_a" in (cache / "v" / timing.SLOW).read_text()
@@ -103,7 +111,10 @@ def test_who_imports_a_module_and_its_room_are_needed() -> None:
         "tests/unit/cli/test_find.py", "tests/unit/engine/test_query.py", "tests/unit/engine/test_places.py",
     ]  # fmt: skip
     assert chosen("tests/oracle/build.py") == ["tests/property/test_laws.py"]
-    assert chosen("ctxctl/tui/app.py", "docs/cost.md") == ["tests/docs/test_outputs.py", "tests/tui/test_tui_app.py"]
+    assert chosen("ctxctl/tui/app.py", "docs/cost.md") == [
+        "tests/docs/test_outputs.py",
+        "tests/tui/test_tui_app.py",
+    ]
     assert chosen("Makefile") == []
 
 
