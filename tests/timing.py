@@ -36,7 +36,7 @@ class Expected(NamedTuple):
     """How long tests may take."""
 
     seconds: float
-    """With nothing beside them, one after the other."""
+    """One after the other."""
     known: bool
     """Whether that is how long most of them took last time."""
 
@@ -49,12 +49,12 @@ def a_loop() -> None:
 
 
 def speed() -> float:
-    """Seconds that `a_loop` takes on this machine: the best of five."""
+    """Seconds of a core that `a_loop` takes on this machine, whatever else runs: the best of five."""
     took = []
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.thread_time()
         a_loop()
-        took.append(time.perf_counter() - began)
+        took.append(time.thread_time() - began)
     return min(took)
 
 
@@ -74,7 +74,9 @@ def told(count: int, workers: int, how_long: Expected) -> str:
     unit = "minute" if seconds >= 90 else "second"
     number = max(round(seconds / 60 if unit == "minute" else seconds), 1)
     beside = f" on {workers} workers" if workers > 1 else ""
-    why = "as they took last time" if how_long.known else "judged by this machine's speed"
+    why = (
+        "as they took last time" if how_long.known else "judged by this machine's speed, if nothing else runs"
+    )
     return f"{count:,} tests{beside}: about {number:,} {unit}{'s' * (number != 1)}, {why}"
 
 

@@ -33,7 +33,7 @@ def test_the_line_is_plain() -> None:
     said = timing.told(12_704, 2, timing.Expected(700.0, known=True))
     assert said == "12,704 tests on 2 workers: about 6 minutes, as they took last time"
     said = timing.told(100, 0, timing.Expected(0.2, known=False))
-    assert said == "100 tests: about 1 second, judged by this machine's speed"
+    assert said == "100 tests: about 1 second, judged by this machine's speed, if nothing else runs"
 
 
 @pytest.fixture

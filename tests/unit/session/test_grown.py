@@ -101,7 +101,13 @@ def read_and_grown(log: Path, data: bytes, *cuts: int) -> bytes:
     return told
 
 
-@pytest.mark.parametrize("path", [*sorted(CLAUDE.glob("*.jsonl")), *CODEX_LOGS], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == "requests" else [])
+        for path in (*sorted(CLAUDE.glob("*.jsonl")), *CODEX_LOGS)
+    ],
+)
 def test_an_import_that_is_gone_on_with_gives_the_trace_of_one_made_anew(
     path: Path, tmp_path: Path, imported: list[bool]
 ) -> None:
