@@ -26,10 +26,11 @@ export PYTHONDONTWRITEBYTECODE =
 
 DEMO ?= traces/coding-agent.jsonl
 CORPUS ?= ../shared
-WORKERS ?= 2
+# One more than the cores that there mostly are: tests of the screens wait more than they work.
+WORKERS ?= 3
 # Rooms are the folders of ctxctl/ (docs/design.md, section 7); a room's tests are in the folder of its name.
 ROOM ?=
-ROOMS := $(sort $(notdir $(patsubst %/,%,$(wildcard tests/unit/*/))) tui)
+ROOMS := $(sort $(filter-out __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/unit/*/)))) tui)
 TESTS_OF_ROOM = $(and $(filter $(ROOM),$(ROOMS)),$(wildcard tests/unit/$(ROOM)) $(if $(filter tui,$(ROOM)),tests/tui))
 # Sets of packages that hooks and policies are tested with; httpx2 and httpx cannot be had together.
 FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2
@@ -47,7 +48,7 @@ SEED ?= 1
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test quick calibration catalogue prices corpus frameworks clients check lint format docs site bench bench-peers mutate goldens lock dist hooks clean
+.PHONY: help demo test slow quick calibration catalogue prices corpus frameworks clients check lint format docs site bench bench-peers mutate goldens lock dist hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -55,13 +56,17 @@ help: ## list these targets
 demo: $(RUN) ## open `ctxctl replay` on a sample trace (piped: print the report); DEMO=FILE for another
 	@$(BIN)/ctxctl replay $(DEMO) $(ARGS)
 
-test: $(DEV) ## run the test suite; ARGS='-k name' to choose
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+test: $(DEV) ## run the test suite but what is slow, and say first how long it takes; ARGS='-k name' to choose
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow' $(ARGS)
 
-quick: WORKERS := 4 # tests of the screens wait more than they work
-quick: $(DEV) ## run the tests of one room alone, without the slow ones: make quick ROOM=engine
-	@test -n "$(TESTS_OF_ROOM)" || { echo 'make quick ROOM=NAME: $(ROOMS)' >&2; exit 2; }
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m 'not slow' $(TESTS_OF_ROOM) $(ARGS)
+slow: $(DEV) ## run the slow tests alone: large inputs, real terminals, many examples
+	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-thorough} $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'slow and not corpus' $(ARGS)
+
+quick: WORKERS := 4
+quick: $(DEV) ## run what your change needs, within a minute; ROOM=engine: the tests of that room
+	@test -z "$(ROOM)" || test -n "$(TESTS_OF_ROOM)" || { echo 'make quick ROOM=NAME: $(ROOMS)' >&2; exit 2; }
+	@tests='$(TESTS_OF_ROOM)'; test -n "$$tests" || tests=$$($(BIN)/python -m tests.touched) || exit; \
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m 'not slow' $$tests $(ARGS)
 
 corpus: $(DEV) ## run the tests that read captures kept outside the repository; CORPUS=DIR
 	@CTXCTL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m corpus --timeout=1800 $(ARGS)
@@ -83,7 +88,7 @@ frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.ready) ## test hooks and policies
 clients: $(DEV) ## install real clients, run them behind `ctxctl record` and write the table of docs/recording.md; CLIENTS=DIR
 	@$(BIN)/python -m tests.clients --folder '$(CLIENTS)' $(ARGS)
 
-check: lint test ## everything a change must pass: lint, then test
+check: lint test slow ## everything a change must pass: lint, the tests, and the slow ones
 
 lint: $(DEV) ## formatting, ruff, mypy --strict, import contracts, file hygiene
 	@$(BIN)/ruff format --check --quiet . || { echo 'make format would change these' >&2; exit 1; }

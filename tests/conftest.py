@@ -5,15 +5,23 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests import timing
+
 ROOT = Path(__file__).resolve().parent.parent
 
 MACHINE = dict(os.environ)
 """The environment as the test run found it, for the few tests that need the real one (a package registry)."""
+
+GARBAGE = (100_000, 20, 50)
+"""The thresholds of a `ctxctl` process (`ctxctl.__main__`)."""
+
+_NUMBERS = count()
 
 NEED_CORPUS = "set CTXCTL_CORPUS to a directory of captures (make corpus CORPUS=DIR)"
 
@@ -21,9 +29,16 @@ if os.environ.get("CTXCTL_CORPUS"):
     # Some tests list their captures when they are collected: absolute before any of them is imported.
     os.environ["CTXCTL_CORPUS"] = str((ROOT / os.environ["CTXCTL_CORPUS"]).resolve())
 
-settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True, max_examples=50)
+# What CI runs.
+settings.register_profile("thorough", deadline=None, derandomize=True, print_blob=True, max_examples=100)
 settings.register_profile("explore", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let a run say first how long it may take."""
+    timing.pytest_configure(config)
 
 
 def pytest_report_header() -> str:
@@ -43,8 +58,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+@pytest.fixture(scope="session")
+def _machines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("machines")
+
+
 @pytest.fixture(autouse=True)
-def _own_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_machine(_machines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
         if name.startswith("CTXCTL_") and name not in {"CTXCTL_CORPUS", "CTXCTL_UPDATE_GOLDENS"}:
             monkeypatch.delenv(name)
@@ -52,7 +72,8 @@ def _own_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
         monkeypatch.delenv(name, raising=False)
     # A test of the search for settings unsets it.
     monkeypatch.setenv("CTXCTL_CONFIG", "off")
-    home = tmp_path_factory.mktemp("machine")
+    home = _machines / str(next(_NUMBERS))
+    home.mkdir()
     monkeypatch.setenv("CTXCTL_CACHE_DIR", str(home / "cache" / "ctxctl"))
     for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME"):
         monkeypatch.setenv(name, str(home if name == "HOME" else home / name.lower()))
@@ -63,13 +84,30 @@ def _own_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.setenv("TZ", "UTC")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _thawed() -> Iterator[None]:
-    """Let what commands froze be collected: each is meant for a process of its own, which ends with it."""
-    before = gc.get_threshold()
-    yield
-    gc.set_threshold(*before)
+@pytest.fixture
+def one_cache(_own_machine: None, _machines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all processes of a test count into one cache: loading an encoding takes longer than the rest."""
+    monkeypatch.setenv("CTXCTL_CACHE_DIR", str(_machines / "cache" / "ctxctl"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _heap() -> Iterator[None]:
+    """Leave what was imported and collected out of every garbage collection: it is large, and it stays.
+
+    What a command freezes is meant for a process of its own, which ends with it: here it is not frozen.
+    """
+    gc.collect()
+    gc.freeze()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "freeze", lambda: None)
+        yield
     gc.unfreeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _thresholds() -> None:
+    """Collect as rarely as `ctxctl` itself does, whatever a command of the module before has set."""
+    gc.set_threshold(*GARBAGE)
 
 
 @pytest.fixture(scope="session")

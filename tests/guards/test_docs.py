@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ def spoken(node: ast.AST) -> list[ast.expr]:
     return found
 
 
+@cache
 def slugs() -> dict[str, str]:
     """Return every slug in the package and a place where it is used."""
     found: dict[str, str] = {}

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def test_each_form_for_an_issue_asks_for_the_version(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "quick", "check", "bench", "goldens", "lock", "dist", "help"]
+    "target", ["demo", "test", "slow", "quick", "check", "bench", "goldens", "lock", "dist", "help"]
 )
 def test_make_knows_the_promised_targets(target: str) -> None:
     assert re.search(rf"^{target}:.*## \S", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -156,6 +157,15 @@ def test_the_readme_names_the_two_commands() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "make demo" in readme
     assert "make test" in readme
+
+
+def test_what_the_suite_leaves_out_ci_runs_too() -> None:
+    """Each test runs there: `make test` leaves out what is slow, `make slow` all else."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    chosen = re.findall(r"^(\w+): .*\n.* -m pytest .*-m '([^']+)' \$\(ARGS\)$", makefile, re.MULTILINE)
+    assert chosen == [("test", "not slow"), ("slow", "slow and not corpus")]
+    steps = re.findall(r"^ *step (?:env \S+ )?(make \w+)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert {"make test", "make slow", "make corpus"} <= set(steps)
 
 
 def test_ci_is_executable() -> None:
@@ -178,6 +188,7 @@ def frameworks() -> set[str]:
     return {name.partition(".")[0] for name in told[0]}
 
 
+@cache
 def imported() -> set[str]:
     """Return the top-level names of everything the package imports, wherever it does; hooks' own left out."""
     names = set()

@@ -21,7 +21,7 @@ class Piece(NamedTuple):
 
 def standing(before: Sequence[Piece], after: Sequence[Piece]) -> int:
     """How many pieces stand verbatim on both sides in the same order, at most."""
-    named = {piece.name for piece in before} & {piece.name for piece in after}
+    named = {piece.name for piece in before} & {piece.name for piece in after} - {""}
     table = [[0] * (len(after) + 1) for _ in range(len(before) + 1)]
     for i, old in enumerate(before, 1):
         for j, new in enumerate(after, 1):

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
+import textual._wait
 from textual.pilot import Pilot
 from textual.strip import Strip
 
@@ -17,6 +18,10 @@ from ctxctl.tui.app import CtxApp
 GOLDENS = Path(__file__).parent / "goldens"
 SMALL = (80, 24)
 LARGE = (200, 50)
+
+# Half of what Textual waits for the program to be at rest, four times a key: most of a test was this waiting.
+textual._wait.SLEEP_GRANULARITY = 1 / 100
+textual._wait.SLEEP_IDLE = textual._wait.SLEEP_GRANULARITY / 20
 
 
 def made(inspector: Any) -> CtxApp:

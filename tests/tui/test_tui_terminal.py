@@ -19,7 +19,11 @@ import terminal as ptys
 from terminal import PATIENCE, Terminal, child, harm
 from test_tui_tour import trace_of
 
-pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="needs a pty"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="needs a pty"),
+    pytest.mark.slow,
+    pytest.mark.usefixtures("one_cache"),
+]
 
 
 def terminal(

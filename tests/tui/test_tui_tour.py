@@ -15,7 +15,11 @@ from touring import NOT_TOURED, TYPED, Tour, screens, tour, trace_of
 from ctxctl.tui import keys
 from ctxctl.tui.screens.whatif.form import LABELS
 
-pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="needs a pty"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="needs a pty"),
+    pytest.mark.slow,
+    pytest.mark.usefixtures("one_cache"),
+]
 
 MORE = (
     "\x1b[5m\x1b[31mblinking red\x1b[8m hidden",

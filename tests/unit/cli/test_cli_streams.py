@@ -23,6 +23,8 @@ COMMAND = [sys.executable, "-m", "ctxctl"]
 PROGRESS = re.compile(rb"\r\x1b\[2K(?:ctxctl: \w+(?: \d+%)? \.\.\.)?")
 ROOT = Path(__file__).parent.parent.parent.parent
 
+pytestmark = pytest.mark.usefixtures("one_cache")
+
 
 def ctxctl(*arguments: str, **given: object) -> subprocess.CompletedProcess[bytes]:
     env = {**os.environ, "PYTHONPATH": str(ROOT), **given.pop("env", {})}  # type: ignore[dict-item]

@@ -16,6 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent.parent
 COMMAND = [sys.executable, "-m", "ctxctl"]
+
+pytestmark = pytest.mark.usefixtures("one_cache")
 WINDOW = (ROOT / "tests" / "golden" / "traces" / "window.jsonl").read_bytes()
 DEMO = (ROOT / "traces" / "notes-assistant.jsonl").read_bytes()
 ROLLOUT = (ROOT / "fixtures" / "codex" / "rollout.jsonl").read_bytes()

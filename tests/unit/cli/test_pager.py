@@ -11,6 +11,8 @@ from tests.unit.cli.test_cli_streams import on_terminal
 
 ROOT = Path(__file__).parents[3]
 
+pytestmark = pytest.mark.usefixtures("one_cache")
+
 
 @pytest.fixture(autouse=True)
 def _trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

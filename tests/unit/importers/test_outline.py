@@ -77,7 +77,7 @@ def test_tools_alone_stay_tools() -> None:
 
 
 def test_an_outline_is_short_whatever_the_document() -> None:
-    wide = {f"key {n}": [{"a": {"b": ["x" * 100] * 50}}] * 50 for n in range(5000)}
+    wide = {f"key {n}": [{"a": {"b": ["x" * 100] * 6}}] * 6 for n in range(5000)}  # longer than is ever read
     deep: Any = "end"
     for _ in range(200):
         deep = {"a": [deep]}

@@ -25,6 +25,11 @@ from scripts.build_prices import packed as built
 NAMES = [provider.id for provider in providers]
 
 
+def by_its_size(provider: str) -> Any:
+    """A parameter; the one that serves everybody's models takes as long as all the others."""
+    return pytest.param(provider, marks=pytest.mark.slow) if provider == "openrouter" else provider
+
+
 @cache
 def library() -> packed.PackedLibrary:
     found = packed_library()
@@ -69,7 +74,7 @@ def by_library(model: str, provider: str) -> Any:
         return rates._listed.__wrapped__(model, provider)
 
 
-@pytest.mark.parametrize("provider", NAMES)
+@pytest.mark.parametrize("provider", [by_its_size(name) for name in NAMES])
 def test_every_name_finds_the_same_model_or_none(provider: str) -> None:
     (found,) = (one for one in providers if one.id == provider)
     makers = [one for one in providers if one.id in {provider, *(found.fallback_model_providers or ())}]
