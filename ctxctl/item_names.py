@@ -3,8 +3,9 @@
 A recorded title goes before the first words of the content, which stand in quotation marks so that nobody
 takes them for a title, and these before the id.  A path below the session's directory is shown from there.
 What is too long for the room is cut where it says least: a path on its left, at separators; all else on its
-right.  Items of one list that would look the same get the end of their id.  The script of the HTML report
-mirrors `told` (``report/html/assets/data.js``).
+right.  Items of one list that would look the same are cut before the place where they differ, and those that
+do not differ get the end of their id.  The script of the HTML report mirrors `told`
+(``report/html/assets/data.js``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from os.path import commonprefix
 from typing import Final, NamedTuple
 
 from ctxctl.text import ELLIPSIS, cells, clip, preview
@@ -93,12 +95,17 @@ def fitted(name: str, width: int) -> str:
 
 
 def fitted_call(name: str, width: int) -> str:
-    """A shown name in at most `width` cells, without its tool where that would take half of them: what a tool
-    was called with tells one call from another.
+    """A shown name in at most `width` cells, without its tool where that would take half of them, or of a
+    command a third: what a tool was called with tells one call from another.
     """
+    return fitted(_called(name, width), width)
+
+
+def _called(name: str, width: int) -> str:
+    """A name without its tool, where that would take much of the room that the name has not."""
     tool, said = _parted(name)
-    cut = cells(name) > width and cells(tool) * 2 > width
-    return fitted(said if cut and said else name, width)
+    share = 2 if is_path(said) else 3
+    return said if said and cells(name) > width and cells(tool) * share > width else name
 
 
 def shortened_path(path: str, width: int) -> str:
@@ -144,19 +151,62 @@ def names(rows: Sequence[Named], width: int | Sequence[int], directory: str | No
 
 def _apart(rows: Sequence[Named], whole: Sequence[str], rooms: Sequence[int]) -> list[str]:
     """Whole names, each in as many cells as there are for it, and no two of them the same."""
-    found = [fitted(name, room) for name, room in zip(whole, rooms, strict=True)]
-    alike: dict[tuple[str, str], dict[str, None]] = {}
-    for row, name in zip(rows, found, strict=True):
-        alike.setdefault((row.beside, name), {})[row.item] = None
-    ends = {key: id_ends(list(items)) for key, items in alike.items() if len(items) > 1}
-    if not ends:
-        return found
-    for n, row in enumerate(rows):
-        end = ends.get((row.beside, found[n]), {}).get(row.item)
-        if end is not None:
-            mark = f" #{end}"
-            found[n] = f"{fitted(whole[n], max(rooms[n] - cells(mark), _LEAST))}{mark}"
+    found = [fitted_call(name, room) for name, room in zip(whole, rooms, strict=True)]
+    for group in _alike(rows, found):
+        if len({whole[n] for n in group}) > 1:
+            told_apart = _from_difference([whole[n] for n in group], [rooms[n] for n in group])
+            for n, name in zip(group, told_apart, strict=True):
+                found[n] = name
+    for group in _alike(rows, found):
+        ends = id_ends(list(dict.fromkeys(rows[n].item for n in group)))
+        for n in group:
+            mark = f" #{ends[rows[n].item]}"
+            found[n] = f"{fitted_call(whole[n], max(rooms[n] - cells(mark), _LEAST))}{mark}"
     return found
+
+
+def _alike(rows: Sequence[Named], found: Sequence[str]) -> list[list[int]]:
+    """The rows that look like one of another item."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for n, (row, name) in enumerate(zip(rows, found, strict=True)):
+        groups.setdefault((row.beside, name), []).append(n)
+    return [group for group in groups.values() if len({rows[n].item for n in group}) > 1]
+
+
+def _from_difference(whole: Sequence[str], rooms: Sequence[int]) -> list[str]:
+    """Names that look the same when cut at one end, cut so that most of them differ."""
+    called = [_called(name, room) for name, room in zip(whole, rooms, strict=True)]
+    bare = [_parted(name)[1] or name for name in whole]
+    ways = [
+        *([fitted(name, room) for name, room in zip(texts, rooms, strict=True)] for texts in (whole, bare)),
+        *(
+            [_cut_before(name, at, room) for name, room in zip(texts, rooms, strict=True)]
+            for texts in (called, whole)
+            for at in [len(commonprefix(list(texts)))]
+        ),
+    ]
+    return max(ways, key=lambda names: len(set(names)))
+
+
+def _cut_before(name: str, at: int, width: int) -> str:
+    """The beginning of a name and what stands at one of its characters, in at most `width` cells."""
+    if cells(name) <= width:
+        return name
+    quoted = name.startswith("“") and name.endswith("”") and at > 0
+    inner, at, room = (name[1:-1], at - 1, width - 2) if quoted else (name, at, width)
+    least = room // 3
+    start = max(inner.rfind(blank, 0, at) for blank in " /\\") + 1
+    rest = inner[start if at - start <= least else at :]
+    head = _first(inner, max(room - 1 - cells(rest), least))
+    if len(inner) - len(rest) <= len(head):  # the beginning says it: the end is worth more than the middle
+        rest = inner[-max(room - 1 - cells(head), 1) :]
+    cut = f"{head}{ELLIPSIS}{clip(rest, room - 1 - cells(head))}"
+    return f"“{cut}”" if quoted else cut
+
+
+def _first(text: str, width: int) -> str:
+    """As many characters as fill so many cells, without a sign that there are more."""
+    return text if cells(text) <= width else clip(text, width + 1).removesuffix(ELLIPSIS)
 
 
 class NameList:

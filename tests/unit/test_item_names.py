@@ -117,7 +117,34 @@ def test_items_that_would_look_the_same_get_the_end_of_their_id() -> None:
         "Read: other/x.py",
     ]  # fmt: skip
     # In less room the third is the same as the first two, which it was not before.
-    assert names(rows, 14) == ["Read: …/x.py", "Read: x… #aaa1", "Read: x… #bbb2", "Read: x… #ccc3"]
+    assert names(rows, 14) == ["Read: …/x.py", "…/x.py #aaa1", "…/x.py #bbb2", "other/x.py"]
+
+
+@pytest.mark.parametrize(
+    ("titles", "width", "shown"),
+    [
+        (
+            ["Bash: sed -n '1,240p' src/trace.ts", "Bash: sed -n '1,240p' src/eval.ts"],
+            20, ["Bash: sed -…trace.ts", "Bash: sed -n…eval.ts"],
+        ),
+        (
+            ["exec_command: bun apps/cli/src/cli.ts grade one", "exec_command: bun apps/cli/src/cli.ts eval"],
+            22, ["bun apps/cli…grade one", "bun apps/cli/src/…eval"],
+        ),
+        (["Read: src/very/long/a.py", "Edit: src/very/long/a.py"], 16, ["Read: …/a.py", "Edit: …/a.py"]),
+        (["mcp__linear__get_issue: ENT-1", "mcp__linear__get_issue: ENT-2"], 20, ["ENT-1", "ENT-2"]),
+    ],
+)  # fmt: skip
+def test_items_that_would_look_the_same_are_cut_where_they_differ(
+    titles: list[str], width: int, shown: list[str]
+) -> None:
+    rows = [Named(f"call_{n}", title) for n, title in enumerate(titles)]
+    assert names(rows, width) == shown
+
+
+def test_first_words_that_begin_alike_keep_their_quotes() -> None:
+    rows = [Named(str(n), None, f"have a look at {what}, and so on") for n, what in enumerate("AB")]
+    assert names(rows, 16) == ["“have…A, and s…”", "“have…B, and s…”"]
 
 
 _ITEMS = st.lists(
