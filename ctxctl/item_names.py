@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from os.path import commonprefix
 from typing import Final, NamedTuple
 
 from ctxctl.text import ELLIPSIS, cells, clip, preview
@@ -33,6 +32,8 @@ _TAIL: Final = 4
 _LEAST: Final = 6
 """Cells that a name keeps in front of the end of an id."""
 _TOOL: Final = re.compile(r"[\w.:/-]{1,60}?: ")
+_SERVER: Final = re.compile(r"^\S+(?:__|\.)(?=\w)")
+"""What stands in front of a tool's own name: ``mcp__linear__get_issue``."""
 _CHANGED_TO: Final = re.compile(r"cd (?:\"([^\"]+)\"|'([^']+)'|([^\s;&|\"']+))\s*(?:&&|;)\s*")
 _SEPARATORS: Final = re.compile(r"[/\\]")
 _ROOTED: Final = re.compile(r"/|~/|\.{1,2}/|[A-Za-z]:[\\/]")
@@ -96,7 +97,8 @@ def fitted(name: str, width: int) -> str:
 
 def fitted_call(name: str, width: int) -> str:
     """A shown name in at most `width` cells, without its tool where that would take half of them, or of a
-    command a third: what a tool was called with tells one call from another.
+    command a third: what a tool was called with tells one call from another.  Of a tool with its server in
+    front the last part stays, where there is room for it.
     """
     return fitted(_called(name, width), width)
 
@@ -105,7 +107,10 @@ def _called(name: str, width: int) -> str:
     """A name without its tool, where that would take much of the room that the name has not."""
     tool, said = _parted(name)
     share = 2 if is_path(said) else 3
-    return said if said and cells(name) > width and cells(tool) * share > width else name
+    if not said or cells(name) <= width or cells(tool) * share <= width:
+        return name
+    brief = f"{_SERVER.sub('', tool)}{said}"
+    return brief if cells(brief) <= width else said
 
 
 def shortened_path(path: str, width: int) -> str:
@@ -182,10 +187,16 @@ def _from_difference(whole: Sequence[str], rooms: Sequence[int]) -> list[str]:
         *(
             [_cut_before(name, at, room) for name, room in zip(texts, rooms, strict=True)]
             for texts in (called, whole)
-            for at in [len(commonprefix(list(texts)))]
+            for at in [_difference(texts)]
         ),
     ]
     return max(ways, key=lambda names: len(set(names)))
+
+
+def _difference(texts: Sequence[str]) -> int:
+    """The first character at which some texts differ."""
+    first, last = min(texts), max(texts)
+    return next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
 
 
 def _cut_before(name: str, at: int, width: int) -> str:
@@ -202,6 +213,19 @@ def _cut_before(name: str, at: int, width: int) -> str:
         rest = inner[-max(room - 1 - cells(head), 1) :]
     cut = f"{head}{ELLIPSIS}{clip(rest, room - 1 - cells(head))}"
     return f"“{cut}”" if quoted else cut
+
+
+def both_ends(text: str, width: int) -> str:
+    """The beginning and the end of a shown text in at most `width` cells: ids of one trace begin alike, or
+    end alike.
+    """
+    if cells(text) <= width or width < _LEAST:
+        return clip(text, width)
+    head = _first(text, (width - 1) // 2)
+    end = max(len(text) - (width - 1 - cells(head)), 0)
+    while cells(text[end:]) > width - 1 - cells(head):
+        end += 1
+    return f"{head}{ELLIPSIS}{text[end:]}"
 
 
 def _first(text: str, width: int) -> str:
