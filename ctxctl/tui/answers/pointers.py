@@ -95,7 +95,7 @@ _SAYS: Final = {
 }
 _LONG: Final = 2000
 _NAME: Final = 60
-_KIND: Final = (12, 24)
+_KIND: Final = (18, 24)
 """Cells of a column of kinds, at least and at most."""
 
 
