@@ -29,6 +29,8 @@ _HEAD: Final = 1000
 """Characters of a text in which its first words are looked for."""
 _TAIL: Final = 4
 """Characters of the end of an id that tells two items apart, at least."""
+_ROUNDS: Final = 4
+"""How often names that look alike are cut at the next place where they differ."""
 _LEAST: Final = 6
 """Cells that a name keeps in front of the end of an id."""
 _TOOL: Final = re.compile(r"[\w.:/-]{1,60}?: ")
@@ -157,11 +159,14 @@ def names(rows: Sequence[Named], width: int | Sequence[int], directory: str | No
 def _apart(rows: Sequence[Named], whole: Sequence[str], rooms: Sequence[int]) -> list[str]:
     """Whole names, each in as many cells as there are for it, and no two of them the same."""
     found = [fitted_call(name, room) for name, room in zip(whole, rooms, strict=True)]
-    for group in _alike(rows, found):
-        if len({whole[n] for n in group}) > 1:
+    for _ in range(_ROUNDS):
+        groups = [group for group in _alike(rows, found) if len({whole[n] for n in group}) > 1]
+        for group in groups:
             told_apart = _from_difference([whole[n] for n in group], [rooms[n] for n in group])
             for n, name in zip(group, told_apart, strict=True):
                 found[n] = name
+        if not groups:
+            break
     for group in _alike(rows, found):
         ends = id_ends(list(dict.fromkeys(rows[n].item for n in group)))
         for n in group:

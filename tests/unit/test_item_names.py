@@ -132,8 +132,8 @@ def test_items_that_would_look_the_same_get_the_end_of_their_id() -> None:
             22, ["bun apps/cli…grade one", "bun apps/cli/src/…eval"],
         ),
         (["Read: src/very/long/a.py", "Edit: src/very/long/a.py"], 16, ["Read: …/a.py", "Edit: …/a.py"]),
-        (["mcp__linear__get_issue: ENT-1", "mcp__linear__get_issue: ENT-2"], 20, ["get_issue: ENT-1", "get_issue: ENT-2"]),
-        (["mcp__linear__get_issue: ENT-1", "mcp__linear__get_issue: ENT-2"], 14, ["ENT-1", "ENT-2"]),
+        (["mcp__linear__get: ENT-1", "mcp__linear__get: ENT-2"], 14, ["get: ENT-1", "get: ENT-2"]),
+        (["mcp__linear__get: ENT-1", "mcp__linear__get: ENT-2"], 9, ["ENT-1", "ENT-2"]),
     ],
 )  # fmt: skip
 def test_items_that_would_look_the_same_are_cut_where_they_differ(

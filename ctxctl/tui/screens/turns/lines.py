@@ -36,7 +36,7 @@ from ctxctl.wording import (
     signed,
 )
 
-_SIGNED: Final = 62
+_SIGNED: Final = 40
 """Cells from which on there is room for three signs."""
 _SESSION: Final = "session "
 _TIGHT: Final = 20
