@@ -32,7 +32,9 @@ _TAIL: Final = 4
 _ROUNDS: Final = 4
 """How often names that look alike are cut at the next place where they differ."""
 _LEAST: Final = 6
-"""Cells that a name keeps in front of the end of an id."""
+"""Cells below which a path is not cut at its separators."""
+_FEW: Final = 3
+"""Cells below which a name is left out in front of the end of an id."""
 _TOOL: Final = re.compile(r"[\w.:/-]{1,60}?: ")
 _SERVER: Final = re.compile(r"^\S+(?:__|\.)(?=\w)")
 """What stands in front of a tool's own name: ``mcp__linear__get_issue``."""
@@ -171,7 +173,8 @@ def _apart(rows: Sequence[Named], whole: Sequence[str], rooms: Sequence[int]) ->
         ends = id_ends(list(dict.fromkeys(rows[n].item for n in group)))
         for n in group:
             mark = f" #{ends[rows[n].item]}"
-            found[n] = f"{fitted_call(whole[n], max(rooms[n] - cells(mark), _LEAST))}{mark}"
+            room = rooms[n] - cells(mark)
+            found[n] = f"{fitted_call(whole[n], room)}{mark}" if room >= _FEW else mark.lstrip()
     return found
 
 
@@ -220,6 +223,19 @@ def _cut_before(name: str, at: int, width: int) -> str:
     return f"“{cut}”" if quoted else cut
 
 
+def is_cut_from(cut: str, name: str) -> bool:
+    """Whether a name, with or without its tool, may be shown so where there is less room."""
+    pieces = cut.split(ELLIPSIS)
+    for whole in (name, _parted(name)[1]):
+        at = len(pieces[0]) if whole.startswith(pieces[0]) else -1
+        for piece in pieces[1:]:
+            found = whole.find(piece, at) if at >= 0 else -1
+            at = found + len(piece) if found >= 0 else -1
+        if at >= 0 and whole.endswith(pieces[-1]):
+            return True
+    return False
+
+
 def both_ends(text: str, width: int) -> str:
     """The beginning and the end of a shown text in at most `width` cells: ids of one trace begin alike, or
     end alike.
@@ -263,10 +279,18 @@ class NameList:
 
 
 def id_ends(items: Sequence[str]) -> dict[str, str]:
-    """For each of several ids the shortest end that no other of them has, of four characters at least."""
+    """For each of several ids the shortest end that no other of them has, of four characters at least.
+
+    What all of them end with, behind a slash, is left out: a tool's name behind the call that brought it.
+    """
     cores = {item: item.replace(_RESULT, "", 1) for item in items}
     if len(set(cores.values())) < len(cores):
         cores = {item: item for item in items}
+    while len(cores) > 1 and len({core.rpartition("/")[2] for core in cores.values()}) == 1:
+        heads = {item: core.rpartition("/")[0] for item, core in cores.items()}
+        if not all(heads.values()):
+            break
+        cores = heads
     for size in range(_TAIL, max(map(len, cores.values())) + 1):
         ends = {item: core[-size:] for item, core in cores.items()}
         if max(Counter(ends.values()).values()) == 1:
@@ -275,8 +299,14 @@ def id_ends(items: Sequence[str]) -> dict[str, str]:
 
 
 def ends_with(item: str, end: str) -> bool:
-    """Whether an id ends so, as `id_ends` tells ends."""
+    """Whether an id ends so, as `id_ends` tells ends of ids that do not end alike."""
     return item.endswith(end) or item.replace(_RESULT, "", 1).endswith(end)
+
+
+def head_ends_with(item: str, end: str) -> bool:
+    """Whether what stands in front of a slash in an id ends so, as `id_ends` tells ids that end alike."""
+    parts = item.replace(_RESULT, "", 1).split("/")
+    return any("/".join(parts[:n]).endswith(end) for n in range(1, len(parts)))
 
 
 def path_ends_with(title: str, end: str) -> bool:

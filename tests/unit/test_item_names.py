@@ -14,7 +14,9 @@ from ctxctl.item_names import (
     NameList,
     ends_with,
     fitted,
+    head_ends_with,
     id_ends,
+    is_cut_from,
     is_path,
     local,
     names,
@@ -165,6 +167,33 @@ def test_each_end_of_an_id_fits_its_own_id_only() -> None:
     ends = id_ends(items)
     for item, end in ends.items():
         assert [one for one in items if ends_with(one, end)] == [item]
+
+
+def test_what_ids_have_in_common_at_their_end_tells_nothing() -> None:
+    ids = ["call_AygS/result/mcp__github._get_pr", "call_7ugC/result/mcp__github._get_pr"]
+    assert id_ends(ids) == {ids[0]: "AygS", ids[1]: "7ugC"}
+    assert all(head_ends_with(item, end) for item, end in id_ends(ids).items())
+    assert not head_ends_with(ids[0], "7ugC")
+    rows = [Named(item, "mcp__github._get_pr") for item in ids]
+    assert names(rows, 16) == ["mcp__gith… #AygS", "mcp__gith… #7ugC"]
+    assert id_ends(["b/x", "/x"]) == {"b/x": "b/x", "/x": "/x"}
+    assert names(rows, 6) == ["#AygS", "#7ugC"]
+
+
+@pytest.mark.parametrize(
+    ("cut", "fits"),
+    [
+        ("Bash: sed -n…/trace.ts", True),
+        ("sed -n…/trace.ts", True),
+        ("sed…core…trace…", True),
+        ("…/trace.ts", True),
+        ("Bash: sed -n…/eval.ts", False),
+        ("Read: sed…trace.ts", False),
+        ("sed…trace.t", False),
+    ],
+)
+def test_a_name_is_known_again_by_what_is_shown_of_it(cut: str, fits: bool) -> None:
+    assert is_cut_from(cut, "Bash: sed -n 1,9p core/trace.ts") is fits
 
 
 def test_a_list_knows_its_names_at_every_width() -> None:
