@@ -3,8 +3,9 @@
 A recorded title goes before the first words of the content, which stand in quotation marks so that nobody
 takes them for a title, and these before the id.  A path below the session's directory is shown from there.
 What is too long for the room is cut where it says least: a path on its left, at separators; all else on its
-right.  Items of one list that would look the same get the end of their id.  The script of the HTML report
-mirrors `told` (``report/html/assets/data.js``).
+right.  Items of one list that would look the same are cut before the place where they differ, and those that
+do not differ get the end of their id.  The script of the HTML report mirrors `told`
+(``report/html/assets/data.js``).
 """
 
 from __future__ import annotations
@@ -30,9 +31,15 @@ _HEAD: Final = 1000
 """Characters of a text in which its first words are looked for."""
 _TAIL: Final = 4
 """Characters of the end of an id that tells two items apart, at least."""
+_ROUNDS: Final = 4
+"""How often names that look alike are cut at the next place where they differ."""
 _LEAST: Final = 6
-"""Cells that a name keeps in front of the end of an id."""
+"""Cells below which a path is not cut at its separators."""
+_FEW: Final = 3
+"""Cells below which a name is left out in front of the end of an id."""
 _TOOL: Final = re.compile(r"[\w.:/-]{1,60}?: ")
+_SERVER: Final = re.compile(r"^\S+(?:__|\.)(?=\w)")
+"""What stands in front of a tool's own name: ``mcp__linear__get_issue``."""
 _CHANGED_TO: Final = re.compile(r"cd (?:\"([^\"]+)\"|'([^']+)'|([^\s;&|\"']+))\s*(?:&&|;)\s*")
 _SEPARATORS: Final = re.compile(r"[/\\]")
 _ROOTED: Final = re.compile(r"/|~/|\.{1,2}/|[A-Za-z]:[\\/]")
@@ -95,12 +102,21 @@ def fitted(name: str, width: int) -> str:
 
 
 def fitted_call(name: str, width: int) -> str:
-    """A shown name in at most `width` cells, without its tool where that would take half of them: what a tool
-    was called with tells one call from another.
+    """A shown name in at most `width` cells, without its tool where that would take half of them, or of a
+    command a third: what a tool was called with tells one call from another.  Of a tool with its server in
+    front the last part stays, where there is room for it.
     """
+    return fitted(_called(name, width), width)
+
+
+def _called(name: str, width: int) -> str:
+    """A name without its tool, where that would take much of the room that the name has not."""
     tool, said = _parted(name)
-    cut = cells(name) > width and cells(tool) * 2 > width
-    return fitted(said if cut and said else name, width)
+    share = 2 if is_path(said) else 3
+    if not said or cells(name) <= width or cells(tool) * share <= width:
+        return name
+    brief = f"{_SERVER.sub('', tool)}{said}"
+    return brief if cells(brief) <= width else said
 
 
 def shortened_path(path: str, width: int) -> str:
@@ -146,19 +162,98 @@ def names(rows: Sequence[Named], width: int | Sequence[int], directory: str | No
 
 def _apart(rows: Sequence[Named], whole: Sequence[str], rooms: Sequence[int]) -> list[str]:
     """Whole names, each in as many cells as there are for it, and no two of them the same."""
-    found = [fitted(name, room) for name, room in zip(whole, rooms, strict=True)]
-    alike: dict[tuple[str, str], dict[str, None]] = {}
-    for row, name in zip(rows, found, strict=True):
-        alike.setdefault((row.beside, name), {})[row.item] = None
-    ends = {key: id_ends(list(items)) for key, items in alike.items() if len(items) > 1}
-    if not ends:
-        return found
-    for n, row in enumerate(rows):
-        end = ends.get((row.beside, found[n]), {}).get(row.item)
-        if end is not None:
-            mark = f" #{end}"
-            found[n] = f"{fitted(whole[n], max(rooms[n] - cells(mark), _LEAST))}{mark}"
+    found = [fitted_call(name, room) for name, room in zip(whole, rooms, strict=True)]
+    for _ in range(_ROUNDS):
+        groups = [group for group in _alike(rows, found) if len({whole[n] for n in group}) > 1]
+        for group in groups:
+            told_apart = _from_difference([whole[n] for n in group], [rooms[n] for n in group])
+            for n, name in zip(group, told_apart, strict=True):
+                found[n] = name
+        if not groups:
+            break
+    for group in _alike(rows, found):
+        ends = id_ends(list(dict.fromkeys(rows[n].item for n in group)))
+        for n in group:
+            mark = f" #{ends[rows[n].item]}"
+            room = rooms[n] - cells(mark)
+            found[n] = f"{fitted_call(whole[n], room)}{mark}" if room >= _FEW else mark.lstrip()
     return found
+
+
+def _alike(rows: Sequence[Named], found: Sequence[str]) -> list[list[int]]:
+    """The rows that look like one of another item."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for n, (row, name) in enumerate(zip(rows, found, strict=True)):
+        groups.setdefault((row.beside, name), []).append(n)
+    return [group for group in groups.values() if len({rows[n].item for n in group}) > 1]
+
+
+def _from_difference(whole: Sequence[str], rooms: Sequence[int]) -> list[str]:
+    """Names that look the same when cut at one end, cut so that most of them differ."""
+    called = [_called(name, room) for name, room in zip(whole, rooms, strict=True)]
+    bare = [_parted(name)[1] or name for name in whole]
+    ways = [
+        *([fitted(name, room) for name, room in zip(texts, rooms, strict=True)] for texts in (whole, bare)),
+        *(
+            [_cut_before(name, at, room) for name, room in zip(texts, rooms, strict=True)]
+            for texts in (called, whole)
+            for at in [_difference(texts)]
+        ),
+    ]
+    return max(ways, key=lambda names: len(set(names)))
+
+
+def _difference(texts: Sequence[str]) -> int:
+    """The first character at which some texts differ."""
+    first, last = min(texts), max(texts)
+    return next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+
+
+def _cut_before(name: str, at: int, width: int) -> str:
+    """The beginning of a name and what stands at one of its characters, in at most `width` cells."""
+    if cells(name) <= width:
+        return name
+    quoted = name.startswith("“") and name.endswith("”") and at > 0
+    inner, at, room = (name[1:-1], at - 1, width - 2) if quoted else (name, at, width)
+    least = room // 3
+    start = max(inner.rfind(blank, 0, at) for blank in " /\\") + 1
+    rest = inner[start if at - start <= least else at :]
+    head = _first(inner, max(room - 1 - cells(rest), least))
+    if len(inner) - len(rest) <= len(head):  # the beginning says it: the end is worth more than the middle
+        rest = inner[-max(room - 1 - cells(head), 1) :]
+    cut = f"{head}{ELLIPSIS}{clip(rest, room - 1 - cells(head))}"
+    return f"“{cut}”" if quoted else cut
+
+
+def is_cut_from(cut: str, name: str) -> bool:
+    """Whether a name, with or without its tool, may be shown so where there is less room."""
+    pieces = cut.split(ELLIPSIS)
+    for whole in (name, _parted(name)[1]):
+        at = len(pieces[0]) if whole.startswith(pieces[0]) else -1
+        for piece in pieces[1:]:
+            found = whole.find(piece, at) if at >= 0 else -1
+            at = found + len(piece) if found >= 0 else -1
+        if at >= 0 and whole.endswith(pieces[-1]):
+            return True
+    return False
+
+
+def both_ends(text: str, width: int) -> str:
+    """The beginning and the end of a shown text in at most `width` cells: ids of one trace begin alike, or
+    end alike.
+    """
+    if cells(text) <= width or width < _LEAST:
+        return clip(text, width)
+    head = _first(text, (width - 1) // 2)
+    end = max(len(text) - (width - 1 - cells(head)), 0)
+    while cells(text[end:]) > width - 1 - cells(head):
+        end += 1
+    return f"{head}{ELLIPSIS}{text[end:]}"
+
+
+def _first(text: str, width: int) -> str:
+    """As many characters as fill so many cells, without a sign that there are more."""
+    return text if cells(text) <= width else clip(text, width + 1).removesuffix(ELLIPSIS)
 
 
 class NameList:
@@ -186,10 +281,18 @@ class NameList:
 
 
 def id_ends(items: Sequence[str]) -> dict[str, str]:
-    """For each of several ids the shortest end that no other of them has, of four characters at least."""
+    """For each of several ids the shortest end that no other of them has, of four characters at least.
+
+    What all of them end with, behind a slash, is left out: a tool's name behind the call that brought it.
+    """
     cores = {item: item.replace(_RESULT, "", 1) for item in items}
     if len(set(cores.values())) < len(cores):
         cores = {item: item for item in items}
+    while len(cores) > 1 and len({core.rpartition("/")[2] for core in cores.values()}) == 1:
+        heads = {item: core.rpartition("/")[0] for item, core in cores.items()}
+        if not all(heads.values()):
+            break
+        cores = heads
     for size in range(_TAIL, max(map(len, cores.values())) + 1):
         ends = {item: core[-size:] for item, core in cores.items()}
         if max(Counter(ends.values()).values()) == 1:
@@ -198,8 +301,14 @@ def id_ends(items: Sequence[str]) -> dict[str, str]:
 
 
 def ends_with(item: str, end: str) -> bool:
-    """Whether an id ends so, as `id_ends` tells ends."""
+    """Whether an id ends so, as `id_ends` tells ends of ids that do not end alike."""
     return item.endswith(end) or item.replace(_RESULT, "", 1).endswith(end)
+
+
+def head_ends_with(item: str, end: str) -> bool:
+    """Whether what stands in front of a slash in an id ends so, as `id_ends` tells ids that end alike."""
+    parts = item.replace(_RESULT, "", 1).split("/")
+    return any("/".join(parts[:n]).endswith(end) for n in range(1, len(parts)))
 
 
 def path_ends_with(title: str, end: str) -> bool:

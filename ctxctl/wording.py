@@ -32,6 +32,7 @@ SIGNS: Final[Mapping[str, str]] = {
 """What the status of a change looks like without colour."""
 COMPACTION: Final = "◇"
 BREAK: Final = "↯"
+FINDING: Final = "⚑"
 """A request of which a prompt cache could reuse less than nine tenths of the one before."""
 WARNING: Final = "!"
 WRITTEN: Final = "…"

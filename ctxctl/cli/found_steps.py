@@ -107,7 +107,7 @@ def _print_hit(stop: WhereStep, name: str, path: str, run: Run, names: ItemNames
     if run.json:
         out.json(hit_json(name, stop.ordinal, step, changes))
     elif run.options.oneline:
-        out.lines([step_line(path, step, several=several)])
+        out.rows([step_line(path, step, several=several)])
     else:
         at = pasted(f"{path}@{address(step, several=several)}")
         out.lines(step_lines(at, step, changes, out.width, out.paint, names, everything=run.everything))

@@ -38,7 +38,7 @@ def log(
         elif options.oneline:
             several = several_sessions(inspector)
             spans = life_spans(found.lives)
-            out.lines(life_line(trace, one.first, one.last, several=several) for one in spans)
+            out.rows(life_line(trace, one.first, one.last, several=several) for one in spans)
         else:
             out.lines(header_lines(header(inspector, thread=options.thread), out.width))
             into = next((life.ordinal for life in reversed(found.lives) if life.into), None)

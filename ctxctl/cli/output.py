@@ -73,6 +73,12 @@ class Output:
         for line in lines:
             self.write((inert(line) + "\n").encode(self._encoding, "backslashreplace"))
 
+    def rows(self, lines: Iterable[str]) -> None:
+        """Write lines of ``--oneline``: as wide as the terminal, at most, and whole where there is none."""
+        from ctxctl.report.oneline import in_width
+
+        self.lines((in_width(line, self.width) for line in lines) if self._terminal else lines)
+
     def text(self, text: str) -> None:
         """Write shown text of any number of lines, ended by a line end."""
         text = inert(text)
@@ -151,6 +157,7 @@ class HeldOutput(Output):
         self._held = []
         self._size = 0
         self._progress = None
+        self._terminal = False
         self.paint = ansi if painted else plain
         self.width = width
 

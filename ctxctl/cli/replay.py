@@ -198,7 +198,10 @@ def _turns(
     for result, _ in SelectedResults(inspector, run, query, chosen):
         report.feed(result)
     summary = _finished(inspector, chosen, turn, report.totals.steps)
-    out.lines(report.oneline(inspector.name) if run.options.oneline else report.end(summary))
+    if run.options.oneline:
+        out.rows(report.oneline(inspector.name))
+    else:
+        out.lines(report.end(summary))
     tell_problems(inspector, run)
     return verdict(inspector, run, differs=bool(report.totals.differs))
 
@@ -221,7 +224,7 @@ def _step_lines(
         if isinstance(result, Step):
             totals.add(result)
             if shown:
-                run.out.lines([step_line(inspector.name, result, several=several)])
+                run.out.rows([step_line(inspector.name, result, several=several)])
     _finished(inspector, chosen, turn, totals.steps)
     tell_problems(inspector, run)
     return verdict(inspector, run, differs=bool(totals.differs))

@@ -1,24 +1,47 @@
 """``--oneline``: a line for each turn, step, change or stretch of a life, made for grep, cut and awk.
 
 Fields are parted by tabs and always in the same columns; one that is empty or not known is a dash, numbers
-are plain digits, and nothing is cut to the width of a terminal.  An address comes first, as a shell takes it.
+are plain digits.  An address comes first, as a shell takes it.  On a terminal a line is as wide as that, at
+most (`in_width`); anywhere else nothing is cut.
 """
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from ctxctl.analysis.turn_sums import TurnSum
 from ctxctl.engine.sizes.prefix import breaks_cache
-from ctxctl.item_names import ItemNames
+from ctxctl.item_names import ItemNames, shortened_path
 from ctxctl.model.addresses import prefix
 from ctxctl.model.outline import Life
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report.bill_notes import turn_cost
 from ctxctl.report.changes import short_version
-from ctxctl.text import pasted, preview, visible
+from ctxctl.text import cells, clip, pasted, preview, visible
 from ctxctl.wording import NOT_KNOWN, share
 
+_NAME: Final = re.compile(r"[/\\]")
 _TITLE = 400
 """Cells of a prompt's first words."""
+
+
+_LEAST: Final = 8
+"""Cells of a last field that is cut, at least."""
+
+
+def in_width(line: str, width: int) -> str:
+    """A line for a terminal: of an address that takes more than a third of it the end, of the last field the
+    beginning.  A line that fits is as it was.
+    """
+    if cells(line.expandtabs()) <= width:
+        return line
+    address, _, rest = line.partition("\t")
+    least = cells(_NAME.split(address)[-1]) + 2
+    line = f"{shortened_path(address, max(width // 3, least))}\t{rest}"
+    first, tab, last = line.rpartition("\t")
+    room = width - cells(f"{first}{tab}".expandtabs())
+    return f"{first}{tab}{clip(last, max(room, _LEAST))}"
 
 
 def turn_line(path: str, row: TurnSum, *, several: bool) -> str:

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from ctxctl.engine.replay.item_table import base_id, version_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
-from ctxctl.item_names import ends_with, fitted, local, path_ends_with, told
+from ctxctl.item_names import ends_with, fitted, head_ends_with, is_cut_from, local, path_ends_with, told
 from ctxctl.model.addresses import prefix
 from ctxctl.model.content import Content
 from ctxctl.model.records import Item
@@ -210,6 +210,7 @@ def _chosen(
             return None
         return ItemFound(fitting.candidates[at], None, (), f"{fitting.how}, number {mark} of {several:,}")
     ended = tuple(one for one in fitting.candidates if ends_with(one.item, mark))
+    ended = ended or tuple(one for one in fitting.candidates if head_ends_with(one.item, mark))
     how = f"{fitting.how} and by the end of its id".removeprefix(" and ")
     if len(ended) > 1:
         return SeveralItems(ended, how, directory, _beginnings(shelves, ended, text))
@@ -360,12 +361,8 @@ def _manners(name: str, directory: str | None) -> Iterator[_Manner]:
     yield "by its path", _both, lambda text: path_ends_with(shown(text), end)
     yield "by a part of its title", _titles, has
     yield "by a part of its source", _sources, has
-    head, cut, tail = near.partition(ELLIPSIS)
-    if cut and head + tail:
-        yield (
-            "by its title, as it is shown", _titles,
-            lambda text: shown(text).startswith(head) and shown(text).endswith(tail),
-        )  # fmt: skip
+    if ELLIPSIS in near and near.strip(ELLIPSIS):
+        yield "by its title, as it is shown", _titles, lambda text: is_cut_from(near, shown(text))
     words = low.split()
     if len(words) > 1:
         yield "by words of its title", _titles, lambda text: all(word in text.casefold() for word in words)

@@ -287,6 +287,13 @@ def watch_write(path: str, seconds: str, out: str, work: str = "repeating") -> N
     watching.write(path, seconds, out, work)
 
 
+def picker(home: str, directory: str) -> None:
+    """See `tests.bench.picking.measure`."""
+    from tests.bench import picking
+
+    picking.measure(home, directory)
+
+
 PROBES: dict[str, Callable[..., None]] = {
     "orjson": orjson_pass,
     "write": write,
@@ -300,6 +307,7 @@ PROBES: dict[str, Callable[..., None]] = {
     "diff-ours": diff_ours,
     "diff-difflib": diff_difflib,
     "importer": importer,
+    "picker": picker,
     "watch": watch,
     "watch-write": watch_write,
 }

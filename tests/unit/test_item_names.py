@@ -14,7 +14,9 @@ from ctxctl.item_names import (
     NameList,
     ends_with,
     fitted,
+    head_ends_with,
     id_ends,
+    is_cut_from,
     is_path,
     local,
     names,
@@ -117,7 +119,35 @@ def test_items_that_would_look_the_same_get_the_end_of_their_id() -> None:
         "Read: other/x.py",
     ]  # fmt: skip
     # In less room the third is the same as the first two, which it was not before.
-    assert names(rows, 14) == ["Read: …/x.py", "Read: x… #aaa1", "Read: x… #bbb2", "Read: x… #ccc3"]
+    assert names(rows, 14) == ["Read: …/x.py", "…/x.py #aaa1", "…/x.py #bbb2", "other/x.py"]
+
+
+@pytest.mark.parametrize(
+    ("titles", "width", "shown"),
+    [
+        (
+            ["Bash: sed -n '1,240p' src/trace.ts", "Bash: sed -n '1,240p' src/eval.ts"],
+            20, ["Bash: sed -…trace.ts", "Bash: sed -n…eval.ts"],
+        ),
+        (
+            ["exec_command: bun apps/cli/src/cli.ts grade one", "exec_command: bun apps/cli/src/cli.ts eval"],
+            22, ["bun apps/cli…grade one", "bun apps/cli/src/…eval"],
+        ),
+        (["Read: src/very/long/a.py", "Edit: src/very/long/a.py"], 16, ["Read: …/a.py", "Edit: …/a.py"]),
+        (["mcp__linear__get: ENT-1", "mcp__linear__get: ENT-2"], 14, ["get: ENT-1", "get: ENT-2"]),
+        (["mcp__linear__get: ENT-1", "mcp__linear__get: ENT-2"], 9, ["ENT-1", "ENT-2"]),
+    ],
+)  # fmt: skip
+def test_items_that_would_look_the_same_are_cut_where_they_differ(
+    titles: list[str], width: int, shown: list[str]
+) -> None:
+    rows = [Named(f"call_{n}", title) for n, title in enumerate(titles)]
+    assert names(rows, width) == shown
+
+
+def test_first_words_that_begin_alike_keep_their_quotes() -> None:
+    rows = [Named(str(n), None, f"have a look at {what}, and so on") for n, what in enumerate("AB")]
+    assert names(rows, 16) == ["“have…A, and s…”", "“have…B, and s…”"]
 
 
 _ITEMS = st.lists(
@@ -137,6 +167,33 @@ def test_each_end_of_an_id_fits_its_own_id_only() -> None:
     ends = id_ends(items)
     for item, end in ends.items():
         assert [one for one in items if ends_with(one, end)] == [item]
+
+
+def test_what_ids_have_in_common_at_their_end_tells_nothing() -> None:
+    ids = ["call_AygS/result/mcp__github._get_pr", "call_7ugC/result/mcp__github._get_pr"]
+    assert id_ends(ids) == {ids[0]: "AygS", ids[1]: "7ugC"}
+    assert all(head_ends_with(item, end) for item, end in id_ends(ids).items())
+    assert not head_ends_with(ids[0], "7ugC")
+    rows = [Named(item, "mcp__github._get_pr") for item in ids]
+    assert names(rows, 16) == ["mcp__gith… #AygS", "mcp__gith… #7ugC"]
+    assert id_ends(["b/x", "/x"]) == {"b/x": "b/x", "/x": "/x"}
+    assert names(rows, 6) == ["#AygS", "#7ugC"]
+
+
+@pytest.mark.parametrize(
+    ("cut", "fits"),
+    [
+        ("Bash: sed -n…/trace.ts", True),
+        ("sed -n…/trace.ts", True),
+        ("sed…core…trace…", True),
+        ("…/trace.ts", True),
+        ("Bash: sed -n…/eval.ts", False),
+        ("Read: sed…trace.ts", False),
+        ("sed…trace.t", False),
+    ],
+)
+def test_a_name_is_known_again_by_what_is_shown_of_it(cut: str, fits: bool) -> None:
+    assert is_cut_from(cut, "Bash: sed -n 1,9p core/trace.ts") is fits
 
 
 def test_a_list_knows_its_names_at_every_width() -> None:

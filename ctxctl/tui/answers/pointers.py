@@ -14,9 +14,14 @@ from ctxctl.model.addresses import prefix
 from ctxctl.model.blame import Blame, Block, Total
 from ctxctl.model.findings import Finding, Place, Tally
 from ctxctl.model.why import Link, Moment, WhatIf, Why
+from ctxctl.session.item_words import directory_of
+from ctxctl.text import clip
+from ctxctl.tui import scheduling
 from ctxctl.tui.answers.context import AnswerContext
+from ctxctl.tui.finding_marks import FindingMarks, local_message
 from ctxctl.tui.screens.pointers import requests
 from ctxctl.tui.screens.pointers.requests import Goal, Line, Page, page_of
+from ctxctl.tui.screens.turns.requests import Marked, MarksRequest
 from ctxctl.wording import dollars, given_share, number, plural, signed
 
 if TYPE_CHECKING:
@@ -56,7 +61,13 @@ def _blame(context: AnswerContext, request: requests.BlameRequest) -> Page:
 
 def _findings(context: AnswerContext, request: requests.FindingsRequest) -> Page:
     found: LintResult = context.kept("findings", lambda: _linted(context))
-    return page_of(request.title, finding_lines(found.findings, found.tally))
+    return page_of(request.title, finding_lines(found.findings, found.tally, directory_of(context.inspector)))
+
+
+def _marks(context: AnswerContext, request: MarksRequest) -> Marked:
+    with scheduling.short_waits():
+        found: LintResult = context.kept("findings", lambda: _linted(context))
+    return Marked(request.epoch, FindingMarks.of(found.findings, directory_of(context.inspector)))
 
 
 def _linted(context: AnswerContext) -> LintResult:
@@ -84,6 +95,8 @@ _SAYS: Final = {
 }
 _LONG: Final = 2000
 _NAME: Final = 60
+_KIND: Final = (18, 24)
+"""Cells of a column of kinds, at least and at most."""
 
 
 def why_lines(found: Why, supposed: WhatIf | None, names: ItemNames = NAMELESS) -> Iterator[Line]:
@@ -134,11 +147,13 @@ def _place(moment: Moment | None) -> str:
 def blame_lines(found: Blame, only: str = "", names: ItemNames = NAMELESS) -> Iterator[Line]:
     """The blocks of the window in order, then the sums; `only`: `stale` or `duplicate` ones."""
     listed = [block for block in found.blocks if not only or _is(block, only)]
-    yield Line(f"{'since':>8} {'tokens':>8}  {'kind':18} item", "@")
+    room = max((len(block.placement.kind) for block in listed), default=0)
+    room = min(max(room, _KIND[0]), _KIND[1])
+    yield Line(f"{'since':>8} {'tokens':>8}  {'kind':{room}} item", "@")
     placed = [block.placement for block in listed]
     called = names.listed([names.row(p.item, p.title, p.kind) for p in placed], _NAME)
     for block, name in zip(listed, called, strict=True):
-        yield _block(block, name, found.ordinal)
+        yield _block(block, name, found.ordinal, room)
     if not listed:
         yield Line(f"no {only} block" if only else "the window is empty", "!")
     if only:
@@ -163,7 +178,7 @@ def _is(block: Block, only: str) -> bool:
     return block.placement.stale if only == "stale" else block.twin is not None
 
 
-def _block(block: Block, name: str, here: int) -> Line:
+def _block(block: Block, name: str, here: int, room: int) -> Line:
     placement = block.placement
     since = "before" if block.since is None else f"{block.since.turn}.{block.since.step}"
     marks = ["stale"] * placement.stale
@@ -175,7 +190,7 @@ def _block(block: Block, name: str, here: int) -> Line:
     tail = f"  · {', '.join(marks)}" if marks else ""
     source = f"  [{placement.source[:_NAME]}]" if placement.source else ""
     goal = Goal(here if block.since is None else block.since.ordinal, placement.item)
-    text = f"{since:>8} {tokens:>8}  {placement.kind[:18]:18} {name}{source}{tail}"
+    text = f"{since:>8} {tokens:>8}  {clip(placement.kind, room):{room}} {name}{source}{tail}"
     return Line(text, "!" if placement.stale or block.twin is not None else " ", goal)
 
 
@@ -190,7 +205,7 @@ def _sums(title: str, group: Sequence[Total]) -> Iterator[Line]:
         yield Line(f"{'':8} {number(total.tokens):>8}  {name}, {plural(total.blocks, 'block')}")
 
 
-def finding_lines(found: Sequence[Finding], tally: Tally) -> Iterator[Line]:
+def finding_lines(found: Sequence[Finding], tally: Tally, directory: str | None = None) -> Iterator[Line]:
     """What the rules found, by rule, the worst first; a line leads to where it was found."""
     if not found:
         yield Line(
@@ -202,7 +217,7 @@ def finding_lines(found: Sequence[Finding], tally: Tally) -> Iterator[Line]:
         total = plural(len(rule) + more, "finding")
         yield Line(f"{code} {rule[0].name} · {rule[0].severity} · {total}", "@")
         for finding in rule:
-            yield from _finding(finding)
+            yield from _finding(finding, directory)
         if more:
             yield Line(f"  and {more:,} more that are not listed")
         yield Line(f"  fix: {rule[0].fix}")
@@ -211,14 +226,15 @@ def finding_lines(found: Sequence[Finding], tally: Tally) -> Iterator[Line]:
         yield Line(f"{code} had nothing to look at: {why_not}")
 
 
-def _finding(finding: Finding) -> Iterator[Line]:
+def _finding(finding: Finding, directory: str | None) -> Iterator[Line]:
     costs = [] if finding.tokens is None else [plural(finding.tokens, "token")]
     if finding.money is not None:
         costs.append(dollars(finding.money))
     costs += [finding.note] if finding.note else []
     tail = f" ({', '.join(costs)})" if costs else ""
     sign = " " if finding.severity == "info" else "!"
-    yield Line(f"{_address(finding.place):>8}  {finding.message}{tail}", sign, _goal(finding, finding.place))
+    said = local_message(finding.message, directory)
+    yield Line(f"{_address(finding.place):>8}  {said}{tail}", sign, _goal(finding, finding.place))
     for place in finding.more:
         yield Line(f"{_address(place):>8}  again", " ", _goal(finding, place))
     rest = finding.count - 1 - len(finding.more)
@@ -240,4 +256,5 @@ ANSWERS: Final[dict[type[Request], Answer[Any]]] = {
     requests.WhyRequest: _why,
     requests.BlameRequest: _blame,
     requests.FindingsRequest: _findings,
+    MarksRequest: _marks,
 }

@@ -37,6 +37,7 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
         live=live,
         unrecorded=_unrecorded(inspector),
         places=places_of(inspector.format),
+        size=inspector.trace.source.size,
     )
 
 

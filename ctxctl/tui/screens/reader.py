@@ -19,7 +19,7 @@ from ctxctl.tui.spans import Spans
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.textview import TextView
-from ctxctl.wording import BREAK, COMPACTION, SIGNS, WRITTEN
+from ctxctl.wording import BREAK, COMPACTION, FINDING, SIGNS, WRITTEN
 
 
 class Reader(Board[None]):
@@ -84,6 +84,7 @@ def _sign_lines() -> list[tuple[str, str]]:
         (" ", "  d derived and s simulated: not recorded by the runtime itself"),
         (" ", f"  ▁▂▃▄▅▆▇█ how full the window is   {COMPACTION} a compaction   ! a warning"),
         (" ", f"  {BREAK} a cache could reuse less than nine tenths of the request before"),
+        (" ", f"  {FINDING} what lint finds there: {keys.key_of('findings')} tells all of it"),
         (" ", f"  {WRITTEN} still being written: as if nothing more came"),
         (" ", "  ↳ another thread   ≈ derived: where a thread began, what was billed"),
         (" ", "  " + "   ".join(f"{sign} {words}" for sign, words in verdicts.items())),

@@ -308,6 +308,10 @@ class TextView(Painted, Scroller, can_focus=True):
         self.refresh_line(before)
         self.refresh_line(row)
 
+    def to_line(self, line: int) -> None:
+        """Put the cursor on a line of the document, or on the last one that is wrapped so far."""
+        self._point(self._wrap.row_of(line))
+
     def action_move(self, by: int) -> None:
         """Move by rows: the cursor where there is one, else the text."""
         self._anchor = None

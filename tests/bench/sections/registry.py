@@ -11,6 +11,7 @@ from tests.bench.sections import (
     grow,
     importers,
     record,
+    sessions,
     start,
     ui,
     watch,
@@ -19,7 +20,7 @@ from tests.bench.sections import (
 
 SECTIONS: tuple[Section, ...] = tuple(
     module.SECTION
-    for module in (start, first, again, grow, fleet, importers, whatif, ui, watch, record, diff)
+    for module in (start, first, again, grow, fleet, sessions, importers, whatif, ui, watch, record, diff)
 )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ctxctl.cli.main import run
+from ctxctl.report.oneline import in_width
 
 ROOT = Path(__file__).parents[3]
 Said = pytest.CaptureFixture[str]
@@ -98,3 +99,36 @@ def test_text_of_a_trace_parts_no_fields(capsys: Said) -> None:
     rows(capsys, "find", hostile, "turn > 0")
     for row in rows(capsys, "diff", f"{hostile}@1", "@2"):
         assert not any(ord(char) < 32 for field in row for char in field)
+
+
+def test_on_a_terminal_a_line_is_one_line_and_in_a_pipe_it_is_whole(
+    capsys: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = Path("/".join(["a-rather-long-name-of-a-directory"] * 3)).absolute()
+    deep.mkdir(parents=True)
+    path = str(shutil.copy("a run.jsonl", deep / "run.jsonl"))
+    whole = rows(capsys, "replay", path)
+    assert whole[0][0] == f"{path}@1"
+    monkeypatch.setattr("ctxctl.cli.output.is_terminal", lambda _: True)
+    monkeypatch.setenv("COLUMNS", "120")
+    assert run(["replay", path, "--oneline", "--no-pager", "--color", "never"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("…/")
+    assert shown[0].split("\t")[0].endswith("/run.jsonl@1")
+    assert [line.split("\t")[1:8] for line in shown] == [row[1:8] for row in whole]
+    assert max(len(line.expandtabs()) for line in shown) <= 120
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "shown"),
+    [
+        ("/a/b/run.jsonl@1\t2\tx", 40, "/a/b/run.jsonl@1\t2\tx"),
+        ("/home/ada/work/run.jsonl@1\t2\tx", 36, "…/run.jsonl@1\t2\tx"),
+        ("/home/ada/work/run.jsonl@1\t2\tten words or more", 36, "…/run.jsonl@1\t2\tten words o…"),
+        ("'/home/ada/a b/run.jsonl@1'\t2\tx", 34, "…/run.jsonl@1'\t2\tx"),
+    ],
+)
+def test_a_long_path_is_cut_on_its_left_and_the_last_field_on_its_right(
+    line: str, width: int, shown: str
+) -> None:
+    assert in_width(line, width) == shown

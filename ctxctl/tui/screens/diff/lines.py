@@ -258,7 +258,9 @@ def text_head(state: DiffState, shown: ItemDiff | None, where: str, width: int) 
     if shown is None:
         return spread([Piece("one moment…" if state.wanted else "", "muted")], [], width)
     layout = "side by side" if state.split else "unified"
-    if not state.split and not state.unified:
+    if state.one_sided:
+        layout = "in one frame only"
+    elif not state.split and not state.unified:
         layout = "unified: too narrow for two"
     entry = None if state.together else state.entry
     left = [

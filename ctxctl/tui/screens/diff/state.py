@@ -53,8 +53,14 @@ class DiffState:
 
     @property
     def split(self) -> bool:
-        """Whether the text has two columns."""
-        return self.roomy and not self.unified
+        """Whether the text has two columns; of an item that only one frame has, one would be empty."""
+        return self.roomy and not self.unified and not self.one_sided
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether the text in view is of an item that only one of the frames has."""
+        entry = None if self.together else self.entry
+        return entry is not None and None in entry.places
 
     @property
     def wanted(self) -> TextKey | None:

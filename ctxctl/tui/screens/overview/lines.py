@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from ctxctl.item_names import both_ends
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.bill_notes import paid_text
 from ctxctl.tui.cost_column import CostColumn
@@ -185,7 +186,6 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
     """Two lines: what the trace holds, and what happened in it, of what is read so far."""
     threads = [thread for thread, _ in view.threads]
     trace, most = state.trace, _highest(threads)
-    done = "recorded" if most.method == "recorded" else "sent"
     left = [Piece(trace.name.rpartition("/")[2] or trace.name, "name", 9), Piece("overview", "strong", 8)]
     if state.progress is not None:
         left.append(Piece(f"reading the trace… {progress(state.progress)}", "warning", 9))
@@ -199,7 +199,7 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
     ]
     paid = state.costs.sum(None, steps) if state.costs.is_priced else None
     happened = [
-        Piece(f"peak {amount(most.used, most.method, content=False)} {done}", "strong", 10),
+        Piece(_peak(most) if threads else "", "strong", 10),
         Piece("" if paid is None else paid_text(paid), "strong", 10),
         *_compacts(state, view),
         Piece(f"{signed(sum(t.new for t in threads))} new", "new", 8),
@@ -210,6 +210,14 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
         Piece(f"{SIGNS['omitted']} {number(sum(t.omissions for t in threads))} with omissions", "", 4),
     ]
     return [spread(left, right, width), spread(happened, [], width)]
+
+
+def _peak(most: Figures) -> str:
+    """The most that was sent; where nothing was counted and nothing billed, that it is not known."""
+    if not most.used:
+        return "what was sent is not known"
+    done = "recorded" if most.method == "recorded" else "sent"
+    return f"peak {amount(most.used, most.method, content=False)} {done}"
 
 
 def _highest(threads: list[Thread]) -> Figures:
@@ -345,9 +353,9 @@ def thread_line(view: View, line: int, width: int, costs: CostColumn) -> Parts:
 def _name(thread: Thread, depth: int) -> str:
     session, name = thread.name
     if depth:
-        said = name if name != MAIN_THREAD else (session or MAIN_THREAD)[:12]
+        said = name if name != MAIN_THREAD else both_ends(one_line(session or MAIN_THREAD), _SESSION)
         return one_line(said) + ("" if thread.recorded else " ≈")
-    return one_line(f"{session[:12]} {name}" if session else name)
+    return f"{both_ends(one_line(session), _SESSION)} {one_line(name)}" if session else one_line(name)
 
 
 def _models(thread: Thread) -> str:
@@ -359,6 +367,8 @@ def _known(tokens: int | None) -> str:
     return "·" if tokens is None else short(tokens)
 
 
+_SESSION: Final = 12
+"""Cells of a session's id beside its threads."""
 AXIS: Final = 8
 """Cells at the left for the tokens."""
 _BROADEST: Final = 16
@@ -499,10 +509,12 @@ def _numbers(axis: Axis, shape: Layout, here: int, width: int) -> Parts:
     size = shape.columns * shape.broad
     line = ["─"] * size
     first, last = "1", number(len(axis.series))
+    at = min(here * shape.broad, size - 1)
     if size > len(last) + 4:
-        line[-len(last) :] = last
         line[: len(first)] = first
-    line[min(here * shape.broad, size - 1)] = "▲"
+        if at < size - len(last):  # a number with a piece missing is another number
+            line[-len(last) :] = last
+    line[at] = "▲"
     unit = "turn" if axis.steps is None else "step"
     parts: Parts = [(f"{unit:>{AXIS - 1}} ", "muted"), ("└", "muted"), ("".join(line), "muted")]
     return _filled(parts, shape, width)

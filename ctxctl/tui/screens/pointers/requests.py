@@ -47,6 +47,11 @@ class BlameRequest(PageRequest):
 class FindingsRequest(PageRequest):
     """What the rules find in the trace."""
 
+    worker: ClassVar[str] = "findings"
+
+    near: range = range(0)
+    """Ordinals of the steps in front: the page opens at the first finding there."""
+
 
 @dataclass(frozen=True, slots=True)
 class CompactionsRequest(PageRequest):
@@ -83,6 +88,14 @@ class Page(NamedTuple):
     """What the document's links are numbers of."""
     whole: bool = True
     """False while more of it is on its way."""
+
+    def line_of(self, item: str | None, steps: range) -> int:
+        """The first line that leads to an item, else to one of some steps; 0 where none does."""
+        links = self.document.links or ()
+        goals = [self.goals[link] if link >= 0 else None for link in links]
+        named = [n for n, goal in enumerate(goals) if goal and goal.item == item] if item is not None else []
+        there = (n for n, goal in enumerate(goals) if goal and goal.ordinal in steps)
+        return named[0] if named else next(there, 0)
 
 
 def page_of(title: str, lines: Iterable[Line], *, whole: bool = True, remark: str = "") -> Page:

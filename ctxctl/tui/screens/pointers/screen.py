@@ -86,11 +86,15 @@ class PointerScreen(Board[Goal | None]):
     def _turn_to(self, page: Page) -> None:
         if page.title != self._request.title:
             return
-        row = self._row if self._page is None else self.view.cursor
+        first, request = self._page is None, self._request
+        row = self._row if first else self.view.cursor
         self._page = page
         self._show(page.title, page.document)
         if row:
             self.view.action_move(row)
+        elif first and isinstance(request, requests.FindingsRequest):
+            item = None if self._here is None else self._here.item
+            self.view.to_line(page.line_of(item, request.near))
         self.query_one("#keys", Banner).update()
 
     def _keys(self, width: int) -> Sequence[Parts]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ctxctl.item_names import fitted, told
+from ctxctl.item_names import Named, names, told
 from ctxctl.model.addresses import prefix
 from ctxctl.model.hits import Excerpt, Hit
 from ctxctl.model.results import Counts
@@ -141,7 +141,7 @@ def hit_parts(
     if w.kind:
         parts += laid_out([Column(kind, "muted", w.kind)], w.kind)
     whose = _whose(hit, sessions, threads, brief=w.name < _ROOMY)
-    name = fitted(_name(hit), max(w.name - cells(one_line(whose)), 3))
+    name = _name_among(finds, line, max(w.name - cells(one_line(whose)), 3))
     parts += _emphasised(whose + name, finds, w.name)
     if w.tokens:
         amount = number(hit.tokens) if w.tokens > 6 else short(hit.tokens)
@@ -157,6 +157,25 @@ def _whose(hit: Hit, sessions: bool, threads: bool, *, brief: bool) -> str:
     if not threads or hit.thread == "main":
         return session
     return f"{session}↳ " if brief else f"{session}↳{hit.thread} "
+
+
+_BESIDE: Final = 40
+"""Hits of the same step, before one and behind it, from which its name is told apart."""
+
+
+def _name_among(finds: Finds, line: int, width: int) -> str:
+    """A hit's name in at most `width` cells; other hits of its step do not look like it."""
+    hit = finds.hits[line]
+    if hit.item is None:
+        return clip(_name(hit), width)
+    first, last = line, line + 1
+    while first > 0 and line - first < _BESIDE and finds.hits[first - 1].ordinal == hit.ordinal:
+        first -= 1
+    while last < finds.count and last - line < _BESIDE and finds.hits[last].ordinal == hit.ordinal:
+        last += 1
+    beside = [one for one in finds.hits[first:last] if one.item is not None]
+    rows = [Named(one.item or "", one.title, one.words, f"{one.kind} {one.status}") for one in beside]
+    return names(rows, width)[beside.index(hit)]
 
 
 def _name(hit: Hit) -> str:

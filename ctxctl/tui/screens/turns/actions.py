@@ -7,11 +7,13 @@ Each function is an action of the screen that hosts it; how the screen calls it 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from ctxctl.engine.query import QueryError, parse_query
 from ctxctl.model.addresses import prefix
 from ctxctl.tui import keys
 from ctxctl.tui.document import Document
+from ctxctl.tui.finding_marks import phrase
 from ctxctl.tui.layout import Piece
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.literal import shown
@@ -27,11 +29,11 @@ from ctxctl.tui.screens.search.screen import search_screen
 from ctxctl.tui.screens.turns import navigation
 from ctxctl.tui.screens.turns import state as moves
 from ctxctl.tui.screens.turns.host import Host
-from ctxctl.tui.screens.turns.requests import ReadingKind, ReadingRequest
+from ctxctl.tui.screens.turns.requests import MarksRequest, ReadingKind, ReadingRequest
 from ctxctl.tui.screens.turns.state import Pane, State, Target
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import Rows
-from ctxctl.wording import COMPACTION
+from ctxctl.wording import COMPACTION, FINDING
 
 # Other turns
 
@@ -164,7 +166,33 @@ def blame(host: Host) -> None:
 def findings(host: Host) -> None:
     """Tell what the rules find in the trace."""
     if host.state.phase != "opening":
-        _point(host, FindingsRequest("findings"), _here(host))
+        target = host.state.target
+        near = range(0) if target is None else range(target.first, target.ordinal + 1)
+        _point(host, FindingsRequest("findings", near), _here(host))
+
+
+_LINTED: Final = 64 << 20
+"""Bytes of a trace up to which lint looks at it without being asked: a few seconds in the background."""
+
+
+def ask_marks(host: Host, asked: int) -> int:
+    """Ask what lint finds, once the whole trace is known, for the marks of the lists.
+
+    Of a trace that is being written, or a very large one, they are looked for when `!` asks for them.
+    Returns the last epoch for which was asked; `asked` is the one before.
+    """
+    state = host.state
+    trace = state.trace
+    if state.phase != "ready" or trace.live or asked == state.epoch or not 0 < trace.size <= _LINTED:
+        return asked
+    ask(host.screen, MarksRequest(state.epoch))
+    return state.epoch
+
+
+def finding_phrase(state: State) -> str:
+    """What lint finds of what is in front, with its sign; empty where it finds nothing."""
+    found = state.found_here
+    return f"{FINDING} {phrase(found)}" if found else ""
 
 
 def compactions(host: Host) -> None:

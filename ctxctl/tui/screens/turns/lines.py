@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from ctxctl.item_names import both_ends
 from ctxctl.model.cost_sums import Paid
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change
@@ -12,6 +13,8 @@ from ctxctl.model.vocab import MAIN_THREAD, UsedMethod
 from ctxctl.report.bill_notes import paid_text
 from ctxctl.text import cells, pad
 from ctxctl.tui.changes import NONE, ChangeTable, Group, Holding, Note, flags_told, size_of
+from ctxctl.tui.finding_marks import NO_MARKS, FindingMarks, Marks
+from ctxctl.tui.finding_marks import style as found_style
 from ctxctl.tui.layout import Column, Parts, laid_out, one_line
 from ctxctl.tui.outline import warned
 from ctxctl.tui.screens.turns.state import State, row_of
@@ -19,10 +22,23 @@ from ctxctl.tui.series import level_sign, size_bar
 from ctxctl.tui.sizes import amount
 from ctxctl.tui.step_words import StepWords
 from ctxctl.tui.thread_tree import HEADING, Place, TurnEntry
-from ctxctl.wording import BREAK, COMPACTION, MINUS, SIGNS, WRITTEN, brief_kind, number, plural, short, signed
+from ctxctl.wording import (
+    BREAK,
+    COMPACTION,
+    FINDING,
+    MINUS,
+    SIGNS,
+    WRITTEN,
+    brief_kind,
+    number,
+    plural,
+    short,
+    signed,
+)
 
-_SIGNED: Final = 62
+_SIGNED: Final = 40
 """Cells from which on there is room for three signs."""
+_SESSION: Final = "session "
 _TIGHT: Final = 20
 """Cells below which a step's line keeps its number and its tokens only."""
 _PLAIN: Final = 10
@@ -51,6 +67,8 @@ _PHRASE: Final = 12
 """Cells that the words of a step are worth beside what is of note."""
 _OVER: Final = frozenset({"over_budget", "still_over_budget"})
 """Flags that say it already."""
+_NOTHING_CAME: Final = "no change recorded"
+_NO_PROMPT: Final = "(no prompt recorded)"
 _DEEP: Final = 3
 """Levels that are shown by indenting; deeper ones stand below each other."""
 
@@ -73,6 +91,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
         ("!", entry.flagged),
         (COMPACTION, entry.compacted),
         (BREAK, entry.rewritten),
+        (FINDING, (entry.session, entry.thread, entry.turn) in state.findings.turns),
         (SIGNS["omitted"], entry.omitted > 0 and "items" not in extras),
     ]
     columns = [
@@ -81,7 +100,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
         Column(" " + level_sign(entry.used, full), _heat(entry, entry.cap), 2),
         *_signs(signs, width),
         *_written(state, entry.last, width),
-        Column(_turn_title(state, place.turn, entry), "" if entry.thread == MAIN_THREAD else "thread"),
+        Column(_turn_title(state, place.turn, entry), _title_style(entry)),
     ]
     paid = state.costs.sum((entry.session, entry.thread, entry.turn), entry.steps)
     return laid_out(columns + _amounts(state, entry, extras, paid, _counts(entry)), width)
@@ -118,7 +137,7 @@ def _written(state: State, ordinal: int, width: int) -> list[Column]:
 
 def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
     """The prompt's first words; on the first turn of a thread below another one, the thread comes first."""
-    title = one_line(entry.title or "")
+    title = one_line(entry.title or "") or _NO_PROMPT
     tree = state.list.turns.tree
     thread = tree.thread_of(turn)
     if thread.at is None:
@@ -129,8 +148,14 @@ def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
         return title
     hidden = f" ({plural(len(thread.turns), 'turn')})" if thread.name in state.list.shut else ""
     derived = "" if thread.recorded else " ≈"
-    name = entry.thread if entry.thread != MAIN_THREAD else (entry.session or MAIN_THREAD)[:12]
+    name = entry.thread if entry.thread != MAIN_THREAD else both_ends(entry.session or MAIN_THREAD, 12)
     return f"↳{name}{derived}{hidden} {title}"
+
+
+def _title_style(entry: TurnEntry) -> str:
+    if entry.thread != MAIN_THREAD:
+        return "thread"
+    return "" if entry.title else "muted"
 
 
 def _session_line(state: State, entry: TurnEntry, width: int) -> Parts:
@@ -138,15 +163,22 @@ def _session_line(state: State, entry: TurnEntry, width: int) -> Parts:
     session = state.list.turns.tree.sessions[entry.session]
     mark = "▸" if entry.session in state.list.closed else "▾"
     name = one_line(entry.session or "no session id")
-    turns = plural(len(session.roots), "turn")
+    turns = f" {plural(len(session.roots), 'turn')}" if width >= _TIGHT else ""
     return laid_out(
         [
             Column(mark, "mark", 2),
-            Column(f"session {name}" if width >= _TIGHT else name, "strong"),
-            Column(f" {turns}", "muted", len(turns) + 1),
+            Column("", "strong", fit=lambda room: _session_name(name, room)),
+            *([Column(turns, "muted", len(turns))] if turns else []),
         ],
         width,
     )
+
+
+def _session_name(name: str, room: int) -> str:
+    """What a session is called; where there is no room for all of it, its beginning and its end."""
+    if cells(name) + len(_SESSION) <= room:
+        return _SESSION + name
+    return both_ends(name, room)
 
 
 def _counts(entry: TurnEntry) -> str:
@@ -172,6 +204,7 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: 
         ("!", warned(row)),
         (COMPACTION, row.compacted),
         (BREAK, row.broken or row.missed > 0),
+        (FINDING, row.ordinal in state.findings.steps),
     ]
     columns = [
         Column(" " * 2 * depth + ("  └" if last else "  ├"), "mark", 3 + 2 * depth),
@@ -198,7 +231,7 @@ def _step_title(state: State, row: Row) -> Column:
             filter(None, [" ".join(f"{sign}{count}" for sign, count in counted if count), noted])
         )
     if words is None:
-        return Column(noted, "muted")
+        return Column(noted or _NOTHING_CAME * (state.phase == "ready"), "muted")
     return Column("", fit=lambda room: _said(words, noted, room))
 
 
@@ -267,7 +300,8 @@ def _billed(state: State) -> bool:
 
 def turn_heading(state: State, width: int) -> Parts:
     """The names of the columns above the list of turns."""
-    columns = [Column("  turn", "muted", 7), Column("", "muted")]
+    signs = 0 if width < _TIGHT else (2 if width < _SIGNED else 3) + 2 * state.trace.live
+    columns = [Column("  turn", "muted", 7), Column("", "", signs), Column("prompt", "muted")]
     for name, size in _extras(state, width).items():
         title = "record" if name == "sent" and not _billed(state) else name
         columns.append(Column(title, "muted", size, right=True))
@@ -398,7 +432,7 @@ def change_heading(table: ChangeTable, width: int) -> Parts:
     return _table_line(table, first, _NAMES, "cause", width, "muted")
 
 
-def change_line(table: ChangeTable, line: int, width: int) -> Parts:
+def change_line(table: ChangeTable, line: int, width: int, findings: FindingMarks = NO_MARKS) -> Parts:
     """One line of the changes: a note, a group's heading or a change."""
     found = table.at(line)
     if isinstance(found, Note):
@@ -406,7 +440,7 @@ def change_line(table: ChangeTable, line: int, width: int) -> Parts:
         return laid_out([Column(mark + found.text, "warning" if found.warning else "muted")], width)
     if isinstance(found, Group):
         return _group_line(table, found, width)
-    return _change_line(table, found, width)
+    return _change_line(table, found, width, findings.items.get(found.item, ()))
 
 
 def _group_line(table: ChangeTable, group: Group, width: int) -> Parts:
@@ -427,12 +461,13 @@ def _kind(change: Change, widths: _Widths) -> str:
     return change.kind if widths.whole_kind else brief_kind(change.kind)
 
 
-def _change_line(table: ChangeTable, change: Change, width: int) -> Parts:
+def _change_line(table: ChangeTable, change: Change, width: int, marks: Marks = ()) -> Parts:
     widths = _widths(table, width)
     mark = {"native": " ", "derived": "d", "simulated": "s"}[change.provenance]
     first = [
         Column(f"{SIGNS[change.status]}", f"sign-{change.status}", 1),
-        Column(mark, "muted", 2),
+        Column(mark, "muted", 1),
+        Column(FINDING, found_style(marks), 1) if marks else Column("", "", 1),
     ]
     kind = [Column(_kind(change, widths), "muted", widths.kind)] if widths.kind else []
     style = "skipped" if change.status == "skipped" else ""

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable
 from ctxctl.tui.cost_column import Paids
 from ctxctl.tui.document import Document, Reading
+from ctxctl.tui.finding_marks import NO_MARKS, FindingMarks
 from ctxctl.tui.requests import Request
 from ctxctl.tui.screens.turns.state import Detail, ItemKey, ItemText, Target
 from ctxctl.tui.step_words import StepWords
@@ -105,6 +106,27 @@ class WordsRequest(Request):
     def failed(self, why: str) -> Said:
         """Have their numbers listed alone."""
         return Said(self.epoch, dict.fromkeys(self.ordinals))
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What lint finds, for the marks of the lists."""
+
+    epoch: int
+    findings: FindingMarks
+
+
+@dataclass(frozen=True, slots=True)
+class MarksRequest(Request):
+    """What lint finds in the trace, which takes a replay where it is not kept."""
+
+    worker: ClassVar[str] = "findings"
+
+    epoch: int
+
+    def failed(self, why: str) -> Marked:
+        """Mark nothing; whoever asks for the findings is told why."""
+        return Marked(self.epoch, NO_MARKS)
 
 
 @dataclass(frozen=True, slots=True)

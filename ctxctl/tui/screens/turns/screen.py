@@ -140,6 +140,8 @@ class TurnsScreen(Board[None]):
         """What was last asked for of costs."""
         self._costs_due = False
         """Whether its answer is still to come."""
+        self._marking = -1
+        """The last epoch for which it was asked what lint finds."""
         self._worded: tuple[int, ...] = ()
         """Steps of which it was last asked what was done in them."""
         self._hold = PaintHold(self, self._surround)
@@ -158,7 +160,7 @@ class TurnsScreen(Board[None]):
                 yield Rows(lambda line, width: lines.turn_line(self.state, line, width), "turns")
             with Frame(ident="pane-changes"):
                 yield Banner(self._change_heading, ident="change-heading", classes="columns")
-                yield Rows(lambda line, width: lines.change_line(self.state.table, line, width), "changes")
+                yield Rows(lambda line, width: self._change_line(line, width), "changes")
             with Frame(ident="pane-item"):
                 yield Banner(self._item.head, ident="item-head")
                 yield TextView(ident="item")
@@ -211,6 +213,7 @@ class TurnsScreen(Board[None]):
             Detail: self._detailed,
             requests.Costs: self._costed,
             requests.Said: self._said,
+            requests.Marked: self._marked,
             **self._item.handlers(),
         }
 
@@ -230,6 +233,13 @@ class TurnsScreen(Board[None]):
             turns = self.query_one("#turns", Rows)
             turns.repaint(turns.count)
             self._ask_words()
+
+    def _marked(self, told: requests.Marked) -> None:
+        if told.epoch == self.state.epoch:
+            self.apply(replace(self.state, findings=told.findings))
+            for name in ("turns", "changes"):
+                rows = self.query_one(f"#{name}", Rows)
+                rows.repaint(rows.count)
 
     # Painting
 
@@ -259,11 +269,13 @@ class TurnsScreen(Board[None]):
         self._ask_detail(hold=not growing)
         self._ask_costs()
         self._ask_words()
+        self._marking = actions.ask_marks(self, self._marking)
         self._item.show()
         texts_only = not growing and replace(new, text=old.text, tabs=old.tabs) == old
         if not self._hold.waiting and not texts_only:
             self._surround()
-        if (new.pane, new.trace, new.cursor) != (old.pane, old.trace, old.cursor) or growing:
+        shown = [(one.pane, one.trace, one.cursor, one.found_here) for one in (new, old)]
+        if shown[0] != shown[1] or growing:
             self.query_one("#keys", Banner).update()
         if self._remark.is_of_the_past(new):
             self.say("")
@@ -337,6 +349,9 @@ class TurnsScreen(Board[None]):
     def _head(self, width: int) -> Sequence[Parts]:
         return header.head(self.state, width, tall=self.has_class("-tall"))
 
+    def _change_line(self, line: int, width: int) -> Parts:
+        return lines.change_line(self.state.table, line, width, self.state.findings)
+
     def _turn_heading(self, width: int) -> Sequence[Parts]:
         bar = self.query_one("#turns", Rows).show_vertical_scrollbar
         return [_indented(lines.turn_heading(self.state, width - 1 - bar))]
@@ -352,6 +367,8 @@ class TurnsScreen(Board[None]):
         ]
         if self._compacted():
             shown.insert(0, Piece("compaction", "hint", 98, keys.key_of("compactions")))
+        if self.state.found_here:
+            shown.insert(0, Piece("finding", "hint", 97, keys.key_of("findings")))
         if self.state.pane == "turns" and getattr(self.app, "came_from", None) is not None:
             shown.append(Piece("sessions", "hint", 92, keys.key_of("back")))
         bad = self.state.trace.problems
@@ -370,8 +387,10 @@ class TurnsScreen(Board[None]):
         step = None if self.state.detail is None else self.state.detail.step
         error = None if self.state.shown is None else self.state.shown.error
         basis = error or ("" if step is None else f"{step.layer} · from {step.basis}")
+        found = actions.finding_phrase(self.state)
+        feet = {"changes": error or found or basis, "item": found if self.state.pane == "item" else ""}
         for pane in PANES:
-            self.query_one(f"#pane-{pane}", Frame).entitle(titles[pane], basis if pane == "changes" else "")
+            self.query_one(f"#pane-{pane}", Frame).entitle(titles[pane], feet.get(pane, ""))
 
     def _front(self) -> None:
         """Mark and focus the pane in front."""

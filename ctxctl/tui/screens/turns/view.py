@@ -12,6 +12,7 @@ from ctxctl.report.sent import NOT_RECORDED
 from ctxctl.tui.changes import Arrangement, ChangeTable, Facet, Note, Order
 from ctxctl.tui.cost_column import CostColumn
 from ctxctl.tui.document import Document
+from ctxctl.tui.finding_marks import NO_MARKS, FindingMarks, Marks
 from ctxctl.tui.folding import Folding
 from ctxctl.tui.outline import Turns
 from ctxctl.tui.step_words import KnownWords
@@ -47,6 +48,8 @@ class Trace:
     """What is sent and not in the trace, in words (`report.sent`)."""
     places: tuple[str, ...] = ()
     """Where captures of its format come from, and what has to be switched on for them."""
+    size: int = 0
+    """Bytes of the trace; 0: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +168,8 @@ class State:
     """What was done in steps that are listed; grows in place."""
     marked: int | None = None
     """Ordinal of the step whose frame others are compared with."""
+    findings: FindingMarks = NO_MARKS
+    """What lint finds, once it was looked for."""
 
     @property
     def place(self) -> Place | None:
@@ -236,6 +241,18 @@ class State:
         if self.tab is not None:
             return self.tab
         return "diff" if self.selected is not None and self.selected.status == "updated" else "content"
+
+    @property
+    def found_here(self) -> Marks:
+        """What lint finds at the turn or step under the cursor of the turns, or of the item in front."""
+        if self.pane != "turns":
+            return () if self.selected is None else self.findings.items.get(self.selected.item, ())
+        place, entry = self.place, self.entry
+        if place is None or entry is None or place.step == HEADING:
+            return ()
+        if place.step is None:
+            return self.findings.turns.get((entry.session, entry.thread, entry.turn), ())
+        return self.findings.steps.get(entry.ordinals[place.step], ())
 
     @property
     def arrangement(self) -> Arrangement:

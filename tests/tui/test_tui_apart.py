@@ -1,0 +1,40 @@
+"""No two items of a list look the same, and what begins alike is told apart by its own words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from apart import alike
+
+from ctxctl.engine.query import parse_query
+from ctxctl.model.hits import Hit
+from ctxctl.session import Inspector
+from ctxctl.tui.screens.search.lines import hit_parts
+from ctxctl.tui.screens.search.state import Finds, Search
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACES = (
+    "traces/coding-agent.jsonl", "traces/notes-assistant.jsonl", "fixtures/claude_code/session.jsonl",
+    "fixtures/codex/rollout.jsonl", "fixtures/gemini_cli/session.json", "fixtures/pi/session-v3.jsonl",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_no_two_items_of_a_list_look_the_same(name: str) -> None:
+    with Inspector.open(ROOT / name, calibration="shipped") as inspector:
+        assert alike(inspector) == []
+
+
+def test_hits_of_one_step_do_not_look_the_same() -> None:
+    titles = [f"exec_command: bun apps/cli/src/cli.ts grade {name}" for name in ("one", "two")]
+    hits = [
+        Hit(3, None, "main", 1, 4, "added", f"call_{n}", "tool_result", title, tokens=98)
+        for n, title in enumerate(titles)
+    ]
+    query = parse_query("grade")
+    state = Search(query=query, finds=Finds(query, 1, hits, len(hits), len(hits)))
+    shown = ["".join(part for part, _ in hit_parts(state, n, 78)) for n in range(2)]
+    assert shown[0] != shown[1]
+    assert "one" in shown[0]
+    assert "two" in shown[1]
