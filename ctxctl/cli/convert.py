@@ -50,9 +50,7 @@ def convert(
         raise UsageError(
             "output-needed", "--json and the trace both want standard output", hint="give -o FILE"
         )
-    with run.out.progress("importing"), destination(
-        output, run.out, force=force, read=sources
-    ) as target:
+    with run.out.progress("importing"), destination(output, run.out, force=force, read=sources) as target:
         several = len(sources) > 1
         taken: dict[str, int] = {}
         done = []

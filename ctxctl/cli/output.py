@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO, cast
 from ctxctl.errors import CtxctlError, Exit
 from ctxctl.report.paint import Paint, ansi, plain
 from ctxctl.text import inert, visible
+from ctxctl.whole_file import partial_name
 from ctxctl.wording import progress
 
 if TYPE_CHECKING:
@@ -436,11 +437,10 @@ class NewFile:
         from ctxctl.errors import UnreadableError
 
         self._output = output
-        folder, name = os.path.split(output)
-        self._partial = os.path.join(folder, f".{name[:200]}.{os.urandom(4).hex()}.partial")
+        self._partial = partial_name(output)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
-            self._file = open(os.open(self._partial, flags, 0o600), "wb", buffering=_BLOCK)
+            self._file = os.fdopen(os.open(self._partial, flags, 0o600), "wb", buffering=_BLOCK)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or "that is no name of a file"
             raise UnreadableError("not-writable", f"cannot write {output}: {why}") from None

@@ -1,8 +1,8 @@
 """Tries an operation once for each call of the system that it makes, with that call failing.
 
-Run as `python -m tests.faults.failing SCENARIO MANNER FOLDER STEP` with the library of `failpoints.c` loaded: a child is
-forked for each N, works in a folder of its own, and is held to the scenario's rules by the parent.  Prints one
-line of JSON: how many calls there are, and what was wrong after which of them.
+Run as `python -m tests.faults.failing SCENARIO MANNER FOLDER STEP` with the library of `failpoints.c` loaded:
+a child is forked for each N, works in a folder of its own, and is held to the scenario's rules by the parent.
+Prints one line of JSON: how many calls there are, and what was wrong after which of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MANNERS: Final = {"fails": 0, "short": 1, "killed": 2, "torn": 3}
 """What becomes of the Nth call: an error; half of a write; the process ends before it; or amid a write."""
 CALLS: Final = {"short": "write", "torn": "write"}
 """The calls that count, where it is not all of them."""
-MOST: Final = int(os.environ.get("FAULTS_MOST", "5000"))
+MOST: Final = 5000
 """An operation that needs more calls than this does not end."""
 
 
@@ -147,11 +147,11 @@ def _settle(folder: Path) -> None:
     """Let all that the operation writes on its own lie below the folder."""
     for name in ("home", "tmp"):
         (folder / name).mkdir(exist_ok=True)
+    home, temporary = f"{folder}/home", f"{folder}/tmp"
     os.environ |= {
-        "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "SQLITE_TMPDIR": str(folder / "tmp"),
-        "CTXCTL_CACHE_DIR": str(folder / "home" / "cache"), "CTXCTL_STATE_DIR": str(folder / "home" / "state"),
-        "CTXCTL_DATA_DIR": str(folder / "home" / "data"), "CTXCTL_CONFIG": "off", "COLUMNS": "100",
-        "XDG_CONFIG_HOME": str(folder / "home" / "config"),
+        "HOME": home, "TMPDIR": temporary, "SQLITE_TMPDIR": temporary, "XDG_CONFIG_HOME": f"{home}/config",
+        "CTXCTL_CACHE_DIR": f"{home}/cache", "CTXCTL_STATE_DIR": f"{home}/state", "COLUMNS": "100",
+        "CTXCTL_DATA_DIR": f"{home}/data", "CTXCTL_CONFIG": "off",
     }  # fmt: skip
     tempfile.tempdir = None
     os.chdir(folder)
@@ -198,7 +198,11 @@ def main() -> None:
     again = Path(folder) / "here"
     again.mkdir()
     scenario.prepare(again)
-    with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing), contextlib.redirect_stderr(nothing):
+    with (
+        open(os.devnull, "w") as nothing,
+        contextlib.redirect_stdout(nothing),
+        contextlib.redirect_stderr(nothing),
+    ):
         kept = os.getcwd()
         _settle(again)
         scenario.act(again, lambda data: None)
