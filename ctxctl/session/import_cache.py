@@ -179,7 +179,8 @@ class ImportSlot:
                 0 if learned is None else learned.items,
             )
             if marked is not None:
-                marked.save(name, fd)
+                with suppress(OSError):  # without it the next import begins at the beginning
+                    marked.save(name, fd)
             if self._keep(about, fd):
                 return self._opened(kept, fd, faults)
         _remove(kept)

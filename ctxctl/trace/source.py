@@ -69,7 +69,7 @@ class Source:
         """What went wrong while the copy was made, for example a gzip member that is cut off."""
         self._fd = fd
         self._data = data
-        self.size = len(data) if fd is None else os.fstat(fd).st_size
+        self.size = len(data) if fd is None else self._status(fd).st_size
         """Bytes when last looked at; see `refresh`."""
 
     @classmethod

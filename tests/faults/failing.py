@@ -1,6 +1,6 @@
 """Tries an operation once for each call of the system that it makes, with that call failing.
 
-Run as `python -m tests.faults.failing SCENARIO MANNER FOLDER STEP` with the library of `failpoints.c` loaded:
+Run as `python -m tests.faults.failing SCENARIO MANNERS FOLDER STEP` with the library of `failpoints.c` loaded:
 a child is forked for each N, works in a folder of its own, and is held to the scenario's rules by the parent.
 Prints one line of JSON: how many calls there are, and what was wrong after which of them.
 """
@@ -186,7 +186,7 @@ def main() -> None:
     """See the module."""
     from tests.faults import scenarios
 
-    name, manner, folder, step = sys.argv[1:]
+    name, manners, folder, step = sys.argv[1:]
     scenario: Scenario = getattr(scenarios, name)()
     # What is imported, read and counted once is so for all children: their calls are those of the operation.
     warm = Path(folder) / "warm"
@@ -208,8 +208,13 @@ def main() -> None:
         scenario.act(again, lambda data: None)
         os.chdir(kept)
     assert threading.active_count() == 1, threading.enumerate()
-    seen, wrong = at_every_call(scenario, Path(folder), FaultLibrary(), manner, int(step))
-    print(json.dumps({"calls": seen, "wrong": wrong}))
+    library, found = FaultLibrary(), {}
+    for manner in manners.split(","):
+        base = Path(folder) / manner
+        base.mkdir()
+        seen, wrong = at_every_call(scenario, base, library, manner, int(step))
+        found[manner] = {"calls": seen, "wrong": wrong}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

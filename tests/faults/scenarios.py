@@ -388,9 +388,15 @@ class RecordStdin:
     def act(self, folder: Path, tell: Tell) -> int:
         from ctxctl.cli.main import run
 
-        with open(folder / "events.jsonl", "rb") as events:
-            os.dup2(events.fileno(), 0)
-            return run(["record", "--stdin", "-o", str(folder / "out.jsonl"), "--no-redact", "--fsync"])
+        os.dup2(self.opened(folder), 0)
+        return run(["record", "--stdin", "-o", str(folder / "out.jsonl"), "--no-redact", "--fsync"])
+
+    def opened(self, folder: Path) -> int:
+        """Standard input, as a shell opens it: again where that fails."""
+        try:
+            return os.open(folder / "events.jsonl", os.O_RDONLY)
+        except OSError:
+            return os.open(folder / "events.jsonl", os.O_RDONLY)
 
     def check(self, folder: Path, report: Report) -> None:
         assert "Traceback" not in report.said, report.said
@@ -401,7 +407,7 @@ class RecordStdin:
         sound = [line for line in lines if is_json(line)]
         assert len(lines) - len(sound) <= 1, lines
         if report.code is not None and len(sound) < len(whole):
-            assert report.why in report.said, report.said
+            assert report.why in report.said or "stdin is closed" in report.said, report.said
             assert re.search(r"out\.jsonl|standard input|stdin", report.said), report.said
             assert report.code != 0, report.said
 
@@ -450,21 +456,24 @@ class SignIn:
         from ctxctl.record.clients.setup import Start
 
         start = Start(set_up(["true"], {}, ()), {})
-        made = start.file("stand-in/config.json", b"{}").parent
-        (made / "auth.json").write_bytes(self.token)
-        (made / "settings.json").write_bytes(self.token)
+        try:
+            made = start.file("stand-in/config.json", b"{}").parent
+            (made / "auth.json").write_bytes(self.token)
+            (made / "settings.json").write_bytes(self.token)
+        except OSError:
+            return 0  # the program would not have run, or not have saved anything
         tell(str(made).encode())
         start.at_end(lambda: _bring_home(made, folder / "own", frozenset({"config.json"})))
         start.close()
         return 0
 
     def check(self, folder: Path, report: Report) -> None:
-        if not report.told or "Traceback" in report.said:
-            return  # the program would not have run
+        if not report.told:
+            return
         for name in ("auth.json", "settings.json"):
             places = [folder / "own" / name, Path(report.told.decode()) / name]
             found = [place.read_bytes() for place in places if place.exists()]
             assert self.token in found, (name, found, report.said)
             assert found[0] in (OLD, self.token), found
-        if report.code == 0 and places[1].exists():
-            assert report.why in report.said or report.call == "unlink", report.said
+            assert found[0] == self.token or report.code is None or report.why in report.said, report.said
+        assert report.code in (0, None), report.said

@@ -11,6 +11,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -227,7 +228,8 @@ class Start:
             say(f"ctxctl: what the program saved could not be put in its place ({failed}): {self._folder}")
             self._folder = None
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            with suppress(OSError):  # not all that it meets is ignored by it
+                shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
     def _stand_in(self, found: RecognisedProgram) -> None:
