@@ -1,8 +1,8 @@
 """Tries an operation once for each call of the system that it makes, with that call failing.
 
-Run as `python -m tests.faults.failing SCENARIO MANNERS FOLDER STEP` with the library of `failpoints.c` loaded:
-a child is forked for each N, works in a folder of its own, and is held to the scenario's rules by the parent.
-Prints one line of JSON: how many calls there are, and what was wrong after which of them.
+Run as `python -m tests.faults.failing SCENARIO MANNERS FOLDER STEP` with the library of `failpoints.c`
+loaded: a child is forked for each N, works in a folder of its own, and is held to the scenario's rules by the
+parent.  Prints one line of JSON: how many calls there are, and what was wrong after which of them.
 """
 
 from __future__ import annotations
