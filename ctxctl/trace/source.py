@@ -6,6 +6,7 @@ kills the process).  What cannot be read that way is spooled to an unlinked temp
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -106,6 +107,15 @@ class Source:
             raise UnreadableError(
                 "read-failed", f"cannot read {self.name} at byte {offset}: {error.strerror}"
             ) from None
+
+    def data_from(self, offset: int) -> int:
+        """The next byte from `offset` on that is on the disk: what a sparse file leaves out reads as NUL."""
+        if self._fd is None:
+            return offset
+        try:
+            return os.lseek(self._fd, offset, os.SEEK_DATA)
+        except OSError as error:
+            return max(offset, self.size) if error.errno == errno.ENXIO else offset
 
     def refresh(self) -> int:
         """Look at the size again (a file may grow) and return it."""
