@@ -52,13 +52,12 @@ class BaselineKind(NamedTuple):
 def replace_baseline(path: Path, fields: dict[str, Any]) -> None:
     """Write a baseline anew, behind its version; raises CtxctlError("write-failed")."""
     import json
-    import os
+
+    from ctxctl.whole_file import replace_file
 
     text = json.dumps({"version": _VERSION, **fields}, indent=2)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_text(text + "\n", encoding="utf-8")
-        partial.replace(path)
+        replace_file(path, f"{text}\n".encode(), mode=0o666)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "not a usable name"
         raise CtxctlError("write-failed", f"{visible(str(path))}: {why}") from None

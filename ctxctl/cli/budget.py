@@ -159,9 +159,9 @@ def _write_plan(plan: str | None, traces: list[str], run: Run) -> None:
         out.write(text.encode())
         out.flush()
         return
-    from ctxctl.cli.output import OpenFile, destination, narrate
+    from ctxctl.cli.output import destination, narrate
 
-    with destination(plan, out, force=False) as sink, OpenFile(sink) as file:
+    with destination(plan, out, force=False) as file:
         file.write(text.encode())
     narrate(f"ctxctl: wrote {plan}; now: ctxctl budget {plan}")
 

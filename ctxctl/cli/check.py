@@ -237,7 +237,7 @@ def _tell(
     junit: str | None,
 ) -> None:  # fmt: skip
     """Print what came of it, and write the report that is asked for."""
-    from ctxctl.cli.output import OpenFile, destination
+    from ctxctl.cli.output import destination
     from ctxctl.report import check as report
     from ctxctl.report import gates
 
@@ -261,6 +261,6 @@ def _tell(
     out.flush()
     if junit is not None:
         made = gates.junit("ctxctl check", report.suites(checked, allow_unknown=allow_unknown))
-        with destination(junit, out, force=True) as sink, OpenFile(sink) as file:
+        with destination(junit, out, force=True, read=[one.trace for one in checked]) as file:
             file.write(made)
         out.flush()

@@ -50,7 +50,7 @@ def convert(
         raise UsageError(
             "output-needed", "--json and the trace both want standard output", hint="give -o FILE"
         )
-    with run.out.progress("importing"), destination(output, run.out, force=force) as target:
+    with run.out.progress("importing"), destination(output, run.out, force=force, read=sources) as target:
         several = len(sources) > 1
         taken: dict[str, int] = {}
         done = []
@@ -66,7 +66,7 @@ def convert(
 def _import(
     source: str,
     number: int,
-    target: IO[bytes] | str,
+    target: IO[bytes],
     run: Run,
     others: list[str],
     taken: dict[str, int],

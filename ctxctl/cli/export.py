@@ -113,7 +113,7 @@ def export(
     with opened(place.trace, run, "exporting") as inspector:
         chosen = place_selected(inspector, place.address, options.turn, options.thread)
         asked = _export_options(inspector, run, strict, chosen, max_content)._replace(table=table or "steps")
-        with _sink(output, run.out, force=force, readable=writer.readable) as out:
+        with _sink(output, run.out, place.trace, force=force, readable=writer.readable) as out:
             for piece in writer.make(inspector, asked, found.append, run.out.progressed):
                 out.write(piece)
                 written += len(piece)
@@ -146,17 +146,17 @@ def _export_options(
 
 
 @contextmanager
-def _sink(output: str, out: Output, *, force: bool, readable: bool) -> Iterator[IO[bytes]]:
+def _sink(output: str, out: Output, trace: str, *, force: bool, readable: bool) -> Iterator[IO[bytes]]:
     """Where the export goes; only what is plain text may go to a terminal."""
     from typing import cast
 
-    from ctxctl.cli.output import OpenFile, StdoutFile, destination
+    from ctxctl.cli.output import StdoutFile, destination
 
     if output == "-" and readable:
         yield cast("IO[bytes]", StdoutFile(out))
         return
-    with destination(output, out, force=force) as where, OpenFile(where) as sink:
-        yield cast("IO[bytes]", sink)
+    with destination(output, out, force=force, read=(trace,)) as sink:
+        yield sink
 
 
 def _size(text: str) -> int:

@@ -10,6 +10,7 @@ standard output.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -21,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO, cast
 from ctxctl.errors import CtxctlError, Exit
 from ctxctl.report.paint import Paint, ansi, plain
 from ctxctl.text import inert, visible
+from ctxctl.whole_file import partial_name
 from ctxctl.wording import progress
 
 if TYPE_CHECKING:
@@ -343,41 +345,136 @@ class Progress:
 
 
 @contextmanager
-def destination(output: str, out: Output, *, force: bool) -> Iterator[IO[bytes] | str]:
-    """Standard output, a device, or a new file that appears under its name only when whole."""
-    import sys
+def destination(output: str, out: Output, *, force: bool, read: Iterable[str] = ()) -> Iterator[IO[bytes]]:
+    """Standard output, a device, a pipe, or a new file that appears under its name only when whole.
 
-    from ctxctl.errors import CtxctlError, UsageError
+    Args:
+        output: Where to; `-` is standard output.
+        out: The writer of standard output.
+        force: Whether a file that is there may be replaced.
+        read: Names of the files that are read for it: none of them is written to, by whatever name.
+
+    Raises:
+        UsageError: `output-needed`, `output-exists`, `output-is-input`.
+        UnreadableError: `not-writable`.
+        CtxctlError: `write-failed`; the file is then what it was before.
+    """
+    from ctxctl.errors import UsageError
 
     if output == "-":
         if is_terminal(sys.stdout):
             raise UsageError(
                 "output-needed", "what is written is not for a terminal", hint="give -o FILE, or redirect"
             )
+        _refuse_input("standard output", _status(1), read)
         yield cast("IO[bytes]", StdoutFile(out))
         return
-    try:
-        mode = os.stat(output).st_mode
-    except OSError:
-        mode = 0
-    if mode and not stat.S_ISREG(mode):
-        try:
-            with open(output, "wb") as device:
-                yield device
-        except OSError as error:
-            raise CtxctlError("write-failed", f"{output}: {error.strerror}") from None
+    status = _status(output)
+    _refuse_input(output, status, read)
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        with _named(output), open(_opened_device(output, status.st_mode), "wb") as device:
+            yield device
         return
-    if mode and not force:
+    if status is not None and not force:
         raise UsageError("output-exists", f"{output} already exists", hint="give --force to replace it")
-    folder, name = os.path.split(output)
-    partial = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.partial")
+    file = NewFile(output)
     try:
-        yield partial
-        os.replace(partial, output)
+        yield cast("IO[bytes]", file)
+        file.finish(replaces=status is not None)
     except BaseException:
-        if os.path.exists(partial):
-            os.unlink(partial)
+        file.abandon()
         raise
+
+
+def _status(place: str | int) -> os.stat_result | None:
+    try:
+        return os.stat(place)
+    except (OSError, ValueError):
+        return None
+
+
+def _refuse_input(output: str, status: os.stat_result | None, read: Iterable[str]) -> None:
+    """Raise UsageError("output-is-input") where what is written would go over what is read."""
+    from ctxctl.errors import UsageError
+
+    if status is None or not stat.S_ISREG(status.st_mode):
+        return
+    for name in read:
+        source = _status(name) if name != "-" else _status(0)
+        if source is not None and os.path.samestat(source, status):
+            raise UsageError(
+                "output-is-input", f"{output} is the file that is read", hint="give another name with -o FILE"
+            )
+
+
+@contextmanager
+def _named(output: str) -> Iterator[None]:
+    """Say of what the system refuses which file it is."""
+    try:
+        yield
+    except OSError as error:
+        raise CtxctlError("write-failed", f"cannot write {output}: {error.strerror}") from None
+
+
+def _opened_device(output: str, mode: int) -> int:
+    """A descriptor of a device or pipe; a pipe that nobody reads yet is waited for, and that is said."""
+    flags = os.O_WRONLY | os.O_CLOEXEC
+    if not stat.S_ISFIFO(mode):
+        return os.open(output, flags)
+    try:
+        descriptor = os.open(output, flags | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        note(f"ctxctl: {output} is a pipe that nobody reads yet: waiting for a reader")
+        return os.open(output, flags)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+class NewFile:
+    """A file that is written beside the name that it gets once it is whole; its errors name it.
+
+    Raises UnreadableError("not-writable") where none can be made there.
+    """
+
+    closed = False
+
+    def __init__(self, output: str) -> None:
+        from ctxctl.errors import UnreadableError
+
+        self._output = output
+        self._partial = partial_name(output)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            self._file = os.fdopen(os.open(self._partial, flags, 0o600), "wb", buffering=_BLOCK)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "that is no name of a file"
+            raise UnreadableError("not-writable", f"cannot write {output}: {why}") from None
+
+    def write(self, data: bytes) -> int:
+        """Hand on a piece."""
+        with _named(self._output):
+            return self._file.write(data)
+
+    def flush(self) -> None:
+        """Nothing is lost by waiting: the file gets its name at the end."""
+
+    def finish(self, *, replaces: bool) -> None:
+        """Give it its name; what it `replaces` goes only once the new one is on the disk."""
+        with _named(self._output):
+            self._file.flush()
+            if replaces:
+                os.fsync(self._file.fileno())
+            self._file.close()
+            os.replace(self._partial, self._output)
+
+    def abandon(self) -> None:
+        """Leave nothing behind."""
+        with suppress(OSError):
+            self._file.close()
+        with suppress(OSError):
+            os.unlink(self._partial)
 
 
 class StdoutFile:
@@ -395,36 +492,3 @@ class StdoutFile:
 
     def flush(self) -> None:
         """Nothing is lost by waiting: the command flushes at its end."""
-
-
-class OpenFile:
-    """A file by its name, or what is open already."""
-
-    def __init__(self, sink: object) -> None:
-        self._sink = sink
-        self._opened = False
-
-    def __enter__(self) -> OpenFile:
-        if isinstance(self._sink, str):
-            from ctxctl.errors import UnreadableError
-
-            try:
-                handle = os.open(self._sink, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            except OSError as error:
-                raise UnreadableError("not-writable", f"cannot write: {error.strerror}") from None
-            self._sink = os.fdopen(handle, "wb")
-            self._opened = True
-        return self
-
-    def write(self, data: bytes) -> None:
-        """Hand on a piece."""
-        from ctxctl.errors import CtxctlError
-
-        try:
-            self._sink.write(data)  # type: ignore[attr-defined]
-        except OSError as error:
-            raise CtxctlError("write-failed", f"cannot write the export: {error.strerror}") from None
-
-    def __exit__(self, *_: object) -> None:
-        if self._opened:
-            self._sink.close()  # type: ignore[attr-defined]

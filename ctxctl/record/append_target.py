@@ -71,8 +71,11 @@ class AppendTarget:
             raise UnreadableError("not-writable", f"{self.path}: {error.strerror}") from None
         try:
             fcntl.flock(self._own, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
             self.close()
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                why = f"{self.path}: it cannot be locked: {error.strerror}"
+                raise UnreadableError("not-writable", why) from None
             raise UsageError(
                 "already-recording", f"{self.path}: another `ctxctl record` is writing to it",
                 hint="give another name with -o FILE, or end the other one",

@@ -8,6 +8,7 @@ replaced.  A text must hold one of a rule's literals for its pattern to be tried
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Final, NamedTuple
 
@@ -374,7 +375,9 @@ def _stored(path: str) -> bytes:
     beside = f"{path}.{os.urandom(8).hex()}"
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        os.write(fd, os.urandom(_BYTES))
+        if os.write(fd, os.urandom(_BYTES)) != _BYTES:
+            # Linked, half a key would be refused for ever.
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.link(beside, path)
     except FileExistsError:
         pass

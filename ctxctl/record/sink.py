@@ -135,7 +135,7 @@ class Sink:
         self.files += 1
         self.why = why
         if why != "rotated":
-            self.first = made and not os.path.lexists(self._numbered(1))
+            self.first = made and self._is_alone()
 
     def _opened(self) -> tuple[int, bool]:
         """Return the file's descriptor, and whether this call made the file: true for one writer only."""
@@ -211,14 +211,33 @@ class Sink:
 
     def _free_name(self) -> str:
         number = 1
-        while os.path.lexists(name := self._numbered(number)):
+        while not _is_free(name := self._numbered(number)):
             number += 1
         return name
+
+    def _is_alone(self) -> bool:
+        """Whether no earlier file was rotated away, as far as can be seen."""
+        try:
+            return _is_free(self._numbered(1))
+        except OSError:
+            return False
 
     def _numbered(self, number: int) -> str:
         """Return the name of a file that was rotated away."""
         stem, dot = os.path.splitext(self.path)
         return f"{stem}.{number}{dot}"
+
+
+def _is_free(name: str) -> bool:
+    """Whether nothing has a name.
+
+    Raises OSError where that cannot be told: what is renamed to it might take the place of another file.
+    """
+    try:
+        os.lstat(name)
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _here() -> str:

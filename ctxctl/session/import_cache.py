@@ -179,7 +179,8 @@ class ImportSlot:
                 0 if learned is None else learned.items,
             )
             if marked is not None:
-                marked.save(name, fd)
+                with suppress(OSError):  # without it the next import begins at the beginning
+                    marked.save(name, fd)
             if self._keep(about, fd):
                 return self._opened(kept, fd, faults)
         _remove(kept)
@@ -198,8 +199,11 @@ class ImportSlot:
 
     def _keep(self, about: _About, fd: int) -> bool:
         assert self._folder is not None
-        with open(os.dup(fd), "rb") as file:
-            data = msgspec.msgpack.encode(msgspec.structs.replace(about, digest=_digest(file)))
+        try:
+            with open(os.dup(fd), "rb") as file:
+                data = msgspec.msgpack.encode(msgspec.structs.replace(about, digest=_digest(file)))
+        except OSError:
+            return False
         if not replace_file(self._folder / _ABOUT, xxhash.xxh3_128_digest(data) + data):
             return False
         self._clear(about.trace.removesuffix(".jsonl"))
@@ -254,7 +258,9 @@ def _remove(path: Path) -> None:
 
 def _may_pass(problem: Problem) -> bool:
     """Whether a problem is of this machine at this time and not of the capture."""
-    return problem.slug.startswith(("needs-", "plugin-", "not-readable", "read-failed", "no-space"))
+    return problem.slug.endswith("-not-read") or problem.slug.startswith(
+        ("needs-", "plugin-", "not-readable", "read-failed", "no-space")
+    )
 
 
 def _worth(source: Source | Folder) -> bool:

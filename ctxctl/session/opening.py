@@ -84,7 +84,21 @@ def _imported(
 def convert(
     source: Source | Folder, importer: Format, problems: list[Problem], learned: LearnedUse | None = None
 ) -> Source:
-    """A foreign capture as a native trace in memory or in an unlinked temporary file."""
+    """A foreign capture as a native trace in memory or in an unlinked temporary file.
+
+    Raises UnreadableError("no-space") where the temporary directory does not take it.
+    """
+    from ctxctl.trace.spool import no_space
+
+    try:
+        return _converted(source, importer, problems, learned)
+    except OSError as error:
+        raise no_space(source.name, error.strerror) from None
+
+
+def _converted(
+    source: Source | Folder, importer: Format, problems: list[Problem], learned: LearnedUse | None
+) -> Source:
     import tempfile  # slow to import
 
     file = tempfile.SpooledTemporaryFile(max_size=_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - kept open

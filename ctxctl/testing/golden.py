@@ -15,6 +15,7 @@ import msgspec
 from ctxctl.engine.replay.changes import longest_increasing
 from ctxctl.errors import CtxctlError, UnreadableError, UsageError
 from ctxctl.text import visible
+from ctxctl.whole_file import replace_file
 from ctxctl.wording import MINUS, noun, number, plural
 
 if TYPE_CHECKING:
@@ -109,11 +110,9 @@ def write(path: Path, context: Context) -> None:
     lines = [json.dumps(msgspec.to_builtins(kept), ensure_ascii=True) for kept in context.items]
     body = ",\n  ".join(lines)
     text = f"{opening}\n  {body}\n ]\n}}\n" if lines else f"{opening}]\n}}\n"
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="ascii")
-        partial.replace(path)
+        replace_file(path, text.encode("ascii"), mode=0o666)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "not a usable name"
         raise CtxctlError("write-failed", f"{visible(str(path))}: {why}") from None

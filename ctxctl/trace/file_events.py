@@ -24,7 +24,18 @@ _DEBOUNCE: Final = 50
 _STOP: Final = 200
 """Milliseconds between two looks at whether to stop."""
 
+_LOST: Final = "\N{REPLACEMENT CHARACTER}"
+"""Stands in a name that is told of for bytes that are no UTF-8: it may be any file's."""
+
 Relevant = Callable[[str], bool]
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class FileWaiter:
@@ -39,6 +50,8 @@ class FileWaiter:
     def at(self, directories: Sequence[str], relevant: Relevant, *, deep: bool) -> None:
         """Watch these directories, those that exist; `deep`: and what is below them."""
         there = tuple(sorted({d for d in directories if os.path.isdir(d)}))
+        if not all(map(_is_utf8, there)):
+            there = ()  # watchfiles takes no other names: these are looked at instead
         self._relevant = relevant
         if (there, deep) != self._places:
             self.close()
@@ -63,7 +76,7 @@ class FileWaiter:
                     continue
                 return
             try:
-                if any(self._relevant(path) for _, path in next(self._told)):
+                if any(_LOST in path or self._relevant(path) for _, path in next(self._told)):
                     return
             except StopIteration:
                 self._told = None

@@ -150,8 +150,13 @@ def find_files(directory: Path, pattern: str) -> list[Path]:
 
     Raises OSError where the directory cannot be listed.
     """
-    found = _found(directory, pattern)
     inputs = _RECORDING.get()
+    try:
+        found = _found(directory, pattern)
+    except OSError:
+        if inputs is not None:
+            inputs.steady = False  # it may pass: what is made without the files is not to be kept
+        raise
     if inputs is not None:
         inputs.listing(directory, pattern, found)
     return [directory / name for name in found]

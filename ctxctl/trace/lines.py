@@ -43,7 +43,8 @@ def line_blocks(source: Source, start: int = 0, stop: int | None = None) -> Iter
         cut = chunk.rfind(b"\n") + 1
         if not cut:
             if not held and not chunk.strip(b"\0"):
-                nuls += len(chunk)
+                at = source.data_from(at)
+                nuls += at - here
                 begin = at
                 continue
             held.append(chunk)

@@ -6,11 +6,13 @@ kills the process).  What cannot be read that way is spooled to an unlinked temp
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -68,7 +70,7 @@ class Source:
         """What went wrong while the copy was made, for example a gzip member that is cut off."""
         self._fd = fd
         self._data = data
-        self.size = len(data) if fd is None else os.fstat(fd).st_size
+        self.size = len(data) if fd is None else self._status(fd).st_size
         """Bytes when last looked at; see `refresh`."""
 
     @classmethod
@@ -106,10 +108,19 @@ class Source:
                 "read-failed", f"cannot read {self.name} at byte {offset}: {error.strerror}"
             ) from None
 
+    def data_from(self, offset: int) -> int:
+        """The next byte from `offset` on that is on the disk: what a sparse file leaves out reads as NUL."""
+        if self._fd is None:
+            return offset
+        try:
+            return os.lseek(self._fd, offset, os.SEEK_DATA)
+        except OSError as error:
+            return max(offset, self.size) if error.errno == errno.ENXIO else offset
+
     def refresh(self) -> int:
         """Look at the size again (a file may grow) and return it."""
         if self._fd is not None:
-            self.size = os.fstat(self._fd).st_size
+            self.size = self._status(self._fd).st_size
         return self.size
 
     def identity(self) -> Identity:
@@ -117,14 +128,20 @@ class Source:
         head = hashlib.sha256(self.read(0, HEAD)).hexdigest()
         if self._fd is None:
             return Identity(0, 0, self.size, 0, 0, head)
-        now = os.fstat(self._fd)
+        now = self._status(self._fd)
         return Identity(now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns, head)
+
+    def _status(self, fd: int) -> os.stat_result:
+        try:
+            return os.fstat(fd)
+        except OSError as error:
+            raise UnreadableError("read-failed", f"cannot read {self.name}: {error.strerror}") from None
 
     def close(self) -> None:
         """Release the file; reading afterwards finds nothing."""
         fd, self._fd = self._fd, None
         if fd is not None:
-            os.close(fd)
+            _let_go(fd)
 
     def __enter__(self) -> Source:
         return self
@@ -175,9 +192,18 @@ def _open_file(name: str) -> Source:
     try:
         _require_regular(name, os.fstat(fd).st_mode)
         return Source(name, fd=fd, path=real_place(name))
+    except OSError as error:
+        _let_go(fd)
+        raise UnreadableError("not-readable", f"cannot open {name}: {error.strerror}") from None
     except BaseException:
-        os.close(fd)
+        _let_go(fd)
         raise
+
+
+def _let_go(fd: int) -> None:
+    """Close what was read only: whatever a file system says then, nothing is lost."""
+    with suppress(OSError):
+        os.close(fd)
 
 
 def _require_regular(name: str, mode: int) -> None:

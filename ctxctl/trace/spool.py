@@ -85,13 +85,13 @@ def _copy(name: str, chunks: Iterable[bytes], file: IO[bytes], limit: int) -> No
                 checked = written
                 room = os.fstatvfs(file.fileno())
                 if room.f_bavail * room.f_frsize < DISK_RESERVE:
-                    raise _no_space(name)
+                    raise no_space(name)
             file.write(chunk)
         file.flush()
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
-        raise _no_space(name, error.strerror) from None
+        raise no_space(name, error.strerror) from None
 
 
 def _inflate(name: str, chunks: Iterable[bytes], scheme: str, result: Spooled) -> Iterator[bytes]:
@@ -171,7 +171,8 @@ def _bomb(name: str, limit: int) -> UnreadableError:
     )
 
 
-def _no_space(name: str, reason: str | None = "no space left") -> UnreadableError:
+def no_space(name: str, reason: str | None = "no space left") -> UnreadableError:
+    """What to say where the temporary directory takes no copy of a trace."""
     return UnreadableError(
         "no-space",
         f"cannot copy {name} to the temporary directory: {reason}",

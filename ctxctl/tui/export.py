@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from ctxctl.errors import CtxctlError, Exit
 from ctxctl.text import visible
+from ctxctl.whole_file import create_file, replace_file
 
 CLIPBOARD: Final = 100_000
 """Bytes that are copied at most: terminals drop longer sequences, or cut them."""
@@ -90,6 +91,14 @@ def free_name(folder: Path, name: str) -> str:
     return name
 
 
+def _mode_of(path: str) -> int | None:
+    """A file's mode, of a link its own; None where there is none.  Raises OSError."""
+    try:
+        return os.lstat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
 def write_file(path: str, text: str, *, over: bool = False) -> Literal["written", "exists"]:
     """Write the raw text to a file that only the user may read.
 
@@ -97,22 +106,20 @@ def write_file(path: str, text: str, *, over: bool = False) -> Literal["written"
     (`cannot-export`) where it cannot be written or is no regular file: links are not followed.
     """
     where = os.path.expanduser(path)
-    flags = os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    flags |= getattr(os, "O_CLOEXEC", 0) | (0 if over else os.O_CREAT | os.O_EXCL)
     try:
-        try:
-            fd = os.open(where, flags, 0o600)
-        except FileExistsError:
-            mode = os.lstat(where).st_mode
-            if not stat.S_ISREG(mode):
-                kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
-                raise ExportError("cannot-export", f"{path} is {kind}") from None
+        there = _mode_of(where)
+        if there is not None and not stat.S_ISREG(there):
+            kind = "a directory" if stat.S_ISDIR(there) else "no regular file"
+            raise ExportError("cannot-export", f"{path} is {kind}")
+        if there is not None and not over:
             return "exists"
-        with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace", newline="") as sink:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise ExportError("cannot-export", f"{path} is not a regular file")
-            sink.truncate(0)
-            sink.write(text)
+        data = text.encode("utf-8", "backslashreplace")
+        if there is None:
+            create_file(where, data)
+        else:
+            replace_file(where, data, mode=stat.S_IMODE(there), exactly=True)
+    except FileExistsError:
+        return "exists"
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "that is not a file name"
         raise ExportError("cannot-export", f"{path}: {why}") from None

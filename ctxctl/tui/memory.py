@@ -6,7 +6,6 @@ path and its first bytes, and nothing of what it says is kept.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import stat
@@ -17,6 +16,7 @@ from typing import Final
 import msgspec
 
 from ctxctl.user_folders import user_folder
+from ctxctl.whole_file import replace_file
 
 MOST: Final = 200
 """Traces that are remembered; the one not opened for longest is forgotten first."""
@@ -106,19 +106,9 @@ def save(path: Path | None, memory: Memory) -> bool:
     """Keep it; False where that cannot be done, which is nothing to trouble the user with."""
     if path is None:
         return False
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-        fd = os.open(part, flags, 0o600)
-        try:
-            with os.fdopen(fd, "wb") as sink:
-                sink.write(msgspec.json.encode(memory) + b"\n")
-            os.replace(part, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                part.unlink()
-            raise
+        replace_file(path, msgspec.json.encode(memory) + b"\n")
     except OSError:
         return False
     return True

@@ -79,7 +79,9 @@ class Reader(Run):
         text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         if text.startswith(records.TITLE.encode()):
             self.line = _ONE
-            markdown = source.read(0, _MAX_MARKDOWN).decode("utf-8", "replace").removeprefix("\ufeff")
+            # A pack has plain line ends; a file that was saved or checked out on Windows has others.
+            data = source.read(0, _MAX_MARKDOWN).replace(b"\r\n", b"\n")
+            markdown = data.decode("utf-8", "replace").removeprefix("\ufeff")
             self._take(Answer({"markdown": markdown}))
         elif one_document(head):
             self.line = _ONE

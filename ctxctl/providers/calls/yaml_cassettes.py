@@ -18,7 +18,7 @@ MAX_DEPTH: Final = 200
 _GROWTH: Final = 8
 """How many times its written size a document may become through its aliases."""
 _SMALL: Final = 100_000
-_ENTRY: Final = re.compile(rb"^([ ]*)-(?:[ ]|$)", re.M)
+_ENTRY: Final = re.compile(rb"^([ ]*)-(?:[ ]|\r?$)", re.M)
 _ALIAS: Final = re.compile(rb"([:-][ ]+)\*([A-Za-z0-9_-]+)(?=[ ]*\r?$)", re.M)
 _OWN_KEY: Final = re.compile(rb"^(?![ ]*-)(?=\S)[^\n#]*:", re.M)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
+
+from ctxctl.whole_file import replace_file
 
 _LIMIT: Final = 4 << 20
 _PIECES: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
@@ -70,14 +70,11 @@ def variables_of(folder: Path, home: Path, own: str) -> dict[str, str]:
 
 
 def write_over(path: Path, data: bytes) -> None:
-    """Replace a program's file by what the program itself has written, atomically, with the same mode."""
-    mode = path.stat().st_mode & 0o777
-    real = path.resolve()
-    handle, name = tempfile.mkstemp(dir=real.parent, prefix=".ctxctl-")
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    os.chmod(name, mode)
-    os.replace(name, real)
+    """Replace a program's file by what the program itself has written, whole, with the same mode.
+
+    Raises OSError; then the file is what it was before.
+    """
+    replace_file(path.resolve(), data, mode=path.stat().st_mode & 0o777, exactly=True)
 
 
 def value_at(value: Any, *keys: Any) -> Any:

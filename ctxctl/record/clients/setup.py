@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from ctxctl.record.clients.known_programs import RecognisedProgram, recognised
+from ctxctl.record.options import say
 from ctxctl.record.proxy.upstreams import (
     FAMILIES,
     Route,
@@ -211,13 +212,24 @@ class Start:
         self._endings.append(call)
 
     def close(self) -> None:
-        """Remove what was made for the program, which has ended."""
+        """Remove what was made for the program, which has ended; what it wrote there itself is kept.
+
+        Where a file of the program's (a sign-in, say) cannot be brought to its place, the folder stays, and
+        that is said.
+        """
+        failed = None
         for call in self._endings:
-            with suppress(OSError, ValueError):
+            try:
                 call()
+            except (OSError, ValueError) as error:
+                failed = getattr(error, "strerror", None) or str(error)
         self._endings.clear()
+        if failed is not None and self._folder is not None:
+            say(f"ctxctl: what the program saved could not be put in its place ({failed}): {self._folder}")
+            self._folder = None
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            with suppress(OSError):  # not all that it meets is ignored by it
+                shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
     def _stand_in(self, found: RecognisedProgram) -> None:

@@ -6,7 +6,6 @@ the sessions they cannot be made again.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import stat
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.text import visible
 from ctxctl.user_folders import user_folder
+from ctxctl.whole_file import replace_file
 
 if TYPE_CHECKING:
     from ctxctl.tokens.calibrate.calibration import Calibration
@@ -47,17 +47,7 @@ def save(calibration: Calibration) -> Path:
 
 def write(path: Path, data: bytes) -> None:
     """Replace a file by another one, mode 0600, whole or not at all; raises OSError."""
-    import tempfile
-
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+    replace_file(path, data)
 
 
 def saved() -> Calibration | None:

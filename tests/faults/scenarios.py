@@ -1,0 +1,479 @@
+"""The operations that are tried with each of their calls failing, and what holds after each."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from tests.faults.failing import Report, tried
+
+if TYPE_CHECKING:
+    from ctxctl import Recorder
+
+ROOT = Path(__file__).resolve().parents[2]
+NATIVE = ROOT / "tests" / "golden" / "traces" / "window.jsonl"
+CLAUDE = ROOT / "fixtures" / "claude_code" / "compaction.jsonl"
+OLD = b"what was there before\n"
+Tell = Callable[[bytes], None]
+
+
+def keep_everything() -> None:
+    """Keep in the cache what is made of captures, however small and young they are."""
+    from ctxctl.session import import_cache, kept_replays
+    from ctxctl.trace import inputs
+
+    import_cache.LEAST = kept_replays.LEAST = 0  # type: ignore[misc]
+    inputs.YOUNG = -1e9  # type: ignore[misc]
+
+
+class Command:
+    """A command line: it works as always, or says in one line which file is at fault and why."""
+
+    arguments: ClassVar[tuple[str, ...]] = ()
+    files: ClassVar[dict[str, Path]] = {}
+    kept: ClassVar[bool] = False
+    """Whether the cache is used: where it is not, there are a tenth of the calls."""
+
+    def prepare(self, folder: Path) -> None:
+        for name, path in self.files.items():
+            shutil.copyfile(path, folder / name)
+
+    def act(self, folder: Path, tell: Tell) -> int:
+        from ctxctl.cli.main import run
+
+        if self.kept:
+            keep_everything()
+        else:
+            os.environ["CTXCTL_CACHE"] = "off"
+        return run(self.arguments)
+
+    def expected(self) -> Report:
+        """What it says and does where nothing fails."""
+        if type(self) not in _EXPECTED:
+            import tempfile
+
+            with tempfile.TemporaryDirectory(dir=os.environ.get("FAULTS_BESIDE")) as name:
+                self.prepare(Path(name))
+                report = tried(self, Path(name), None)
+                assert report.code == 0, report.said
+                _EXPECTED[type(self)] = report, self.made(Path(name))
+        return _EXPECTED[type(self)][0]
+
+    def made(self, folder: Path) -> dict[str, bytes]:
+        """The files in the folder; what a program keeps for itself is below `home`."""
+        return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+    def after(self) -> dict[str, bytes]:
+        """The files where nothing fails."""
+        self.expected()
+        return _EXPECTED[type(self)][1]
+
+    def check(self, folder: Path, report: Report) -> None:
+        expected = self.expected()
+        if report.code == 0 and report.call and report.why in report.said + report.printed.decode():
+            pass  # what could not be read was told, and the rest is as it is
+        elif report.code == 0:
+            assert report.printed == expected.printed, (report.printed[:300], expected.printed[:300])
+            assert self.made(folder) == self.after(), sorted(self.made(folder))
+        elif report.code is not None:
+            check_message(report)
+            self.check_untouched(folder)
+        else:
+            self.check_whole(folder)
+        for name in set(self.after()) - set(self.files):
+            (folder / name).unlink(missing_ok=True)  # without --force it would stand in the way
+        again = tried(self, folder, None)
+        assert again.code == 0, again.said
+        assert again.printed == expected.printed
+        assert {**self.made(folder), **self.after()} == self.made(folder)
+
+    def check_untouched(self, folder: Path) -> None:
+        """It failed: the files are those of before, and no others."""
+        before = {name: path.read_bytes() for name, path in self.files.items()}
+        assert self.made(folder) == before, sorted(self.made(folder))
+
+    def check_whole(self, folder: Path) -> None:
+        """It was killed: each file is as before or as after; one under another name may be left over."""
+        made, after = self.made(folder), self.after()
+        for name, data in made.items():
+            before = self.files[name].read_bytes() if name in self.files else None
+            assert data in (before, after.get(name)) or name.endswith(".partial"), name
+
+
+_EXPECTED: dict[type, tuple[Report, dict[str, bytes]]] = {}
+
+
+def check_message(report: Report) -> None:
+    """One line, perhaps with a hint: which file, and what the system said of it."""
+    assert report.code in (1, 3), (report.code, report.said)
+    lines = [line for line in report.said.splitlines() if not line.startswith("hint: ")]
+    assert len(lines) == 1, report.said
+    assert re.match(r"ctxctl: error: \S", lines[0]), report.said
+    assert report.why in lines[0] or "not readable" in lines[0], report.said
+    assert re.search(r"\b(one|out|run|window)\.\w+|temporary|tmp|one\b", lines[0]), report.said
+
+
+class ReplayOfNative(Command):
+    """A replay, of which steps, counts and index are kept."""
+
+    arguments = ("replay", "run.jsonl", "--json")
+    files: ClassVar = {"run.jsonl": NATIVE}
+    kept = True
+
+
+class ReplayOfCapture(Command):
+    """A replay of a foreign capture, whose import is kept."""
+
+    arguments = ("replay", "run.jsonl", "--json")
+    files: ClassVar = {"run.jsonl": CLAUDE}
+    kept = True
+
+
+class Export(Command):
+    """An export to a new file."""
+
+    arguments = ("export", "run.jsonl", "-o", "out.html", "-q")
+    files: ClassVar = {"run.jsonl": CLAUDE}
+
+
+class ExportOver(Command):
+    """An export in the place of a file."""
+
+    arguments = ("export", "run.jsonl", "-o", "out.csv", "--force", "-q")
+    files: ClassVar = {"run.jsonl": NATIVE, "out.csv": CLAUDE}
+
+
+class Import(Command):
+    """An import to a new file."""
+
+    arguments = ("import", "run.jsonl", "-o", "out.jsonl")
+    files: ClassVar = {"run.jsonl": CLAUDE}
+
+
+class ImportOver(Command):
+    """An import in the place of a file."""
+
+    arguments = ("import", "run.jsonl", "-o", "out.jsonl", "--force")
+    files: ClassVar = {"run.jsonl": CLAUDE, "out.jsonl": NATIVE}
+
+
+class Recording:
+    """A recorder: what it counts as written is in the file, what is not there is counted as lost.
+
+    The file takes the next writer's events, whatever became of this one.
+    """
+
+    number = 10
+    rotate_bytes: ClassVar[int | None] = 1500
+
+    def prepare(self, folder: Path) -> None:
+        (folder / "run.jsonl").write_bytes(b"\n")
+
+    def act(self, folder: Path, tell: Tell) -> int:
+        from ctxctl import Recorder
+        from ctxctl.record import journal, sink
+
+        journal._FIRST_DELAY = sink.LOOK = 0.0  # type: ignore[misc]
+        recorder = Recorder(
+            folder / "run.jsonl", session="s", fsync=True, rotate_bytes=self.rotate_bytes, redact=False
+        )
+        recorder._core.journal._delay = 0.0
+        for number in range(self.number):
+            before = recorder.written
+            recorder.item(f"i{number}", "x" * 99 + str(number))
+            if recorder.written > before:
+                self.acknowledge(recorder, number, tell)
+        recorder.close()
+        tell(b"end %d %d\n" % (recorder.written, recorder.dropped))
+        recorder._core.journal.complain()
+        return 0
+
+    def acknowledge(self, recorder: Recorder, number: int, tell: Tell) -> None:
+        """What the program does with an event that was taken."""
+        tell(b"i%d\n" % number)
+
+    def check(self, folder: Path, report: Report) -> None:
+        assert report.code in (0, None), report.said
+        told = report.told.decode().split("\n")[:-1]
+        acknowledged = {line for line in told if not line.startswith("end")}
+        names, lost, torn = self.read(folder)
+        assert acknowledged <= set(names), sorted(acknowledged - set(names))
+        assert len(set(names)) == len(names), names
+        assert torn <= 1, torn
+        if report.code == 0:
+            written, dropped = map(int, told[-1].split()[1:])
+            assert (len(names), written + dropped) == (written, self.number), (names, written, dropped)
+            said = f"{dropped} of {self.number} events are not in the trace"
+            assert dropped == lost or said in report.said, (dropped, lost, report.said)
+            assert dropped <= 1, dropped
+            for line in report.said.splitlines():
+                assert line.startswith(f"ctxctl: {folder}/run.jsonl: "), report.said
+        after = tried(_NextWriter(), folder, None)
+        assert after.code == 0, after.said
+        assert set(self.read(folder)[0]) == {*names, "next"}
+
+    def read(self, folder: Path) -> tuple[list[str], int, int]:
+        """The names of the items in the files, the losses that are counted there, and lines that are none."""
+        names, lost, torn = [], 0, 0
+        for path in sorted(folder.glob("run*.jsonl")):
+            for line in path.read_bytes().split(b"\n"):
+                try:
+                    event = json.loads(line)
+                except ValueError:
+                    torn += line != b""
+                    continue
+                if event["event_type"] == "context.item.added":
+                    names.append(event["data"]["item_id"])
+                elif event["event_type"] == "ctxctl.record.dropped":
+                    lost += event["data"]["n"]
+        return names, lost, torn
+
+
+class _NextWriter(Recording):
+    """Another one that opens the same file."""
+
+    def act(self, folder: Path, tell: Tell) -> int:
+        from ctxctl import Recorder
+
+        with Recorder(folder / "run.jsonl", session="s", strict=True, redact=False) as recorder:
+            recorder.item("next", "x")
+        return 0
+
+
+class RecordingOneFile(Recording):
+    """The same without rotation: fewer calls."""
+
+    rotate_bytes = None
+
+
+class HastyRecording(RecordingOneFile):
+    """A control: it says that an event was taken before it is written."""
+
+    def act(self, folder: Path, tell: Tell) -> int:
+        for number in range(self.number):
+            tell(b"i%d\n" % number)
+        return super().act(folder, tell)
+
+
+class Writing:
+    """A function that replaces a file: it is as before or as after, and an error names it."""
+
+    name = "one.json"
+    keeps: ClassVar[bool] = False
+    """Whether it returns without an error where the file could not be written."""
+
+    def prepare(self, folder: Path) -> None:
+        (folder / self.name).write_bytes(OLD)
+        (folder / self.name).chmod(0o640)
+
+    def act(self, folder: Path, tell: Tell) -> int:
+        from ctxctl.errors import CtxctlError
+
+        try:
+            self.write(folder / self.name)
+        except CtxctlError as error:
+            tell(error.message.encode())
+            return 3
+        except OSError as error:
+            tell(f"{error.filename} {error.strerror}".encode())
+            return 3
+        return 0
+
+    def write(self, path: Path) -> None:
+        raise NotImplementedError
+
+    def new(self) -> bytes:
+        """What the file holds after."""
+        if type(self) not in _NEW:
+            import tempfile
+
+            with tempfile.TemporaryDirectory() as name:
+                self.prepare(Path(name))
+                assert tried(self, Path(name), None).code == 0
+                _NEW[type(self)] = (Path(name) / self.name).read_bytes()
+        return _NEW[type(self)]
+
+    def check(self, folder: Path, report: Report) -> None:
+        path = folder / self.name
+        now = path.read_bytes()
+        assert now in (OLD, self.new()), now[:80]
+        left = {one.name for one in folder.iterdir()} - {self.name, "home", "tmp"}
+        if report.code == 0:
+            assert now == self.new() or self.keeps, "it said nothing"
+            assert not left, left
+        elif report.code is not None:
+            assert report.code == 3, report.said
+            assert report.why in report.told.decode(), report.told
+            assert self.name in report.told.decode(), report.told
+            assert not left or report.call == "unlink", left
+
+
+_NEW: dict[type, bytes] = {}
+
+
+class PlainWriting(Writing):
+    """A control: the file is cut and then written, as one does."""
+
+    def write(self, path: Path) -> None:
+        path.write_bytes(b"new\n" * 3000)
+
+
+class Calibration(Writing):
+    """What `calibrate` and `learn` save."""
+
+    def write(self, path: Path) -> None:
+        from ctxctl.tokens.calibrate.store import write
+
+        write(path, b"new\n" * 3000)
+
+
+class Baseline(Writing):
+    """A baseline of `lint` or `budget`."""
+
+    def write(self, path: Path) -> None:
+        from ctxctl.analysis.baseline_file import replace_baseline
+
+        replace_baseline(path, {"findings": ["x" * 70] * 300})
+
+
+class Golden(Writing):
+    """What `assert_context_diff` compares with."""
+
+    def write(self, path: Path) -> None:
+        from ctxctl.testing.golden import Context, write
+
+        write(path, Context("o200k_base", 3, ()))
+
+
+class SavedText(Writing):
+    """What the UI writes where a user has it replace a file."""
+
+    def write(self, path: Path) -> None:
+        from ctxctl.tui.export import write_file
+
+        write_file(str(path), "new\n" * 3000, over=True)
+
+
+class Remembered(Writing):
+    """Where the UI was left."""
+
+    keeps = True
+
+    def write(self, path: Path) -> None:
+        from ctxctl.tui.memory import Memory, save
+
+        save(path, Memory())
+
+
+class SettingsOfProgram(Writing):
+    """A recorded program's own settings, which it has changed meanwhile."""
+
+    def write(self, path: Path) -> None:
+        from ctxctl.record.clients.settings import write_over
+
+        write_over(path, b"new\n" * 3000)
+
+
+class RecordStdin:
+    """`record --stdin`: each event that came is in the file, or said to be missing."""
+
+    def prepare(self, folder: Path) -> None:
+        shutil.copyfile(NATIVE, folder / "events.jsonl")
+
+    def act(self, folder: Path, tell: Tell) -> int:
+        from ctxctl.cli.main import run
+
+        os.dup2(self.opened(folder), 0)
+        return run(["record", "--stdin", "-o", str(folder / "out.jsonl"), "--no-redact", "--fsync"])
+
+    def opened(self, folder: Path) -> int:
+        """Standard input, as a shell opens it: again where that fails."""
+        try:
+            return os.open(folder / "events.jsonl", os.O_RDONLY)
+        except OSError:
+            return os.open(folder / "events.jsonl", os.O_RDONLY)
+
+    def check(self, folder: Path, report: Report) -> None:
+        assert "Traceback" not in report.said, report.said
+        assert "bug in ctxctl" not in report.said, report.said
+        whole = NATIVE.read_bytes().splitlines()
+        out = folder / "out.jsonl"
+        lines = [line for line in out.read_bytes().split(b"\n") if line] if out.exists() else []
+        sound = [line for line in lines if is_json(line)]
+        assert len(lines) - len(sound) <= 1, lines
+        if report.code is not None and len(sound) < len(whole):
+            assert report.why in report.said or "stdin is closed" in report.said, report.said
+            assert re.search(r"out\.jsonl|standard input|stdin", report.said), report.said
+            assert report.code != 0, report.said
+
+
+def is_json(line: bytes) -> bool:
+    """Whether a line is whole."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+class RedactionKey:
+    """The key of the digests in a user's redactions: one that is stored is whole, or there is none."""
+
+    def prepare(self, folder: Path) -> None:
+        """It is not there before."""
+
+    def act(self, folder: Path, tell: Tell) -> int:
+        from ctxctl.record.rules import user_key
+
+        tell(user_key())
+        return 0
+
+    def check(self, folder: Path, report: Report) -> None:
+        assert report.code in (0, None), report.said
+        if report.code == 0:
+            assert len(report.told) == 32, report.told
+        first, second = (tried(self, folder, None).told for _ in range(2))
+        assert first == second, "each run has another key"
+
+
+class SignIn:
+    """What a recorded program has saved in the folder that stood in for its own: it is lost by no fault."""
+
+    token = b"a sign-in that the user has just made"
+
+    def prepare(self, folder: Path) -> None:
+        (folder / "own").mkdir()
+        (folder / "own" / "settings.json").write_bytes(OLD)
+        (folder / "made").mkdir()
+
+    def act(self, folder: Path, tell: Tell) -> int:
+        from ctxctl.record.clients.redirects import _bring_home, set_up
+        from ctxctl.record.clients.setup import Start
+
+        start = Start(set_up(["true"], {}, ()), {})
+        try:
+            made = start.file("stand-in/config.json", b"{}").parent
+            (made / "auth.json").write_bytes(self.token)
+            (made / "settings.json").write_bytes(self.token)
+        except OSError:
+            return 0  # the program would not have run, or not have saved anything
+        tell(str(made).encode())
+        start.at_end(lambda: _bring_home(made, folder / "own", frozenset({"config.json"})))
+        start.close()
+        return 0
+
+    def check(self, folder: Path, report: Report) -> None:
+        if not report.told:
+            return
+        for name in ("auth.json", "settings.json"):
+            places = [folder / "own" / name, Path(report.told.decode()) / name]
+            found = [place.read_bytes() for place in places if place.exists()]
+            assert self.token in found, (name, found, report.said)
+            assert found[0] in (OLD, self.token), found
+            assert found[0] == self.token or report.code is None or report.why in report.said, report.said
+        assert report.code in (0, None), report.said

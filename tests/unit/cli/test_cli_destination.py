@@ -1,0 +1,137 @@
+"""Where a command writes: pipes, full devices, folders, and the file that it reads."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from ctxctl.cli.main import run
+
+ROOT = Path(__file__).parents[3]
+CAPTURE = ROOT / "fixtures" / "claude_code" / "compaction.jsonl"
+NATIVE = ROOT / "tests" / "golden" / "traces" / "window.jsonl"
+Out = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Path:
+    return Path(shutil.copy(CAPTURE, tmp_path / "run.jsonl"))
+
+
+def read_in_thread(path: Path) -> tuple[threading.Thread, list[bytes]]:
+    found: list[bytes] = []
+    thread = threading.Thread(target=lambda: found.append(path.read_bytes()))
+    return thread, found
+
+
+@pytest.mark.parametrize("command", ["import", "export"])
+def test_a_pipe_gets_what_a_file_would(command: str, capture: Path, tmp_path: Path, capsys: Out) -> None:
+    assert run([command, str(capture), "-o", str(tmp_path / "out.jsonl")]) == 0
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader, found = read_in_thread(pipe)
+    reader.start()
+    assert run([command, str(capture), "-o", str(pipe)]) == 0
+    reader.join(10)
+    assert found == [(tmp_path / "out.jsonl").read_bytes()]
+    assert pipe.is_fifo()
+
+
+def test_a_pipe_that_nobody_reads_yet_is_waited_for_and_that_is_said(
+    capture: Path, tmp_path: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ctxctl.cli import output
+
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader, found = read_in_thread(pipe)
+    said: list[str] = []
+
+    def note(text: str) -> None:
+        said.append(text)
+        if len(said) == 1:
+            reader.start()
+
+    monkeypatch.setattr(output, "note", note)
+    assert run(["import", str(capture), "-o", str(pipe)]) == 0
+    reader.join(10)
+    assert found[0]
+    assert said[0] == f"ctxctl: {pipe} is a pipe that nobody reads yet: waiting for a reader"
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "link", "hard", "./run.jsonl", "sub/../run.jsonl"])
+@pytest.mark.parametrize("command", ["import", "export"])
+def test_what_is_read_is_never_written_over(
+    command: str, name: str, capture: Path, tmp_path: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to("run.jsonl")
+    (tmp_path / "hard").hardlink_to(capture)
+    assert run([command, "run.jsonl", "-o", name, "--force"]) == 2
+    assert f"{name} is the file that is read" in capsys.readouterr().err
+    assert capture.read_bytes() == CAPTURE.read_bytes()
+
+
+def test_a_second_source_is_read_too(capture: Path, tmp_path: Path, capsys: Out) -> None:
+    other = Path(shutil.copy(CAPTURE, tmp_path / "other.jsonl"))
+    assert run(["import", str(capture), str(other), "-o", str(other), "--force"]) == 2
+    assert other.read_bytes() == CAPTURE.read_bytes()
+
+
+def test_a_report_does_not_take_the_place_of_the_trace(tmp_path: Path, capsys: Out) -> None:
+    trace = Path(shutil.copy(NATIVE, tmp_path / "run.jsonl"))
+    assert run(["check", str(trace), "--max-tokens", "1", "--junit", str(trace)]) == 2
+    assert trace.read_bytes() == NATIVE.read_bytes()
+
+
+@pytest.mark.parametrize("command", ["import", "export"])
+def test_standard_output_is_not_the_file_that_is_read(command: str, capture: Path, tmp_path: Path) -> None:
+    """As with `>>`: what is written would be read, and written, and read."""
+    from subprocess import PIPE
+    from subprocess import run as start
+    from sys import executable
+
+    with capture.open("ab") as out:
+        done = start([executable, "-m", "ctxctl", command, str(capture)], stdout=out, stderr=PIPE, cwd=ROOT)
+    assert done.returncode == 2
+    assert b"standard output is the file that is read" in done.stderr
+    assert capture.read_bytes() == CAPTURE.read_bytes()
+
+
+@pytest.mark.parametrize("command", ["import", "export"])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("folder", "Is a directory"),
+        ("none/out.jsonl", "No such file or directory"),
+        ("run.jsonl/out.jsonl", "Not a directory"),
+        ("n" * 300, "File name too long"),
+        ("/dev/full", "No space left on device"),
+        ("a\0b", "no name of a file"),
+    ],
+)
+def test_the_message_names_the_file_and_the_cause(
+    command: str, name: str, says: str, capture: Path, tmp_path: Path, capsys: Out
+) -> None:
+    (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    place = name if name.startswith("/") else str(tmp_path / name)
+    assert run([command, str(capture), "-o", place, "--force"]) in (1, 3)
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1, err
+    assert says in err
+    assert place.replace("\0", "") in err.replace("␀", "").replace("\\x00", "")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written(capture: Path, tmp_path: Path, capsys: Out) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    assert run(["import", str(capture), "-o", str(closed / "out.jsonl")]) == 3
+    assert "closed/out.jsonl: Permission denied" in capsys.readouterr().err
