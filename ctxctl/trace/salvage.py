@@ -66,7 +66,8 @@ def repair_line(line: bytes) -> tuple[bytes, int, list[LineFault]]:
     """Repair encoding, escapes, control characters, numbers and depth.
 
     Returns the repaired line, the byte of the original at which it starts (NULs in front are cut), and the
-    faults, each at its byte, or at the record's first where repairs have moved it.  The result may still not be JSON.
+    faults, each at its byte, or at the record's first where repairs have moved it.  The result may still
+    not be JSON.
     """
     faults: list[LineFault] = []
     body = line.strip(b"\0 \t\r")

@@ -3,8 +3,8 @@
     python -m tests.fuzz --minutes 5 --seed 7 [--corpus DIR] [--each 4]
     python -m tests.fuzz --again FOLDER       runs one finding again
 
-Each finding is kept in `.fuzz/found/NAME`: the input and `run.json`, which says of which capture and seed it is made
-and what was run.  What went wrong in the same way at the same place is kept once.
+Each finding is kept in `.fuzz/found/NAME`: the input and `run.json`, which says of which capture and seed it
+is made and what was run.  What went wrong in the same way at the same place is kept once.
 """
 
 from __future__ import annotations
@@ -91,9 +91,10 @@ def _fuzzed(given: argparse.Namespace, scratch: Path) -> int:
                 _keep(name, drawn, failure, work)
             counts[name] += 1
         done, ran = done + 1, ran + len(work.commands)
-    print(f"{done} inputs, {ran} commands, {sum(counts.values())} failures of {len(counts)} kinds (seed {first})")
+    failed = f"{sum(counts.values())} failures of {len(counts)} kinds"
+    print(f"{done} inputs, {ran} commands, {failed} (seed {first})")
     for name, count in counts.most_common():
-        print(f"  {count} times: {(FOUND / name).relative_to(ROOT)}: {_told(name)}")
+        print(f"  {count} times: {os.path.relpath(FOUND / name, ROOT)}: {_told(name)}")
     return 1 if counts else 0
 
 
@@ -132,10 +133,11 @@ def _keep(name: str, drawn: Drawn, failure: commands.Failure, work: commands.Job
     template = [_abstract(part) for part in failure.arguments]
     run = {
         "capture": drawn.seed.name, "seed": drawn.number, "what": failure.what, "arguments": template,
-        "cached": "CTXCTL_CACHE_DIR" in work.environment, "before": [list(map(_abstract, one)) for one in work.commands],
+        "cached": "CTXCTL_CACHE_DIR" in work.environment, "before": [list(map(_abstract,
+        one)) for one in work.commands],
     }  # fmt: skip
     (folder / "run.json").write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
-    again = f"python -m tests.fuzz --again {folder.relative_to(ROOT)}"
+    again = f"python -m tests.fuzz --again {os.path.relpath(folder, ROOT)}"
     print(f"{' '.join(template)}: {failure.what}\n  again: {again}", file=sys.stderr, flush=True)
 
 
@@ -160,7 +162,9 @@ def _again(found: Path, scratch: Path) -> int:
     cache = {"CTXCTL_CACHE_DIR": str(scratch / "cache")} if run["cached"] else {"CTXCTL_CACHE": "off"}
     environment = {**cache, "CTXCTL_TRACEBACK": "1"}
     rows = [run["arguments"]] if not run["cached"] else run["before"]
-    work = commands.Job(tuple(tuple(commands.filled(part, places) for part in row) for row in rows), environment)
+    work = commands.Job(
+        tuple(tuple(commands.filled(part, places) for part in row) for row in rows), environment
+    )
     failed = commands.failures(work, scratch)
     for failure in failed:
         print(f"{' '.join(failure.arguments)}: {failure.what}")

@@ -1,4 +1,4 @@
-"""Whole commands on one damaged input, in a forked child with bounds on its CPU time, its memory and its patience."""
+"""Whole commands on one damaged input, in a forked child with bounds on its CPU time and memory."""
 
 from __future__ import annotations
 
@@ -12,23 +12,30 @@ import resource
 import select
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 CPU: Final = 5
 """Seconds of processor time that one command may take."""
 MEMORY: Final = 1 << 30
 """Bytes of address space that a child may take beyond what it begins with."""
-PATIENCE: Final = 60.0
+PATIENCE: Final = 20.0
 """Seconds after which a child that neither works nor ends is one that hangs."""
+_WORKS: Final = 0.05
+"""Seconds of processor time within `PATIENCE` that make a child one that works."""
 SOUND: Final = (0, 1, 2, 3, 4)
 """Exit codes that say something about the input; the rest are bugs."""
 _BIDI: Final = "\u202a-\u202e\u2066-\u2069\u061c\u200e\u200f"
 _UNFIT: Final = re.compile(f"[\x00-\x09\x0b-\x1f\x7f-\x9f{_BIDI}]")
-_QUERIES: Final = ("kind:file_snippet", "window > 10% and not new", "is skipped", '"the" or misses', "status:removed tokens>3")
+_QUERIES: Final = (
+    "kind:file_snippet",
+    "window > 10% and not new",
+    "is skipped",
+    '"the" or misses',
+    "status:removed tokens>3",
+)
 
 COMMANDS: Final[tuple[tuple[str, ...], ...]] = (
     ("replay", "--json", "{}"),
@@ -70,7 +77,11 @@ COMMANDS: Final[tuple[tuple[str, ...], ...]] = (
     ("watch", "{}", "--json", "--idle", "0"),
     ("ls", "{folder}", "--json"),
 )
-"""`{}` is the input, `{folder}` where it is alone, `{out}` a new file's name, `{query}` a query, `{sound}` a sound trace."""
+"""`{}` is the input, `{folder}` where it is alone, `{out}` a new file's name, `{query}` a query,
+`{sound}` a sound trace."""
+
+
+Row = dict[str, Any]
 
 
 class Failure(NamedTuple):
@@ -118,10 +129,18 @@ def warm(trace: Path) -> None:
 
     os.environ["CTXCTL_CACHE"] = "off"
     for arguments in COMMANDS:
-        if "{folder}" in arguments or "{out}.html" in arguments or "{out}.parquet" in arguments or "{out}.jsonl" in arguments:
+        if (
+            "{folder}" in arguments
+            or "{out}.html" in arguments
+            or "{out}.parquet" in arguments
+            or "{out}.jsonl" in arguments
+        ):
             continue
         places = {"{}": str(trace), "{sound}": str(trace), "{query}": _QUERIES[0]}
-        with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding="utf-8")), contextlib.redirect_stderr(io.StringIO()):
+        with (
+            contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding="utf-8")),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
             _run(tuple(filled(part, places) for part in arguments))
     from ctxctl.importers import registry
     from ctxctl.trace.source import Source
@@ -148,7 +167,7 @@ def failures(work: Job, folder: Path) -> list[Failure]:
         _in_child(work, writing, out, folder / "stack")
     os.close(writing)
     try:
-        told, ended = _told(reading)
+        told, ended = _told(reading, child)
     finally:
         os.close(reading)
     if not ended:
@@ -165,7 +184,7 @@ def failures(work: Job, folder: Path) -> list[Failure]:
 def _end_of(status: int, ended: bool, stack: Path) -> str:
     code = os.waitstatus_to_exitcode(status)
     if not ended:
-        what = f"hangs: no end after {PATIENCE:.0f} s"
+        what = f"hangs: idle for {PATIENCE:.0f} s"
     elif -code == signal.SIGXCPU:
         what = f"more than {CPU} s of CPU"
     else:
@@ -181,21 +200,30 @@ def _frame(line: str) -> str:
     return f"{found[1]}:{found[2]}" if found else line.strip()
 
 
-def _told(reading: int) -> tuple[list[dict[str, list[str] | str]], bool]:
-    """What a child told, and whether it came to its end in time."""
-    data, deadline = b"", time.monotonic() + PATIENCE
+def _told(reading: int, child: int) -> tuple[list[Row], bool]:
+    """What a child told, and whether it came to its end: one that works on is waited for,
+    one that idles is not."""
+    data, worked, begun = b"", -1.0, False
     while True:
-        if not select.select([reading], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            break
-        piece = os.read(reading, 1 << 16)
-        if not piece:
-            break
-        data += piece
-        deadline = time.monotonic() + PATIENCE
-    else:  # pragma: no cover - the loop ends by one of its breaks
-        pass
-    ended = bool(data.endswith(b"\n")) and time.monotonic() < deadline
-    return [json.loads(line) for line in data.splitlines() if line.endswith(b"}")], ended
+        if select.select([reading], [], [], PATIENCE)[0]:
+            piece = os.read(reading, 1 << 16)
+            if not piece:
+                return [json.loads(line) for line in data.splitlines() if line.endswith(b"}")], True
+            data += piece
+            continue
+        before, worked = worked, _worked(child)
+        if begun and worked - before < _WORKS:
+            return [json.loads(line) for line in data.splitlines() if line.endswith(b"}")], False
+        begun = True
+
+
+def _worked(child: int) -> float:
+    """Seconds of processor time that a child has used so far, as far as the system tells."""
+    try:
+        fields = Path(f"/proc/{child}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _in_child(work: Job, writing: int, out: Path, stack: Path) -> NoReturn:
@@ -207,15 +235,23 @@ def _in_child(work: Job, writing: int, out: Path, stack: Path) -> NoReturn:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
             sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False), encoding="utf-8")
-            sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8")
+            sys.stdout = io.TextIOWrapper(
+                io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8"
+            )
             sys.stderr = io.TextIOWrapper(
-                io.BufferedWriter(io.FileIO(2, "w", closefd=False)), encoding="utf-8", errors="backslashreplace"
+                io.BufferedWriter(io.FileIO(2, "w", closefd=False)),
+                encoding="utf-8",
+                errors="backslashreplace",
             )
             faulthandler.register(signal.SIGXCPU, file=stacks, chain=True)
             faulthandler.enable(stacks)
             os.environ.pop("CTXCTL_CACHE", None)
             os.environ.update(work.environment)
-            size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if sys.platform == "linux" else MEMORY
+            size = (
+                int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+                if sys.platform == "linux"
+                else MEMORY
+            )
             resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
             for arguments in work.commands:
                 _tell(writing, {"begun": arguments})
@@ -227,7 +263,7 @@ def _in_child(work: Job, writing: int, out: Path, stack: Path) -> NoReturn:
         os._exit(code)
 
 
-def _tell(writing: int, row: dict[str, object]) -> None:
+def _tell(writing: int, row: Row) -> None:
     os.write(writing, json.dumps(row).encode() + b"\n")
 
 
@@ -263,5 +299,9 @@ def _one(arguments: tuple[str, ...], file: io.BufferedRandom) -> str:
 
 
 def _last(printed: bytes) -> str:
-    lines = [line for line in printed.decode("utf-8", "replace").splitlines() if "bug in" in line or "Error" in line]
+    lines = [
+        line
+        for line in printed.decode("utf-8", "replace").splitlines()
+        if "bug in" in line or "Error" in line
+    ]
     return lines[-1][-300:] if lines else printed[-300:].decode("utf-8", "replace").replace("\n", " | ")

@@ -1,7 +1,8 @@
-"""Coverage-guided fuzzing of the parsers with atheris: ``python -m tests.fuzz.guided PARSER [libFuzzer's options]``.
+"""Coverage-guided fuzzing of the parsers with atheris: ``python -m tests.fuzz.guided PARSER [OPTION…]``.
 
-``make fuzz-parsers`` runs all five, in an environment of its own.  A finding is kept as libFuzzer keeps it, in the
-folder that ``-artifact_prefix`` names, and ``python -m tests.fuzz.guided PARSER FILE`` runs it again.
+Options are libFuzzer's.  ``make fuzz-parsers`` runs all five,
+in an environment of its own.  A finding is kept
+where ``-artifact_prefix`` says, and ``python -m tests.fuzz.guided PARSER FILE`` runs it again.
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ WORTH_NOTHING = ("problem", "trace")
 
 
 AS_THEY_ARE = {"agent-context": frozenset({"bad-field", "declares-runtime-status"})}
-"""By format, what may be wrong with an import.  Records of Agent Context are passed on with all that they say, so what
-a field of theirs has that the standard does not know is told of the trace as it is of the capture."""
+"""By format, what may be wrong with an import.  Records of Agent Context are passed on with all that
+they say,
+so a field of theirs that is not as the standard has it is told of the trace as it is of the capture."""
 
 
 class Ran(NamedTuple):
@@ -91,6 +92,8 @@ def _difference(one: Ran, other: Ran) -> str:
     for before, after in zip(first, second, strict=False):
         if before != after:
             names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-            return "; ".join(f"{before['type']}.{name}: {before.get(name)!r:.150} and {after.get(name)!r:.150}" for name in names)
+            return "; ".join(
+                f"{before['type']}.{name}: {before.get(name)!r:.150} and {after.get(name)!r:.150}"
+                for name in names
+            )
     return f"{len(first)} and {len(second)} lines"
-

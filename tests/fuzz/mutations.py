@@ -1,7 +1,7 @@
 """Structure-aware damage to captures: the same bytes and the same seed give the same damage.
 
-A capture is taken apart as what it is (JSON Lines, one JSON document, MessagePack, an archive, a database, gzip
-around any of them, else lines of text), damaged where its structure is, and put together again.
+A capture is taken apart as what it is (JSON Lines, one JSON document, MessagePack, an archive, a database,
+gzip around any of them, else lines of text), damaged where its structure is, and put together again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import math
 import sqlite3
 import zipfile
+import zlib
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -26,11 +27,13 @@ TOO_DEEP = 120
 LONG = 40_000
 BAD_BYTES = (b"\xff", b"\xed\xa0\x80", b"\xc0\xaf", b"\0", b"\r", b"\xe2\x80", b"\xf8\x88\x80\x80\x80")
 BAD_TEXTS = (
-    "", " ", "\0", "\ud800", "\udc00x", "\x1b]0;x\x07", "\u202e", "\u2028", "\n\n", "null", "-1", "1e999", "../../etc",
+    "", " ", "\0", "\ud800", "\udc00x", "\x1b]0;x\x07", "\u202e", "\u2028", "\n\n", "null", "-1",
+    "1e999", "../../etc",
     "a" * 300, "\U0001f469\u200d\U0001f469", "{", "[[", '{"a":', "```", "---", "NaN", "%s%n{}", "@-1", "main",
 )  # fmt: skip
 NUMBERS = (
-    0, -1, 1, 2**31, 2**53 + 1, 2**63, -(2**63) - 1, 10**30, 10**400, 1.5, -0.0, 1e308, math.inf, -math.inf, math.nan,
+    0, -1, 1, 2**31, 2**53 + 1, 2**63, -(2**63) - 1, 10**30, 10**400, 1.5, -0.0, 1e308, math.inf,
+    -math.inf, math.nan,
 )  # fmt: skip
 TIMES = (
     "1970-01-01T00:00:00Z", "9999-12-31T23:59:60Z", "2026-02-30T10:00:00Z", "2026-01-01T00:00:00+14:00",
@@ -73,7 +76,7 @@ def _damaged(data: bytes, random: Random, donors: list[bytes], depth: int) -> by
 def _gzipped(data: bytes, random: Random, donors: list[bytes], depth: int) -> bytes:
     try:
         inner = gzip.decompress(data)
-    except (OSError, EOFError, ValueError):
+    except (OSError, EOFError, ValueError, zlib.error):
         return _bytes(data, random)
     return gzip.compress(_damaged(inner, random, donors, depth + 1), 1, mtime=0)
 
@@ -83,7 +86,7 @@ def _archive(data: bytes, random: Random, donors: list[bytes], depth: int) -> by
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = [(info.filename, archive.read(info)) for info in archive.infolist()]
-    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
+    except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, NotImplementedError):
         return _bytes(data, random)
     if members:
         at = random.randrange(len(members))
@@ -92,13 +95,18 @@ def _archive(data: bytes, random: Random, donors: list[bytes], depth: int) -> by
         if how == 0:
             del members[at]
         elif how == 1:
-            members[at] = (random.choice(BAD_TEXTS[1:]).replace("\0", "0").replace("\ud800", "") or "x", content)
+            members[at] = (
+                random.choice(BAD_TEXTS[1:]).replace("\0", "0").replace("\ud800", "") or "x",
+                content,
+            )
         else:
             members[at] = (name, _damaged(content, random, donors, depth + 1))
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members:
             # One date for all: an archive of today would be another one tomorrow.
-            archive.writestr(zipfile.ZipInfo(name.encode("utf-8", "replace").decode(), (2026, 1, 1, 0, 0, 0)), content)
+            archive.writestr(
+                zipfile.ZipInfo(name.encode("utf-8", "replace").decode(), (2026, 1, 1, 0, 0, 0)), content
+            )
     return out.getvalue()
 
 
@@ -176,7 +184,9 @@ def _indented(value: Value, made: bytes) -> bytes:
 def _lines(data: bytes, random: Random, donors: list[bytes]) -> bytes | None:
     """JSON Lines (or an SSE stream), damaged; None where it is neither."""
     lines = data.split(b"\n")
-    records = [at for at, line in enumerate(lines) if line.strip()[:1] in (b"{", b"[") or line.startswith(b"data: {")]
+    records = [
+        at for at, line in enumerate(lines) if line.strip()[:1] in (b"{", b"[") or line.startswith(b"data: {")
+    ]
     if not records or len(records) * 3 < len(lines):
         return None
     how = random.random()
@@ -337,7 +347,11 @@ def _with_twice(value: Value, holder: dict[str, Any], key: str, random: Random) 
 
 def _scalar(value: Value, random: Random, key: str = "") -> Value:
     """Another value in the place of one: of another type, out of range, hostile, or too much of it."""
-    if key and any(word in key.lower() for word in ("time", "date", "created", "_at", "ts")) and random.random() < 0.5:
+    if (
+        key
+        and any(word in key.lower() for word in ("time", "date", "created", "_at", "ts"))
+        and random.random() < 0.5
+    ):
         return random.choice(TIMES)
     how = random.randrange(10)
     if how == 0:
@@ -364,7 +378,8 @@ def _altered(value: Value, random: Random) -> Value:
         return str(value)[:LONG] if random.random() < 0.3 else type(value)()
     at = random.randrange(len(value) + 1)
     return random.choice((
-        value[:at], value[at:] + value[:at], value + random.choice(BAD_TEXTS), value[:1000] * min(20, LONG // (len(value) + 1) + 1),
+        value[:at], value[at:] + value[:at], value + random.choice(BAD_TEXTS), value[:1000] * min(20,
+        LONG // (len(value) + 1) + 1),
         value[:at] + random.choice(BAD_TEXTS) + value[at:], value.swapcase(), json.dumps(value), len(value),
     ))  # fmt: skip
 

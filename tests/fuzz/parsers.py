@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from ctxctl.engine.query.parsing import QueryError, parse_query
 from ctxctl.ingest.lines import values
 from ctxctl.model.problem import Problem
-from ctxctl.providers.dialects.base import Dialect
 from ctxctl.providers.dialects import DIALECTS
+from ctxctl.providers.dialects.base import Dialect
 from ctxctl.providers.dialects.stream import streamed_response
 from ctxctl.record.http import is_end
 from ctxctl.record.proxy import messages
@@ -119,8 +119,11 @@ def query(data: bytes) -> None:
     try:
         parse_query(text)
     except QueryError as error:
-        assert 0 <= error.column <= len(text), (error.column, text)
-        assert error.what
+        place, what = error.column, error.what
+    else:
+        return
+    assert 0 <= place <= len(text), (place, text)
+    assert what
 
 
 class Parser(NamedTuple):

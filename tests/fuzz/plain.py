@@ -11,7 +11,7 @@ LONGEST = 4096
 
 
 def made(parser: Parser, random: Random, starts: list[bytes]) -> bytes:
-    """One input: a beginning of the parser's own, with a few stretches taken out, repeated, or written over."""
+    """One input: a beginning of the parser's, with some stretches taken out, repeated, or written over."""
     data = random.choice(starts) if random.random() < 0.9 else b""
     for _ in range(random.randrange(1, 6)):
         at = random.randrange(len(data) + 1)

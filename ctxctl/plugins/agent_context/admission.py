@@ -1,7 +1,7 @@
 """Events that a capture holds as such, made to hold together: none comes twice, none names what is over.
 
-A trace of our own is read with such faults and told of them.  An import tells of them itself, by the capture's lines,
-and what it writes is sound.
+A trace of our own is read with such faults, and they are told.  An import tells of them itself, by the
+capture's lines, and what it writes is sound.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ _SHAPES_FRAME: Final = frozenset(
         vocab.INJECTION_APPLIED,
     }
 )
-_OF_THEIR_STEP: Final = frozenset({vocab.USAGE_REPORTED, vocab.INJECTION_APPLIED, vocab.STEP_FAILED, vocab.STEP_ANSWERED})
+_OF_THEIR_STEP: Final = frozenset(
+    {vocab.USAGE_REPORTED, vocab.INJECTION_APPLIED, vocab.STEP_FAILED, vocab.STEP_ANSWERED}
+)
 """What says something of its own step only: without it, it says nothing."""
 
 
@@ -53,7 +55,11 @@ class _Thread:
     def is_late(self, turn: str | None, step: str | None) -> bool:
         """Whether these name a turn or step that is over."""
         if self.ended:
-            return (self.turn if turn is None else turn, step) in self.over if step is not None else turn in self.turns
+            return (
+                (self.turn if turn is None else turn, step) in self.over
+                if step is not None
+                else turn in self.turns
+            )
         if turn is not None and turn != self.turn:
             return turn in self.turns and (step is None or (turn, step) in self.over)
         return step is not None and step != self.step and step in self.steps
@@ -105,7 +111,11 @@ class Admission:
         if name is not None:
             key = name, event.get("session_id"), event.get("source")
             if key in self._known:
-                self._tell(line, "duplicate-event", f"event {name} was seen before in this session and source; ignored")
+                self._tell(
+                    line,
+                    "duplicate-event",
+                    f"event {name} was seen before in this session and source; ignored",
+                )
                 return None
             self._known.add(key)
         if event.get("event_type") == vocab.SESSION_ENDED:
@@ -131,8 +141,18 @@ class Admission:
             if left:
                 return None
             turn = step = None
-        elif thread.sealed and step is not None and step == thread.step and kind in _SHAPES_FRAME and _is_for_model(event):
-            self._tell(line, "late-event", f"{kind} for {step} comes after its step was sealed; it counts for the next frame")
+        elif (
+            thread.sealed
+            and step is not None
+            and step == thread.step
+            and kind in _SHAPES_FRAME
+            and _is_for_model(event)
+        ):
+            self._tell(
+                line,
+                "late-event",
+                f"{kind} for {step} comes after its step was sealed; it counts for the next frame",
+            )
             if kind == vocab.INJECTION_APPLIED:
                 return None
             step = None
