@@ -67,10 +67,11 @@ def timestamp(value: Any) -> str | None:
         date.fromisoformat(value[:10])
     except ValueError:
         return None
-    zone, value = match.group("zone"), value.replace(" ", "T")
+    zone: str | None = match.group("zone")
+    text = value.replace(" ", "T")
     if zone is None:
-        return value + "Z"
-    return f"{value[:-2]}:{value[-2:]}" if len(zone) == 5 else value
+        return text + "Z"
+    return f"{text[:-2]}:{text[-2:]}" if len(zone) == 5 else text
 
 
 class Place(NamedTuple):

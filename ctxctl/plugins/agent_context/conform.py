@@ -61,16 +61,17 @@ def conformed_record(kind: Kind, data: Json) -> tuple[Json, list[str]]:
 
 def _without_empty_refs(assembly: Json) -> bool:
     """Leave out what blocks refer to without a name; whether there was any."""
-    blocks = assembly.get("ordered_blocks")
+    told = assembly.get("ordered_blocks")
+    blocks = list(told) if isinstance(told, list) else []
     found = False
-    for at, block in enumerate(blocks if isinstance(blocks, list) else ()):
+    for at, block in enumerate(blocks):
         refs = block.get("item_refs") if isinstance(block, dict) else None
         refs = [refs] if isinstance(refs, dict) else refs
         if isinstance(refs, list) and not all(map(_names_something, refs)):
-            if not found:
-                assembly["ordered_blocks"] = blocks = list(assembly["ordered_blocks"])
-            found = True
             blocks[at] = {**block, "item_refs": list(filter(_names_something, refs))}
+            found = True
+    if found:
+        assembly["ordered_blocks"] = blocks
     return found
 
 
