@@ -168,7 +168,8 @@ def _again(found: Path, scratch: Path) -> int:
     failed = commands.failures(work, scratch)
     for failure in failed:
         print(f"{' '.join(failure.arguments)}: {failure.what}")
-    print((scratch / "stdout").read_text("utf-8", "replace")[-4000:], end="")
+    for stream in ("stdout", "stderr"):
+        print((scratch / stream).read_text("utf-8", "replace")[-4000:], end="")
     return 1 if failed else 0
 
 

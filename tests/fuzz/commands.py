@@ -27,6 +27,7 @@ _WORKS: Final = 0.05
 """Seconds of processor time within `PATIENCE` that make a child one that works."""
 SOUND: Final = (0, 1, 2, 3, 4)
 """Exit codes that say something about the input; the rest are bugs."""
+_TRACEBACK: Final = b"Traceback (most recent call last)"
 _BIDI: Final = "\u202a-\u202e\u2066-\u2069\u061c\u200e\u200f"
 _UNFIT: Final = re.compile(f"[\x00-\x09\x0b-\x1f\x7f-\x9f{_BIDI}]")
 _QUERIES: Final = (
@@ -160,11 +161,10 @@ def _run(arguments: Sequence[str]) -> int:
 def failures(work: Job, folder: Path) -> list[Failure]:
     """Run a job in a child; what went wrong.  `folder` takes what its commands print."""
     reading, writing = os.pipe()
-    out = folder / "stdout"
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _in_child(work, writing, out, folder / "stack")
+        _in_child(work, writing, folder)
     os.close(writing)
     try:
         told, ended = _told(reading, child)
@@ -226,14 +226,15 @@ def _worked(child: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _in_child(work: Job, writing: int, out: Path, stack: Path) -> NoReturn:
+def _in_child(work: Job, writing: int, folder: Path) -> NoReturn:
     code = 99
     try:
         os.setpgid(0, 0)
-        with out.open("w+b") as file, open(os.devnull, "rb") as nothing, stack.open("wb") as stacks:
-            os.dup2(nothing.fileno(), 0)
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
+        out, err = folder / "stdout", folder / "stderr"
+        with out.open("w+b") as printed, err.open("w+b") as noted, (folder / "stack").open("wb") as stacks:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(printed.fileno(), 1)
+            os.dup2(noted.fileno(), 2)
             sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False), encoding="utf-8")
             sys.stdout = io.TextIOWrapper(
                 io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8"
@@ -255,7 +256,7 @@ def _in_child(work: Job, writing: int, out: Path, stack: Path) -> NoReturn:
             resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
             for arguments in work.commands:
                 _tell(writing, {"begun": arguments})
-                what = _one(arguments, file)
+                what = _one(arguments)
                 if what:
                     _tell(writing, {"arguments": arguments, "what": what})
         code = 0
@@ -267,41 +268,53 @@ def _tell(writing: int, row: Row) -> None:
     os.write(writing, json.dumps(row).encode() + b"\n")
 
 
-def _one(arguments: tuple[str, ...], file: io.BufferedRandom) -> str:
+def _one(arguments: tuple[str, ...]) -> str:
     """Run one command; what went wrong, or nothing."""
-    os.ftruncate(1, 0)
-    os.lseek(1, 0, os.SEEK_SET)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    begun = used.ru_utime + used.ru_stime
+    for stream in (1, 2):
+        os.ftruncate(stream, 0)
+        os.lseek(stream, 0, os.SEEK_SET)
+    begun = _seconds()
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     # Whole seconds: the bound is met between one second late and on time.
     resource.setrlimit(resource.RLIMIT_CPU, (int(begun) + CPU + 1, hard))
     code = _run(arguments)
     sys.stdout.flush()
     sys.stderr.flush()
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = used.ru_utime + used.ru_stime - begun
-    os.lseek(1, 0, os.SEEK_SET)
-    printed = os.read(1, 64 << 20)
-    if code not in SOUND or b"bug in ctxctl" in printed or b"Traceback (most" in printed:
-        return f"exit {code}: {_last(printed)}"
-    if b"error: out of memory" in printed:
+    seconds = _seconds() - begun
+    printed, noted = (_written(stream) for stream in (1, 2))
+    # Captures may quote tracebacks: on standard output they are data.
+    if (
+        code not in SOUND
+        or b"bug in ctxctl" in noted
+        or noted.startswith(_TRACEBACK)
+        or b"\n" + _TRACEBACK in noted
+    ):
+        return f"exit {code}: {_last(noted)}"
+    if b"error: out of memory" in noted:
         return f"more than {MEMORY >> 20} MB"
     if seconds > CPU:
         return f"{seconds:.1f} s of CPU"
     try:
-        text = printed.decode()
+        # Lines of CSV end as its standard has them.
+        text = (printed.replace(b"\r\n", b"\n") if "csv" in arguments else printed).decode() + noted.decode()
     except UnicodeDecodeError as error:
         return f"prints what is no UTF-8: {error}"
-    # Lines of CSV end as its standard has them.
-    unfit = _UNFIT.search(text.replace("\r\n", "\n") if "csv" in arguments else text)
+    unfit = _UNFIT.search(text)
     return f"prints U+{ord(unfit[0]):04X}" if unfit else ""
 
 
-def _last(printed: bytes) -> str:
-    lines = [
-        line
-        for line in printed.decode("utf-8", "replace").splitlines()
-        if "bug in" in line or "Error" in line
-    ]
-    return lines[-1][-300:] if lines else printed[-300:].decode("utf-8", "replace").replace("\n", " | ")
+def _seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _written(stream: int) -> bytes:
+    os.lseek(stream, 0, os.SEEK_SET)
+    return os.read(stream, 64 << 20)
+
+
+def _last(noted: bytes) -> str:
+    """What a bug is told with: its line of the message, or the exception at the end of a traceback."""
+    lines = noted.decode("utf-8", "replace").splitlines()
+    told = [line for line in lines if "bug in ctxctl" in line] or [line for line in lines if "Error" in line]
+    return (told[-1:] or [" | ".join(lines)])[0][-300:]

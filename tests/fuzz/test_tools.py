@@ -115,15 +115,19 @@ def breaks():
     print("ctxctl: error: bug in ctxctl: KeyError at here.py:1", file=sys.stderr)
     return 70
 
+def raises():
+    print("Traceback (most recent call last):", "KeyError: 1", sep=os.linesep, file=sys.stderr)
+    return 0
+
 def fills():
     print("ctxctl: error: out of memory", file=sys.stderr)
     return 3
 
 def is_sound():
-    print("a line")
+    print("Traceback (most recent call last):", "a bug in ctxctl, as a capture quotes it", sep=os.linesep)
     return 1
 
-kinds = {one.__name__: one for one in (spins, kills, steers, breaks, fills, is_sound)}
+kinds = {one.__name__: one for one in (spins, kills, steers, breaks, raises, fills, is_sound)}
 kinds["hangs"] = lambda: time.sleep(30)
 commands._run = lambda arguments: kinds[arguments[0]]()
 commands.CPU = 1
@@ -146,6 +150,7 @@ def test_what_no_command_may_do_is_noticed(tmp_path: Path) -> None:
     assert what["hangs"].startswith("hangs")
     assert what["steers"] == "prints U+001B"
     assert what["breaks"].startswith("exit 70: ctxctl: error: bug in ctxctl: KeyError at here.py:1")
+    assert what["raises"] == "exit 0: KeyError: 1"
     assert what["fills"] == "more than 1024 MB"
 
 
