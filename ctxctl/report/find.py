@@ -55,9 +55,9 @@ def step_lines(
     listed = changes if everything else changes[:_CHANGES]
     named = [names.row(c.item, c.title, f"{c.status} {c.kind}") for c in listed]
     titles = titles_of(step.changes)
-    said = [_size_and_cause(change, names, titles) for change in listed]
-    rooms = [_room(change, text, width - 4) for change, text in zip(listed, said, strict=True)]
-    for change, text, name in zip(listed, said, names.listed(named, rooms), strict=True):
+    texts = [_size_and_cause(change, names, titles) for change in listed]
+    rooms = [_room(change, text, width - 4) for change, text in zip(listed, texts, strict=True)]
+    for change, text, name in zip(listed, texts, names.listed(named, rooms), strict=True):
         yield "    " + _change(change, name, text, width - 4, paint, ids=names.ids)
     if len(listed) < len(changes):
         yield f"    ... {len(changes) - len(listed):,} more changes (--all lists them)"

@@ -177,12 +177,13 @@ class Decoder:
             return []
         body, start, faults = salvage.repair_line(line)
         pieces = [salvage.Piece(body, 0, len(line))]
+        exact = body in line
         if not _well_formed(body):
             pieces, more = salvage.split_records(body, start, last=last)
-            faults += more
+            # In a text that repairs have made longer or shorter, a fault has no byte but its line's.
+            faults += more if exact else [fault._replace(at=start) for fault in more]
         for fault in faults:
             self._report(Problem(self._lineno, self._offset + fault.at, fault.slug, fault.message))
-        exact = body in line
         events = []
         for piece in pieces:
             at, length = (piece.at, piece.length) if exact else (0, len(line))

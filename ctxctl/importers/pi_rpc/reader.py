@@ -26,7 +26,7 @@ class Stream(Session):
         self._messages = 0
         """The messages since the agent began."""
         self._log: list[str] = []
-        self._held = 0
+        self._log_size = 0
 
     def events(self, source: Source) -> Iterator[Json]:
         """The events of a stream, or of what a runner kept of one."""
@@ -48,9 +48,9 @@ class Stream(Session):
         """Take a line of a log, in which each event that pi printed stands behind a time, laid out over
         lines."""
         text = record.get("content")
-        if not isinstance(text, str) or self._held > _MAX_LOG:
+        if not isinstance(text, str) or self._log_size > _MAX_LOG:
             return
-        self._held += len(text)
+        self._log_size += len(text)
         stamp = _STAMP.match(text)
         if stamp is not None:
             self._log.append("\n" + text[stamp.end() :])
