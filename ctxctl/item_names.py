@@ -279,6 +279,10 @@ class NameList:
             self._fitted[width] = found
         return found.get(item)
 
+    def at_ref(self, ref: str) -> str:
+        """An item as records name it, with its version or without; all of that of one not in the list."""
+        return self.at(ref, REF) or self.at(ref.rpartition("@")[0], REF) or ref
+
 
 def id_ends(items: Sequence[str]) -> dict[str, str]:
     """For each of several ids the shortest end that no other of them has, of four characters at least.

@@ -191,8 +191,9 @@ def table_line(diff: FrameDiff, entry: Entry, width: int) -> Parts:
         signed(entry.new, brief=widths.brief) if entry.new else "·",
         show(-entry.freed) if entry.freed else "·",
     )
+    into = diff.names.at_ref(entry.into) if entry.into else ""
     return _row(
-        first, kind, lambda room: diff.name(entry, room), amounts, why(entry, brief=widths.brief), width,
+        first, kind, lambda room: diff.name(entry, room), amounts, why(entry, into, brief=widths.brief), width,
         quiet=not entry.changed,
     )  # fmt: skip
 
@@ -222,14 +223,14 @@ def _row(
     return laid_out(columns, width)
 
 
-def why(entry: Entry, *, brief: bool = False) -> str:
+def why(entry: Entry, into: str = "", *, brief: bool = False) -> str:
     """Why the item left, or what else happened to it."""
     words = [entry.cause, entry.reason]
     phrase = ": ".join(dict.fromkeys(word for word in words if word))
     if brief and entry.cause == "omitted" and entry.reason:
         phrase = entry.reason
     if entry.into and not brief:
-        phrase += f" into {entry.into}"
+        phrase += f" into {into or entry.into}"
     flags = []
     for flag in entry.flags:
         at, to = entry.places

@@ -477,7 +477,8 @@ def _change_line(table: ChangeTable, change: Change, width: int, marks: Marks = 
     amounts = _change_amounts(
         change.in_window, change.new, change.freed, held.saved, held.stale, widths.brief
     )
-    cause = why(change, brief=widths.cause < 20)
+    into = table.names.at_ref(change.into) if change.into else ""
+    cause = why(change, into, brief=widths.cause < 20)
     if held.stale and not cause and "stale" not in _columns(table, width):
         cause = f"stale {short(held.stale)}"
     omitted = change.status == "omitted"
@@ -508,14 +509,17 @@ def _change_amounts(
     )
 
 
-def why(change: Change, *, brief: bool = False) -> str:
-    """Cause, reason and flags of a change in one phrase; `brief` keeps the most telling one."""
+def why(change: Change, into: str = "", *, brief: bool = False) -> str:
+    """Cause, reason and flags of a change in one phrase; `brief` keeps the most telling one.
+
+    `into` is what the summary is called, by default its id.
+    """
     said = [change.cause, change.reason]
     if brief and change.cause in ("omitted", "truncated") and change.reason:
         said = [change.reason]
     phrase = ": ".join(dict.fromkeys(word for word in said if word))
     if change.into and not brief:
-        phrase += f" into {change.into}"
+        phrase += f" into {into or change.into}"
     flags = [flag.replace("_", " ") for flag in flags_told(change)]
     if phrase and brief:
         return phrase
