@@ -223,3 +223,10 @@ def test_names_of_a_trace_read_words_only_where_there_is_no_title() -> None:
     called = ItemNames(None, words)
     assert [called.of("a", "Title"), called.of("b", None)] == ["Title", "“said”"]
     assert asked == ["b"]
+
+
+def test_a_list_calls_what_records_name_by_its_version_too() -> None:
+    listed = NameList([Named("sum@1", "All that was said"), Named("other", None, "Read this")])
+    assert listed.at_ref("sum@1@v3") == listed.at_ref("sum@1") == "All that was said"
+    assert listed.at_ref("other@v") == "“Read this”"
+    assert listed.at_ref("unknown@v") == "unknown@v"

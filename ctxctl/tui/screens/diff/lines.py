@@ -193,8 +193,8 @@ def table_line(diff: FrameDiff, entry: Entry, width: int) -> Parts:
     )
     into = diff.names.at_ref(entry.into) if entry.into else ""
     return _row(
-        first, kind, lambda room: diff.name(entry, room), amounts, why(entry, into, brief=widths.brief), width,
-        quiet=not entry.changed,
+        first, kind, lambda room: diff.name(entry, room), amounts, why(entry, into, brief=widths.brief),
+        width, quiet=not entry.changed,
     )  # fmt: skip
 
 

@@ -61,16 +61,17 @@ def item_head(
     keys: Mapping[str, str] | None = None,
     against: str = "",
     remark: str = "",
+    into: str = "",
     window: Window | None = None,
 ) -> tuple[Parts, Parts, Parts]:
     """Three lines above an item's text: status and tabs, tokens, versions and origin.
 
     `keys`: by tab, the key that leads there; `against`: what the diff is to, where that is not the version of
-    the frame before; `remark`: how the text is shown; `window`: that of the frame, for what is not in it.
+    the frame before; `remark`: how the text is shown; `into`: what the summary is called; `window`: that of the frame, for what is not in it.
     """
     names = [_tab(name, name == tab, (keys or {}).get(name, "")) for name, _ in TABS]
     status = Piece(f"{SIGNS[change.status]} {change.status}", f"heading-{change.status}", 10)
-    first = spread([status, Piece(why(change), "warning", 8)], names, width)
+    first = spread([status, Piece(why(change, into), "warning", 8)], names, width)
     kept_out = keep_cost(change, window)
     tokens = [
         *kept_out,
@@ -187,6 +188,8 @@ def head(state: State, width: int, keys: Mapping[str, str]) -> tuple[Parts, ...]
         against = f"to {found.label}" if found is not None and found.label else "to an older version"
     shown = document(state)
     remark = "" if shown is None else shown.remark
+    into = state.table.names.at_ref(change.into) if change.into else ""
     return item_head(
-        change, state.shown_tab, width, keys=keys, against=against, remark=remark, window=state.window
-    )
+        change, state.shown_tab, width, keys=keys, against=against, remark=remark, into=into,
+        window=state.window,
+    )  # fmt: skip
