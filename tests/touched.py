@@ -114,6 +114,18 @@ def by_file(files: Collection[str], kept: timing.Seconds) -> dict[str, float]:
     return {file: took.get(file, mean) for file in files}
 
 
+def summary(paths: Collection[str], chosen: Chosen) -> str:
+    """What is run and why, in two lines."""
+
+    def counted(number: int, what: str) -> str:
+        return f"{number} {what}{'s' * (number != 1)}"
+
+    rooms = sorted({found.rpartition("/")[2] for path in paths if (found := room(path))})
+    run = f"the guards and {counted(len(chosen.files), 'file')} of tests"
+    rest = f"; {len(chosen.left)} more would take longer than a minute: make test" if chosen.left else ""
+    return f"changed: {counted(len(paths), 'file')}, of {', '.join(rooms) or 'no room'}\n{run}{rest}"
+
+
 def main() -> int:
     """Print what to run, and on standard error what was chosen why."""
     parser = argparse.ArgumentParser(prog="python -m tests.touched", description=__doc__)
@@ -127,14 +139,7 @@ def main() -> int:
     seconds = by_file(tests, timing.kept_in(ROOT / ".pytest_cache"))
     guards = sum(took for file, took in seconds.items() if file.startswith(GUARDS))
     chosen = choose(paths, tests, seconds, BUDGET * given.workers - guards)
-    rooms = sorted({found.rpartition("/")[2] for path in paths if (found := room(path))})
-    print(f"changed: {len(paths)} files, of {', '.join(rooms) or 'no room'}", file=sys.stderr)
-    print(f"the guards and {len(chosen.files)} test files", end="", file=sys.stderr)
-    if chosen.left:
-        print(
-            f"; {len(chosen.left)} more of them do not fit into a minute: make test", end="", file=sys.stderr
-        )
-    print(file=sys.stderr)
+    print(summary(paths, chosen), file=sys.stderr)
     print(*[GUARDS, *chosen.files], sep="\n")
     return 0
 

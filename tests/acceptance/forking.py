@@ -24,6 +24,9 @@ from pathlib import Path
 from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+HERE = sys.platform == "linux"
+"""Whether this is done: libraries of macOS do not stand a fork that goes on without another program."""
+
 LENGTH = 8
 """Bytes that say how long a request is."""
 

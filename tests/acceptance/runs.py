@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.forking import forks
+from tests.acceptance import forking
 
 Json = dict[str, Any]
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -110,14 +110,9 @@ def ctxctl(
         assert memory is not None
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
-    own = env and any(name.startswith(("PYTHON", "LC_", "LANG")) for name in env)
-    if (
-        data is None
-        and memory is None
-        and not own
-        and stdin == subprocess.DEVNULL
-        and stdout == subprocess.PIPE
-    ):
+    piped = data is not None or stdin != subprocess.DEVNULL or stdout != subprocess.PIPE
+    python_s = any(name.startswith(("PYTHON", "LC_", "LANG")) for name in env or ())
+    if forking.HERE and not piped and not python_s and memory is None:
         done = _forked(tuple(map(str, arguments)), environment(**(env or {})), cwd or ROOT)
         if mannered:
             assert_mannered(done)
@@ -144,7 +139,7 @@ def ctxctl(
 def _forked(arguments: tuple[str, ...], env: dict[str, str], cwd: Path) -> Done:
     """Run it as a fork of a process that has imported it: most of a short run is importing."""
     with open(os.devnull, "rb") as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        code = forks().run(list(arguments), env, cwd, [nothing, out, err], LIMIT)
+        code = forking.forks().run(list(arguments), env, cwd, [nothing, out, err], LIMIT)
         out.seek(0)
         err.seek(0)
         return Done(arguments, code, out.read(), err.read())

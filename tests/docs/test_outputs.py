@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.acceptance.forking import forks
+from tests.acceptance import forking
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/questions.md", "docs/tutorial.md", "docs/why.md", "docs/check.md")
@@ -74,10 +74,10 @@ def run(command: str, place: Path) -> list[str]:
         "COLUMNS": "80",
         "LC_ALL": "C.UTF-8",
     }
-    if command.startswith("ctxctl ") and not set(command) & set("|<>;&$"):
+    if forking.HERE and command.startswith("ctxctl ") and not set(command) & set("|<>;&$"):
         # No shell has a part in it, and a fork starts in a fraction of the time.
         with open(os.devnull, "rb") as nothing, tempfile.TemporaryFile() as both:
-            forks().run(shlex.split(command)[1:], env, place / "work", [nothing, both, both], 60)
+            forking.forks().run(shlex.split(command)[1:], env, place / "work", [nothing, both, both], 60)
             both.seek(0)
             return [line.rstrip() for line in both.read().decode().splitlines()]
     done = subprocess.run(

@@ -128,6 +128,17 @@ def test_what_does_not_fit_into_the_minute_is_left_and_counted() -> None:
     assert found.left == ["tests/unit/engine/test_places.py"]
 
 
+def test_what_is_chosen_is_said_with_what_is_left() -> None:
+    said = touched.summary(["ctxctl/engine/a.py", "Makefile"], touched.Chosen(["x"], ["y", "z"]))
+    assert said.splitlines() == [
+        "changed: 2 files, of engine",
+        "the guards and 1 file of tests; 2 more would take longer than a minute: make test",
+    ]
+    assert touched.summary([], touched.Chosen([], [])).splitlines() == [
+        "changed: 0 files, of no room", "the guards and 0 files of tests",
+    ]  # fmt: skip
+
+
 def test_a_file_takes_what_its_tests_took_and_a_new_one_what_others_do() -> None:
     kept = {"a.py::one": 1.0, "a.py::two": 2.0, "b.py::one": 1.0}
     assert touched.by_file(["a.py", "b.py", "c.py"], kept) == {"a.py": 3.0, "b.py": 1.0, "c.py": 2.0}
