@@ -308,8 +308,8 @@ def _gaps(old: list[str], new: list[str]) -> Iterator[tuple[int, int]]:
     """The stretches of one list that another one, made of it, does not have; in bounded work.
 
     What both begin and end with is the same in both.  Between these the longest stretches that both have are
-    sought first, as `difflib` does; its work grows with the cube of words that repeat themselves, so of many a
-    longest common subsequence is taken.
+    sought first, as `difflib` does.  Its work grows with the cube of words that repeat themselves: of many of
+    them a longest common subsequence is taken.
     """
     head = same_start(old, new)
     tail = same_end(old, new, min(len(old), len(new)) - head)

@@ -51,10 +51,11 @@ def test_a_base_of_another_thread_is_none() -> None:
 
 
 def test_of_several_assemblies_of_one_id_the_last_before_the_line_is_the_base() -> None:
+    first, second = {"turn": "1", "step": "1"}, {"turn": "2", "step": "1"}
     problems, frames = _read(
-        add("a", "one", turn="1", step="1"), add("b", "two", turn="1", step="1"), add("c", "three", turn="1", step="1"),
-        assembly("A", "a", turn="1", step="1"), assembly("A", "b", turn="1", step="1"), inject("A", turn="1", step="1"),
-        _spliced("A", "A", "c", turn="2", step="1"), inject("A", turn="2", step="1"),
+        add("a", "one", **first), add("b", "two", **first), add("c", "three", **first),
+        assembly("A", "a", **first), assembly("A", "b", **first), inject("A", **first),
+        _spliced("A", "A", "c", **second), inject("A", **second),
     )  # fmt: skip
     assert problems == []
     assert frames == [["b"], ["c", "b"]]
