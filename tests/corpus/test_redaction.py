@@ -98,9 +98,7 @@ def test_less_than_a_thousandth_of_the_tokens_is_replaced(capsys: pytest.Capture
     for text in everything(600_000):
         tokens += counter.count(text)[0]
         redactor.text(text, FoundSecrets())
-    by_kind = {
-        kind: sum(counter.count(one)[0] for one in found) for kind, found in redactor.replaced.items()
-    }
+    by_kind = {kind: sum(counter.count(one)[0] for one in found) for kind, found in redactor.replaced.items()}
     with capsys.disabled():
         print(f"\nreplaced {sum(by_kind.values())} of {tokens} tokens: {by_kind}")
     assert tokens > 1_000_000

@@ -15,7 +15,7 @@ is opened, and nothing leaves it that was not masked.  The rule:
   tokens; the words are gone.  Who must see them reads the file.  A session that is still being written is
   masked from its redaction on.
 - **Where**: in every text, of the item, of other items, in blocks, titles, reasons, metadata, keys and ids;
-  plain, or as JSON spells it inside a text.  In a text `[redacted]` stands in its place; in a name
+  plain, or as JSON, a URL or HTML spells it inside a text.  In a text `[redacted]` stands in its place; in a name
   `[redacted N]`, so that two names stay two: N is the same for a secret throughout a trace (`pN`: a stretch
   inside a secret text; `wN`: words of it).
 - **How much of it**: an occurrence of a whole stretch, and `shingles.RUN` words in a row of it,
