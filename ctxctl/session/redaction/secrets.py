@@ -1,7 +1,7 @@
 """Secret stretches of text, as many as there are, and which of them a text holds.
 
-Texts are also read without the escapes of JSON, however deep, of URLs and of HTML (`Unescaped`): so a secret is found in any
-spelling.
+Texts are also read without the escapes of JSON, however deep, of URLs and of HTML (`Unescaped`): so a secret
+is found in any spelling.
 """
 
 from __future__ import annotations
@@ -228,8 +228,9 @@ SPELT: Final = re.compile(r"[\\%&]")
 
 
 class Unescaped:
-    """One reading of a text: escapes of JSON, URLs and HTML gone, what they spell in their place, line ends and
-    tabs as spaces.
+    """One reading of a text: escapes of JSON, URLs and HTML gone, what they spell in their place.
+
+    Line ends and tabs are read as spaces.
 
     Two spellings of the same text read alike, as does the text itself where it has backslashes: which level
     an escape is of cannot be known, so the reading is compared with readings only, and never shown.
