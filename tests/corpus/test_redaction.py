@@ -93,7 +93,7 @@ def everything(most: int) -> Iterator[str]:
 
 @pytest.mark.corpus
 def test_less_than_a_thousandth_of_the_tokens_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
-    """Real captures hold hardly a secret: what is replaced there is mostly replaced for nothing."""
+    """Of real captures, in which hardly a secret stands: most of it is replaced for nothing."""
     counter, redactor, tokens = Counter("o200k_base"), Keeping(), 0
     for text in everything(600_000):
         tokens += counter.count(text)[0]

@@ -15,9 +15,9 @@ is opened, and nothing leaves it that was not masked.  The rule:
   tokens; the words are gone.  Who must see them reads the file.  A session that is still being written is
   masked from its redaction on.
 - **Where**: in every text, of the item, of other items, in blocks, titles, reasons, metadata, keys and ids;
-  plain, or as JSON spells it inside a text.  In a text `[redacted]` stands in its place; in a name
-  `[redacted N]`, so that two names stay two: N is the same for a secret throughout a trace (`pN`: a stretch
-  inside a secret text; `wN`: words of it).
+  plain, or as JSON, a URL or HTML spells it inside a text.  In a text `[redacted]` stands in its place; in a
+  name `[redacted N]`, so that two names stay two: N is the same for a secret throughout a trace (`pN`: a
+  stretch inside a secret text; `wN`: words of it).
 - **How much of it**: an occurrence of a whole stretch, and `shingles.RUN` words in a row of it,
   whatever stands between the words; but not what others said before the item came, as a phrase that everybody
   uses is nobody's secret, and not a paraphrase.  Stretches of less than `secrets.LEAST` characters are hidden

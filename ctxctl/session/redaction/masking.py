@@ -22,7 +22,7 @@ from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.records import Assembly, Item
 from ctxctl.session.redaction.learning import CommonRun, RedactionLearner
-from ctxctl.session.redaction.secrets import LEAST, Secrets, Unescaped, apart
+from ctxctl.session.redaction.secrets import LEAST, SPELT, Secrets, Unescaped, apart
 from ctxctl.trace.cache_files import cache_file, fingerprint_of, open_own, replace_file, same_file
 from ctxctl.trace.growing import SCRATCH, GrowingTrace
 from ctxctl.trace.reader import Trace
@@ -189,7 +189,7 @@ class RedactionFilter:
 
     def _without_runs(self, text: str, mask: Callable[[CommonRun], str]) -> str:
         found = self._learnt.runs.runs(text)
-        if "\\" in text and self._learnt.runs:
+        if self._learnt.runs and SPELT.search(text) is not None:
             view = Unescaped(text)
             found += [
                 run._replace(start=view.at(run.start), end=view.end(run.end))

@@ -1,11 +1,12 @@
 """Secret stretches of text, as many as there are, and which of them a text holds.
 
-Texts are also read without the escapes of JSON, however deep (`Unescaped`): so a secret is found in any
-spelling.
+Texts are also read without the escapes of JSON, however deep, of URLs and of HTML (`Unescaped`): so a secret
+is found in any spelling.
 """
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -108,7 +109,7 @@ class Secrets:
         found = [Held(at, at + len(one), one) for one in self._young for at in _places(text, one)]
         for tier in self._tiers:
             found += tier.held_by(text)
-        if "\\" in text and self._readings is not None:
+        if self._readings is not None and SPELT.search(text) is not None:
             view = Unescaped(text)
             found += [
                 Held(view.at(held.start), view.end(held.end), self._spells[held.secret])
@@ -200,7 +201,7 @@ class _Tier:
 
 
 def _reading(secret: str) -> str:
-    return secret if secret.isprintable() and "\\" not in secret else Unescaped(secret).text
+    return secret if secret.isprintable() and SPELT.search(secret) is None else Unescaped(secret).text
 
 
 def _size(secrets: list[str]) -> int:
@@ -219,11 +220,17 @@ _ESCAPE: Final = re.compile(
     r"(?:u([dD][89abAB][0-9a-fA-F]{2})\\+u([dD][c-fC-F][0-9a-fA-F]{2})"  # one character above 65,535
     r"|u([0-9a-fA-F]{4})|([nrtbf]))?"
     r"|[\x00-\x1f]"
+    r"|((?:%[0-9a-fA-F]{2})+)"  # as URLs spell it
+    r"|&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});"  # as HTML does
 )
+SPELT: Final = re.compile(r"[\\%&]")
+"""What a text has at least in which another is spelt otherwise."""
 
 
 class Unescaped:
-    """One reading of a text: backslashes gone, what they spell in their place, line ends and tabs as spaces.
+    """One reading of a text: escapes of JSON, URLs and HTML gone, what they spell in their place.
+
+    Line ends and tabs are read as spaces.
 
     Two spellings of the same text read alike, as does the text itself where it has backslashes: which level
     an escape is of cannot be known, so the reading is compared with readings only, and never shown.
@@ -237,16 +244,18 @@ class Unescaped:
         """Where it stands in the text."""
         size = last = 0
         for match in _ESCAPE.finditer(text):
-            sign = _sign(match)
-            pieces += [text[last : match.start()], sign]
+            pieces.append(text[last : match.start()])
             size += match.start() - last
-            if sign:
+            last = match.start()
+            for sign, width in _signs(match):
+                pieces.append(sign)
+                if sign:
+                    self._read.append(size)
+                    self._stands.append(last)
+                size += len(sign)
+                last += width
                 self._read.append(size)
-                self._stands.append(match.start())
-            size += len(sign)
-            last = match.end()
-            self._read.append(size)
-            self._stands.append(last)
+                self._stands.append(last)
         self.text = "".join([*pieces, text[last:]])
 
     def at(self, place: int) -> int:
@@ -263,13 +272,39 @@ class Unescaped:
         return after
 
 
+def _signs(match: re.Match[str]) -> Iterator[tuple[str, int]]:
+    """What each escape of a match spells, and its length."""
+    if match[5] is not None:
+        octets = bytes.fromhex(match[5].replace("%", ""))
+        at = 0
+        while at < len(octets):
+            width = next((n for n in range(1, 5) if _is_character(octets[at : at + n])), 1)
+            yield _spaced(octets[at : at + width].decode("utf-8", "replace")), 3 * width
+            at += width
+    elif match[6] is not None:
+        spelt = html.unescape(match[0])
+        yield (_spaced(spelt) if len(spelt) == 1 else spelt), len(match[0])
+    else:
+        yield _sign(match), len(match[0])
+
+
+def _is_character(octets: bytes) -> bool:
+    try:
+        return len(octets.decode()) == 1
+    except UnicodeDecodeError:
+        return False
+
+
+def _spaced(sign: str) -> str:
+    return " " if sign < " " else sign
+
+
 def _sign(match: re.Match[str]) -> str:
-    high, low, unit, letter = match.groups()
+    high, low, unit, letter = match.groups()[:4]
     if high:
         return chr(0x10000 + ((int(high, 16) & 0x3FF) << 10) + (int(low, 16) & 0x3FF))
     if unit:
-        sign = chr(int(unit, 16))
-        return " " if sign < " " else sign
+        return _spaced(chr(int(unit, 16)))
     return " " if letter or match[0] < " " else ""
 
 

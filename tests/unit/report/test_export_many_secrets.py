@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import random
 import re
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -98,6 +100,9 @@ def spelt(text: str) -> list[str]:
         json.dumps({"says": text}, ensure_ascii=False).replace("/", "\\/"),
         f'{{"says": "{every}"}}',
         *(nested(text, depth) for depth in (2, 3, 4)),
+        f"https://h/?q={quote(text, safe='')}&page=2",
+        f"<p>{html.escape(text)}</p>",
+        "".join(sign if sign.isalnum() and sign.isascii() else f"&#{ord(sign)};" for sign in text),
     ]
 
 

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import html
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from ctxctl.session import Inspector
 from ctxctl.session.redaction.learning import Shingles, secrets_by_shape
+from ctxctl.session.redaction.secrets import Secrets
 from tests.oracle.build import assembly, at, event, item, lines, update
 
 ADDRESS = "lives at 12 Elm Street in Springfield with two dogs"
@@ -151,6 +156,29 @@ def test_nothing_is_veiled_where_nothing_was_redacted(tmp_path: Path) -> None:
 )
 def test_shapes(text: str, found: list[str]) -> None:
     assert sorted(set(secrets_by_shape(text))) == found
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda s: quote(s, safe=""),
+        lambda s: "".join(f"%{octet:02x}" for octet in s.encode()),
+        html.escape,
+        lambda s: "".join(f"&#{ord(sign)};" for sign in s),
+        lambda s: "".join(f"&#x{ord(sign):X};" for sign in s),
+        lambda s: json.dumps({"page": html.escape(s)}),
+        lambda s: json.dumps(json.dumps(s)),
+    ],
+)
+def test_a_secret_is_found_as_urls_html_and_json_spell_it(spell: Callable[[str], str]) -> None:
+    secrets, secret = Secrets(), 'café <b> "of words" & naïve 100%'
+    secrets.add(secret, "a")
+    made = secrets.masked(f"100% & before {spell(secret)} behind", lambda _: "*")
+    assert made.startswith("100% & before ")
+    assert made.endswith(" behind")
+    assert "words" not in made
+    assert "*" in made
+    assert len(made) < 50
 
 
 def test_runs_of_words_are_joined() -> None:
