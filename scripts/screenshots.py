@@ -53,7 +53,7 @@ SHOTS = (
         ("slash", *typed("kind:retrieval_result bicycles"), "enter"),
         theme="light",
     ),
-    Shot("what-if", "retrieval-agent.jsonl", ("w", *typed("1500"), "enter")),
+    Shot("what-if", "retrieval-agent.jsonl", ("W", *typed("1500"), "enter")),
 )
 
 

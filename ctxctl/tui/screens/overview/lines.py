@@ -204,12 +204,17 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
         *_compacts(state, view),
         Piece(f"{signed(sum(t.new for t in threads))} new", "new", 8),
         Piece(f"{number(-sum(t.freed for t in threads))} freed", "freed", 8),
-        Piece(f"{COMPACTION} {plural(sum(t.compactions for t in threads), 'turn')} with compactions", "", 6),
-        Piece(f"{BREAK} {number(sum(t.breaks for t in threads))} with cache breaks or misses", "", 5),
-        Piece(f"! {number(sum(t.warnings for t in threads))} with warnings", "", 7),
-        Piece(f"{SIGNS['omitted']} {number(sum(t.omissions for t in threads))} with omissions", "", 4),
+        *_turns_with(COMPACTION, sum(t.compactions for t in threads), "compactions", 6),
+        *_turns_with(BREAK, sum(t.breaks for t in threads), "cache breaks or misses", 5),
+        *_turns_with("!", sum(t.warnings for t in threads), "warnings", 7),
+        *_turns_with(SIGNS["omitted"], sum(t.omissions for t in threads), "omissions", 4),
     ]
     return [spread(left, right, width), spread(happened, [], width)]
+
+
+def _turns_with(sign: str, turns: int, what: str, rank: int) -> list[Piece]:
+    """How many turns have something, where any has."""
+    return [Piece(f"{sign} {plural(turns, 'turn')} with {what}", "", rank)] if turns else []
 
 
 def _peak(most: Figures) -> str:
@@ -314,8 +319,13 @@ def table_heading(width: int) -> Parts:
     columns = [Column(" thread", "muted")]
     columns += [Column(name, "muted", size, right=True) for name, size, least in _COLUMNS if width >= least]
     if width >= 90:
-        columns += [Column("", "", 2), Column("model", "muted", 16)]
+        columns += [Column("", "", 2), Column("model", "muted", _model_room(width))]
     return laid_out(columns, width)
+
+
+def _model_room(width: int) -> int:
+    """Cells of the names of models: the whole of most where there is room."""
+    return 28 if width >= 150 else 16
 
 
 def thread_line(view: View, line: int, width: int, costs: CostColumn) -> Parts:
@@ -346,7 +356,7 @@ def thread_line(view: View, line: int, width: int, costs: CostColumn) -> Parts:
             style = "muted" if text == "·" else styles.get(column, "")
             columns.append(Column(text, style, size, right=True))
     if width >= 90:
-        columns += [Column("", "", 2), Column(one_line(_models(thread)), "muted", 16)]
+        columns += [Column("", "", 2), Column(one_line(_models(thread)), "muted", _model_room(width))]
     return laid_out(columns, width)
 
 
