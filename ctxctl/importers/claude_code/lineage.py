@@ -234,6 +234,12 @@ class ParentChain:
                     thread.retracted.append(entry)
                     thread.path.touch(node.unit)
 
+    def too_many_preserved(self, most: int) -> None:
+        """Report a compaction whose kept messages are not followed."""
+        message = f"compactions up to here keep more than {most:,} lines by their first and last one:"
+        message += " what this one keeps is not followed"
+        self._report(Problem(self.line.number, self.line.offset, "windows-too-large", message))
+
     def report_missing(self) -> None:
         """Report the parents that never came."""
         for uuid, line in self._missing.items():
@@ -342,12 +348,19 @@ def _messages(source: Source) -> Iterator[tuple[int, Json]]:
             yield number, value
 
 
+_PRESERVED: Final = 100_000
+"""The most lines that all compactions of a session together keep by naming the first and the last one: a line
+that names two stands for any number of them."""
+
+
 class Compactions:
     """Puts compactions into the chain."""
 
     def __init__(self, graph: ParentChain, make: Maker) -> None:
         self._graph = graph
         self._make = make
+        self._walked = 0
+        """How many lines were walked by, to those that compactions kept."""
 
     def boundary(self, value: Json, thread: Thread, uuid: str) -> None:
         """Take a `compact_boundary`, which is a root: requests carry what follows it and nothing else."""
@@ -403,11 +416,16 @@ class Compactions:
         head, tail = segment.get("headUuid"), segment.get("tailUuid")
         first = nodes.get(head) if isinstance(head, str) else None
         node = nodes.get(tail) if isinstance(tail, str) else None
-        found: list[ChainNode] = []
-        while first is not None and node is not None and node is not first:
-            found.append(node)
+        found: dict[ChainNode, None] = {}
+        # Where other lines stand in for parents that are missing, a walk can come by a line again.
+        while first is not None and node is not None and node is not first and node not in found:
+            found[node] = None
             node = node.parent
         if first is None or node is not first:
+            return None, []
+        self._walked += len(found)
+        if self._walked > _PRESERVED:
+            self._graph.too_many_preserved(_PRESERVED)
             return None, []
         return segment.get("anchorUuid"), [first, *reversed(found)]
 

@@ -280,6 +280,47 @@ def test_a_parent_that_comes_later_is_followed_once_it_is_there() -> None:
     assert problems == []
 
 
+def test_lines_that_stand_in_for_each_others_parents_are_walked_once() -> None:
+    segment = {"headUuid": "u1", "tailUuid": "u3", "anchorUuid": "b1"}
+    found, problems = events(
+        user("u1", None, "first"),
+        user("u2", "u3", "second"),
+        user("u3", "lost", "third"),
+        said("a1", "u3", "m1", text("one")),
+        said("a2", "u2", "m2", text("two")),
+        line("system", "b1", None, subtype="compact_boundary", compactMetadata={"preservedSegment": segment}),
+        user("c1", "b1", "Summary", isCompactSummary=True),
+        said("a3", "c1", "m3", text("three")),
+    )
+    assert frames(found)["main", "m3"] == ["c1"]
+    assert {p.slug for p in problems} == {"missing-parent"}
+
+
+@pytest.mark.parametrize(
+    ("parents", "told"),
+    [
+        ({"u1": None, "a1": "u1", "u2": "u2", "a2": "u2"}, (3, "follow the line before it")),
+        ({"u1": "a2", "a1": "u1", "u2": "a1", "a2": "u2"}, (4, "begin a conversation")),
+    ],
+)
+def test_a_line_that_follows_itself_is_told_and_its_parent_is_not_believed(
+    parents: dict[str, str | None], told: tuple[int, str]
+) -> None:
+    found, problems = events(
+        user("u1", parents["u1"], "first"),
+        said("a1", parents["a1"], "m1", text("one")),
+        user("u2", parents["u2"], "second"),
+        said("a2", parents["a2"], "m2", text("two")),
+    )
+    ((number, instead),) = [
+        (p.line, p.message.rpartition(" taken to ")[2]) for p in problems if p.slug == "circular-parents"
+    ]
+    assert (number, instead) == told
+    assert len(of_type(found, ASSEMBLY)) == 2
+    if told[0] == 3:
+        assert frames(found)["main", "m2"] == ["u1", "a1", "u2"]
+
+
 def test_repeated_uuids_are_reported_and_only_new_content_counts() -> None:
     found, problems = events(
         user("u1", None, "first"),

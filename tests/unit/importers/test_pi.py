@@ -257,3 +257,22 @@ def test_detection_takes_fields_of_any_type(odd: Any) -> None:
         record = {"type": "message", "role": "user", "content": [], "message": {"role": odd}, name: odd}
         assert 0 <= FORMAT.detect(jsonl(record, odd, [odd])) <= 100
         assert 0 <= FORMAT.detect(json.dumps({name: [{"type": odd}]}, indent=1).encode()) <= 100
+
+
+def test_an_entry_with_an_id_that_was_there_is_left_out_and_told_where_it_is_another(tmp_path: Path) -> None:
+    again = [user("u1", None, text) for text in ("one", "one", "other")]
+    path = written(tmp_path, HEADER, *again, said("a1", "u1", "two"))
+    _, problems = imported(NAME, path.read_bytes())
+    assert [(one.line, one.slug) for one in problems] == [(4, "duplicate-uuid")]
+    assert windows(path, NAME)[-1].texts() == ["one"]
+
+
+def test_windows_are_made_when_they_are_asked_for(tmp_path: Path) -> None:
+    lines = [
+        user("u1", None, "one"), said("a1", "u1", "two"), user("u2", "a1", "three"), user("u3", "u1", "four"),
+        user("u4", "u2", "five"), said("a2", "u4", "six"), said("a3", "u3", "seven"),
+        said("a4", "a2", "eight"),
+    ]  # fmt: skip
+    found = [step.texts() for step in windows(written(tmp_path, HEADER, *lines), NAME)]
+    assert found == [["one"], ["one", "two", "three", "five"], ["one", "four"],
+                     ["one", "two", "three", "five", "six"]]  # fmt: skip
