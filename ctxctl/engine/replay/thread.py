@@ -375,7 +375,7 @@ class ThreadState(ThreadData):
     def _shown_frame(
         self, before: list[Placement], facts: StepFacts, reading: FactsReading
     ) -> tuple[Basis, list[Placement], FrameDelta]:
-        """What the frame is by, the frame less what is out of view, and its difference from the one before."""
+        """What the frame is by, the frame as it is shown, and its difference from the one before."""
         basis, after, known = self._next_frame(before, facts, reading)
         left = self._left(after, reading)
         if left is not None:
