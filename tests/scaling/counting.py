@@ -29,7 +29,7 @@ COUNTS: dict[tuple[str, int], int] = {}
 _FLAT: Final = (list, tuple, deque)
 _TEXT: Final = (str, bytes, bytearray, memoryview)
 _LIBRARIES: Final = frozenset({"difflib"})
-_SIZED: Final[tuple[type, ...]] = (
+_SIZED: Final[Any] = (
     *_FLAT,
     set,
     frozenset,

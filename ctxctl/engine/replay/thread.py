@@ -322,11 +322,7 @@ class ThreadState(ThreadData):
         reading = FactsReading(facts, self.book, self.placer, self.assembled)
         before, self.reweighed = FrameTotals(self.frame.used, self.reweighed, self.frame.placements), 0
         recorded = self.recorded()
-        basis, after, known = self._next_frame(recorded, facts, reading)
-        left = self._left(after, reading)
-        if left is not None:
-            after, known = left, delta_of(recorded, left)
-        delta = known if isinstance(known, FrameDelta) else delta_of(recorded, after, known)
+        basis, after, delta = self._shown_frame(recorded, facts, reading)
         named, truncated = reading.named(), reading.truncated()
         cause_of: Callable[[str], Cause] = reading.cause_of
         if facts.assembly is not None:
@@ -375,6 +371,16 @@ class ThreadState(ThreadData):
         self.model = facts.model or self.model
         self.later = self.later or StepFacts()
         return self.sealed
+
+    def _shown_frame(
+        self, before: list[Placement], facts: StepFacts, reading: FactsReading
+    ) -> tuple[Basis, list[Placement], FrameDelta]:
+        """What the frame is by, the frame as it is shown, and its difference from the one before."""
+        basis, after, known = self._next_frame(before, facts, reading)
+        left = self._left(after, reading)
+        if left is not None:
+            return basis, left, delta_of(before, left)
+        return basis, after, known if isinstance(known, FrameDelta) else delta_of(before, after, known)
 
     def _next_frame(
         self, before: list[Placement], facts: StepFacts, reading: FactsReading

@@ -51,7 +51,8 @@ def test_a_base_of_another_thread_is_none() -> None:
 
 
 def test_of_several_assemblies_of_one_id_the_last_before_the_line_is_the_base() -> None:
-    first, second = {"turn": "1", "step": "1"}, {"turn": "2", "step": "1"}
+    first: Json = {"turn": "1", "step": "1"}
+    second: Json = {"turn": "2", "step": "1"}
     problems, frames = _read(
         add("a", "one", **first), add("b", "two", **first), add("c", "three", **first),
         assembly("A", "a", **first), assembly("A", "b", **first), inject("A", **first),
