@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import date, datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -22,7 +22,8 @@ _LONGEST_VERSION = 40
 """The most characters of a client's version."""
 _TIME = re.compile(
     r"\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])[Tt ](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?"
-    r"(?P<zone>[Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?\Z"
+    r"(?P<zone>[Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?\Z",
+    re.ASCII,
 )
 
 
@@ -48,7 +49,7 @@ def canonical(value: Any) -> str:
 
 
 def timestamp(value: Any) -> str | None:
-    """A native timestamp as RFC 3339, or None if it is not one."""
+    """A native timestamp as RFC 3339, or None if it is not one, or names a day that no calendar has."""
     if not isinstance(value, str):
         return None
     if len(value) == 24 and value[10] == "T" and value[19] == "." and value[23] == "Z":
@@ -62,12 +63,15 @@ def timestamp(value: Any) -> str | None:
     match = _TIME.match(value)
     if match is None:
         return None
-    zone = match.group("zone")
+    try:
+        date.fromisoformat(value[:10])
+    except ValueError:
+        return None
+    zone: str | None = match.group("zone")
+    text = value.replace(" ", "T")
     if zone is None:
-        return value.replace(" ", "T") + "Z"
-    if len(zone) == 5:
-        return f"{value[:-2]}:{value[-2:]}"
-    return value.replace(" ", "T")
+        return text + "Z"
+    return f"{text[:-2]}:{text[-2:]}" if len(zone) == 5 else text
 
 
 class Place(NamedTuple):

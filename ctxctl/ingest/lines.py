@@ -221,7 +221,14 @@ def salvage(line: Line, report: Report) -> list[Any]:
         report(Problem(line.number, line.offset + fault.at, fault.slug, fault.message))
     if not data:
         return []
-    return _split(data.decode("utf-8", "replace"), line.offset + start, line.number, report)
+    found: list[Problem] = []
+    taken = _split(data.decode("utf-8", "replace"), line.offset + start, line.number, found.append)
+    exact = data in line.data
+    for problem in found:
+        # In a text that repairs have made longer or shorter, a fault has no byte but its line's.
+        byte = problem.byte if exact else line.offset + start
+        report(Problem(problem.line, byte, problem.slug, problem.message))
+    return taken
 
 
 def _split(text: str, base: int, number: int, report: Report) -> list[Any]:

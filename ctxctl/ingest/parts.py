@@ -288,8 +288,10 @@ def moment(value: Any) -> str | None:
         return None
     if isinstance(value, str):
         return value if value[:1].isdigit() else _of_mail(value)
+    if not 0 < value < 2**33 * 1000:  # an integer may be too large for a float
+        return None
     seconds = value / 1000 if value > 1e11 else float(value)
-    if not 0 < seconds < 2**33:
+    if seconds >= 2**33:
         return None
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

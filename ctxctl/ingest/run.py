@@ -84,9 +84,17 @@ class Run:
         key = self.session, thread
         found = self.threads.get(key)
         if found is None:
-            found = Conversation(self.make, self.out, session=self.session, thread=thread, **options)
+            name = self._told_apart(thread)
+            found = Conversation(self.make, self.out, session=self.session, thread=name, **options)
             self.threads[key] = found
         return found
+
+    def _told_apart(self, thread: str | None) -> str | None:
+        """A thread's name; another one where a thread is called what those without a name are called."""
+        same = {None: vocab.MAIN_THREAD, vocab.MAIN_THREAD: None}
+        if thread in same and (self.session, same[thread]) in self.threads:
+            return f"{vocab.MAIN_THREAD}~2"
+        return thread
 
     def emit(self, event_type: str, data: Json, place: Place | None = None) -> None:
         """Emit an event of the line that is being read."""

@@ -28,6 +28,7 @@ from ctxctl.trace.contents import SEED, Contents
 from ctxctl.trace.depth import DEPTH_LIMIT, may_nest_deeper
 from ctxctl.trace.envelope import may_be_elsewhere, record_of
 from ctxctl.trace.items import ItemBuilder, Memos
+from ctxctl.trace.unknown_file import named_keys
 from ctxctl.trace.utf8 import check_around, check_around_blocks, check_utf8
 from ctxctl.trace.wire import (
     IDS,
@@ -177,12 +178,13 @@ class Decoder:
             return []
         body, start, faults = salvage.repair_line(line)
         pieces = [salvage.Piece(body, 0, len(line))]
+        exact = body in line
         if not _well_formed(body):
             pieces, more = salvage.split_records(body, start, last=last)
-            faults += more
+            # In a text that repairs have made longer or shorter, a fault has no byte but its line's.
+            faults += more if exact else [fault._replace(at=start) for fault in more]
         for fault in faults:
             self._report(Problem(self._lineno, self._offset + fault.at, fault.slug, fault.message))
-        exact = body in line
         events = []
         for piece in pieces:
             at, length = (piece.at, piece.length) if exact else (0, len(line))
@@ -369,7 +371,7 @@ class Decoder:
             keys = list(parse_json(text))
         except (ValueError, RecursionError):
             keys = []
-        named = f" (its keys: {', '.join(keys[:6])}{', ...' if len(keys) > 6 else ''})" if keys else ""
+        named = f" (its keys: {named_keys(keys)}{', ...' if len(keys) > 6 else ''})" if keys else ""
         self._fault("not-an-event", "", f"JSON, but no context_event: it has no event_type{named}")
 
     def _fault(self, slug: str, key: str, message: str) -> None:

@@ -66,7 +66,8 @@ def repair_line(line: bytes) -> tuple[bytes, int, list[LineFault]]:
     """Repair encoding, escapes, control characters, numbers and depth.
 
     Returns the repaired line, the byte of the original at which it starts (NULs in front are cut), and the
-    faults.  The result may still not be JSON.
+    faults, each at its byte, or at the record's first where repairs have moved it.  The result may still
+    not be JSON.
     """
     faults: list[LineFault] = []
     body = line.strip(b"\0 \t\r")
@@ -80,6 +81,8 @@ def repair_line(line: bytes) -> tuple[bytes, int, list[LineFault]]:
     body, bad = _utf8(body, start)
     body = _tokens(body, start, faults)
     if bad is not None:
+        # Behind it the bytes are no longer the line's: U+FFFD takes three.
+        faults = [fault if fault.at < bad.at else fault._replace(at=start) for fault in faults]
         faults.append(bad)
     if deeper_than(DEPTH_LIMIT, body):
         body = flatten_below(body)

@@ -34,7 +34,7 @@ from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.trace.inputs import find_files, note_file
 from ctxctl.trace.source import Source, open_source
 
-_TASK_TOOLS = frozenset({"Task", "Agent"})
+_TASK_TOOLS = ("Task", "Agent")
 
 
 class OpenTask(NamedTuple):

@@ -304,7 +304,7 @@ _OF_THE_USER = frozenset(
 requests of 2.1.270, which does not record it, and of 2.1.330, which does."""
 _NEVER_WORDED = frozenset({"poll_events", "project_doc_reads", "message_pdf_reads"})
 """Types of attachments that the client words anew for each request and never records."""
-_STDOUT_SENT = frozenset({"SessionStart", "UserPromptSubmit"})
+_STDOUT_SENT = ("SessionStart", "UserPromptSubmit")
 
 
 def _lines(value: Any) -> str | None:

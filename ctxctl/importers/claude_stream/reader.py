@@ -25,7 +25,7 @@ _WINDOW: Final = re.compile(rb'"([^"\\\s]{1,128})"\s*:\s*\{[^{}]*"contextWindow"
 _HEAD: Final = 64 * 1024
 _TAIL: Final = 256 * 1024
 _TOLD: Final = ("model", "claude_code_version", "cwd", "tools", "mcp_servers", "permissionMode")
-_TASKS: Final = frozenset({"Task", "Agent"})
+_TASKS: Final = ("Task", "Agent")
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:

@@ -153,7 +153,7 @@ class Rollout(Run):
 
     def _bare(self, record: Json, kind: Any) -> None:
         """Take a line of the oldest rollouts, or of one that was taken apart."""
-        if kind in _ITEM_TYPES or (kind is None and "role" in record):
+        if (isinstance(kind, str) and kind in _ITEM_TYPES) or (kind is None and "role" in record):
             self._response_item(record)
         elif kind is None and "record_type" not in record and string(record.get("id")) is not None:
             self._session_meta(record)

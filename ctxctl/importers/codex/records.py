@@ -172,10 +172,14 @@ def unwrapped(value: Any) -> Json | None:
             except orjson.JSONDecodeError:
                 inner = None
         kind = value.get("type")
-        known = isinstance(kind, str) and kind in EXEC
+        known = _is_exec(kind)
         if not isinstance(inner, dict):
             return value if known else None
-        if known and inner.get("type") not in EXEC:
+        if known and not _is_exec(inner.get("type")):
             return {**inner, "type": kind, "timestamp": inner.get("timestamp", value.get("timestamp"))}
         value = inner if "timestamp" in inner else {**inner, "timestamp": value.get("timestamp")}
     return None
+
+
+def _is_exec(kind: Any) -> bool:
+    return isinstance(kind, str) and kind in EXEC

@@ -10,6 +10,7 @@ from typing import Any, Final
 from ctxctl.ingest import build
 from ctxctl.model import vocab
 from ctxctl.plugins.agent_context.records import Json, Kind
+from ctxctl.trace.coerce import Fields
 
 _UNKNOWN: Final = "unknown"
 _SCOPES: Final = frozenset({"turn", "task", "session", "tool_invocation", "review", "handoff", "custom"})
@@ -41,6 +42,8 @@ def conformed_record(kind: Kind, data: Json) -> tuple[Json, list[str]]:
                 native[name] = made.pop(name)
             else:
                 made[name] = fixed
+    if kind.name == "context_assembly" and _without_empty_refs(made):
+        faults.append("a reference in item_refs names nothing; left out")
     scope = made.get("scope")
     if kind.name == "context_envelope" and scope not in _SCOPES:
         if scope is not None:
@@ -54,6 +57,26 @@ def conformed_record(kind: Kind, data: Json) -> tuple[Json, list[str]]:
     if native or filled:
         _note(made, native, filled)
     return made, faults
+
+
+def _without_empty_refs(assembly: Json) -> bool:
+    """Leave out what blocks refer to without a name; whether there was any."""
+    told = assembly.get("ordered_blocks")
+    blocks = list(told) if isinstance(told, list) else []
+    found = False
+    for at, block in enumerate(blocks):
+        refs = block.get("item_refs") if isinstance(block, dict) else None
+        refs = [refs] if isinstance(refs, dict) else refs
+        if isinstance(refs, list) and not all(map(_names_something, refs)):
+            blocks[at] = {**block, "item_refs": list(filter(_names_something, refs))}
+            found = True
+    if found:
+        assembly["ordered_blocks"] = blocks
+    return found
+
+
+def _names_something(ref: Any) -> bool:
+    return Fields({}, lambda slug, key, message: None, "").ref(ref, "") is not None
 
 
 def _note(made: Json, native: Json, filled: list[str]) -> None:

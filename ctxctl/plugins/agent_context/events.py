@@ -11,6 +11,7 @@ from ctxctl.ingest.lines import Line
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 from ctxctl.plugins.agent_context import conform, records
+from ctxctl.plugins.agent_context.admission import Admission
 from ctxctl.plugins.agent_context.grouping import IDS, Capture, Group, LooseRecord
 from ctxctl.plugins.agent_context.records import Json
 from ctxctl.trace.validate import RECORD_SCHEMAS
@@ -56,9 +57,14 @@ class Emitter:
 
     def events(self) -> Iterator[Json]:
         """Events that the capture holds as such, then its loose records."""
+        admission = Admission(self._run)
         for event, line, file in self._capture.events:
             if _holds_record(event):
-                yield self._as_it_is(event, line, file)
+                self._run.make.file = file
+                made = admission.admitted(self._as_it_is(event, line, file), line)
+                self._run.make.file = None
+                if made is not None:
+                    yield made
             else:
                 what = "an event whose data are no record of its kind; skipped"
                 self._run.problem("unknown-record", what, Line(line, 0, b""))

@@ -42,7 +42,7 @@ _ROW: Final = frozenset(
 _CARD: Final = 64 * 1024
 _OF_CARDS: Final = frozenset({"session_id", "bundle", "turn_count"})
 """Fields of the session's own `metadata.json`."""
-_ROLES: Final = frozenset({"user", "assistant", "tool", "system", "developer"})
+_ROLES: Final = ("user", "assistant", "tool", "system", "developer")
 
 
 def log_score(head: bytes) -> int:

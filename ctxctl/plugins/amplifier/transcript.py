@@ -18,7 +18,7 @@ from ctxctl.plugins.amplifier.parts import Piece
 from ctxctl.trace.source import Source
 
 NAME: Final = "amplifier"
-_ROLES: Final = frozenset({"user", "assistant", "tool", "system", "developer"})
+_ROLES: Final = ("user", "assistant", "tool", "system", "developer")
 
 
 class Transcript(Run):

@@ -49,6 +49,8 @@ class Log:
         self._line = Line(0, 0, b"")
         self._session: str | None = None
         self._turn: str | None = None
+        self._turns: dict[str | None, dict[str | None, None]] = {}
+        """By session, its turns in the order in which they began; all but the last are over."""
         self._scope = Scope()
         self._listed: dict[str, Json] = {}
         """By provider, what its list offered since the last surface."""
@@ -85,7 +87,7 @@ class Log:
                 self._report(Problem(line.number, line.offset, "not-a-record", "not a JSON object; skipped"))
                 continue
             value = shallow(value, line.data)
-            self._enter(value)
+            self._enter(value, line)
             self._line = line
             kind = value.get("kind")
             handler = self._handlers.get(kind) if isinstance(kind, str) else None
@@ -108,8 +110,11 @@ class Log:
         place = Place(self._session, None, self._turn, None)
         self._out.append(self._make.event(event_type, data, place, self._line.number))
 
-    def _enter(self, value: Json) -> None:
-        """Take over time, session and turn of a line; a new turn closes the one before."""
+    def _enter(self, value: Json, line: Line) -> None:
+        """Take over time, session and turn of a line; a new turn closes the one before.
+
+        What names a turn that is over belongs to the open one, and is told: the request of its turn is gone.
+        """
         for key in ("time", "timestamp"):
             if key in value:
                 self._make.at(value[key])
@@ -118,6 +123,13 @@ class Log:
             self._change(session)
         turn = value.get("turn")
         name = f"t{turn}" if isinstance(turn, int | str) and not isinstance(turn, bool) else self._turn
+        turns = self._turns.setdefault(self._session, {})
+        if name in turns and name != next(reversed(turns)):
+            message = f"a line of turn {turn}, which is over; it counts for the open one"
+            self._report(Problem(line.number, line.offset, "late-event", message))
+            return
+        if name is not None:
+            turns[name] = None
         if name != self._turn:
             self._surface()
         self._turn = name

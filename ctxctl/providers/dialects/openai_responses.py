@@ -59,7 +59,7 @@ class OpenAIResponses(Dialect):
         for item in listed(given)[:50]:
             if not isinstance(item, dict):
                 return 0
-            if item.get("type") in _ITEMS or item.get("role") in _KINDS:
+            if item.get("type") in _ITEMS or item.get("role") in tuple(_KINDS):
                 return 85
         return 55 if isinstance(given, str) and ("tools" in body or "reasoning" in body) else 0
 

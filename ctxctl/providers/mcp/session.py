@@ -24,7 +24,7 @@ _WRAPPED: Final = ("message", "payload", "data", "msg", "rpc", "raw", "body", "r
 """Fields of a log's record that a message stands in: as an object, as JSON, or as events of a stream."""
 _LEVELS: Final = 4
 """Records inside of records that are opened."""
-_OVER_HTTP: Final = frozenset({"GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT"})
+_OVER_HTTP: Final = ("GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT")
 _STREAMED: Final = re.compile(r"^data: ?(\{.*)$", re.MULTILINE)
 _BY_FIELD: Final = {
     "tools": "tools/list",

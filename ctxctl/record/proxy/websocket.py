@@ -229,7 +229,7 @@ _NOT_BODY: Final = frozenset(("type", "generate", "event_id", "previous_response
 _ENDS: Final = frozenset(
     ("response.completed", "response.incomplete", "response.failed", "response.done", "response.cancelled")
 )
-_OVER: Final = frozenset(("completed", "incomplete", "failed", "cancelled"))
+_OVER: Final = ("completed", "incomplete", "failed", "cancelled")
 _SENT_AT: Final = "x-codex-ws-stream-request-start-ms"
 """The time of sending, which is left out: with it, no repeated request would equal the first."""
 _WAITING: Final = 64
