@@ -44,10 +44,14 @@ ARGS ?=
 # Of `make mutate`: how many changes, which draw, and of which room (all five without).
 COUNT ?= 20
 SEED ?= 1
+# Of `make fuzz`: for how long, and from which seed (0: another one each day); of `make fuzz-parsers`: for how long each.
+MINUTES ?= 5
+FUZZ_SEED ?= 0
+PARSERS ?= codec salvage sse heads query
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test quick calibration catalogue prices corpus frameworks clients check lint format docs bench bench-peers mutate goldens lock dist hooks clean
+.PHONY: help demo test quick calibration catalogue prices corpus frameworks clients check lint format docs bench bench-peers mutate fuzz fuzz-parsers goldens lock dist hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -109,6 +113,16 @@ bench-peers: $(DEV) ## measure beside other tools and write docs/benchmarks-peer
 mutate: $(DEV) ## make small changes to the code and list those that no test notices; COUNT=20 SEED=1 ROOM=trace
 	@$(BIN)/python scripts/mutate.py --count $(COUNT) --seed $(SEED) $(if $(ROOM),--room $(ROOM)) $(ARGS)
 
+fuzz: $(DEV) ## damage captures and put them through whole commands; MINUTES=5, CORPUS=DIR, FUZZ_SEED=7 (.fuzz/found keeps findings)
+	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(FUZZ_SEED) --corpus '$(CORPUS)' $(ARGS)
+
+fuzz-parsers: .venv-fuzz/.ready ## fuzz each of the five parsers, guided by coverage (atheris, in .venv-fuzz); MINUTES=5 for each
+	@mkdir -p .fuzz/found
+	@for name in $(PARSERS); do mkdir -p .fuzz/corpus/$$name; \
+		CTXCTL_FUZZ_DIR=.fuzz/starts .venv-fuzz/bin/python -m tests.fuzz.guided $$name .fuzz/corpus/$$name \
+			-max_total_time=$$(( $(MINUTES) * 60 )) -timeout=5 -rss_limit_mb=1024 -max_len=4096 -artifact_prefix=.fuzz/found/$$name- \
+			-print_final_stats=1 $(ARGS) || exit 1; done
+
 goldens: $(DEV) ## accept the present outputs as the expected ones, and show what changed
 	@CTXCTL_UPDATE_GOLDENS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/golden tests/tui $(ARGS)
 	@git --no-pager diff --stat -- tests
@@ -128,7 +142,7 @@ hooks: $(DEV) ## install the git pre-commit hooks
 	@$(BIN)/pre-commit install
 
 clean: ## remove the environment, caches and outputs
-	rm -rf $(VENV) .venv-frameworks .clients .peers dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-frameworks .venv-fuzz .fuzz .clients .peers dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo 'ctxctl needs Python 3.11 or newer: install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; }
@@ -148,6 +162,11 @@ $(RUN): requirements.txt pyproject.toml | $(BIN)/python
 		test -n "$$needs" && echo "$* needs Python $$needs: none is here, and none could be fetched" >&2 && exit 0; exit 1; fi; \
 	$(UVPIP) --python .venv-frameworks/$* --require-hashes -r tests/frameworks/requirements-$*.txt >&2 && \
 	$(UVPIP) --python .venv-frameworks/$* --no-deps --no-build-isolation --editable . >&2 && touch $@
+
+.venv-fuzz/.ready: tests/fuzz/requirements-atheris.txt | $(DEV)
+	@echo 'Setting up .venv-fuzz (once)…' >&2
+	@$(BIN)/uv venv --quiet --clear --python '$(abspath $(BIN))/python' .venv-fuzz >&2 && \
+	$(UVPIP) --python .venv-fuzz --require-hashes -r tests/fuzz/requirements-atheris.txt >&2 && touch $@
 
 $(DEV): requirements-dev.txt pyproject.toml | $(BIN)/python
 	@$(LOCKED) -r requirements-dev.txt >&2
