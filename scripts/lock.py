@@ -6,6 +6,7 @@ machine that installs them.  They are universal: one resolution for every suppor
 extra and the same versions.  The packages that hooks are tested with have files of their own, as their needs
 clash: each ``NAME.in`` in tests/frameworks gives ``requirements-NAME.txt`` beside it; what ctxctl needs has
 the same versions there.  A line ``# python: 3.13`` in one of them says that its packages need that at least.
+So does what `make fuzz-parsers` needs, in tests/fuzz.
 
     lock.py             keep what still fits
     lock.py --upgrade   take the newest of everything that fits
@@ -20,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 UV = Path(sys.executable).parent / "uv"
 RUN, DEV = "requirements.txt", "requirements-dev.txt"
-FRAMEWORKS = ROOT / "tests" / "frameworks"
+BESIDE = (ROOT / "tests" / "frameworks", ROOT / "tests" / "fuzz")
 
 PYTHON = "3.11"
 NEEDS = "# python: "
@@ -43,10 +44,10 @@ def resolve(output: str, *more: str, python: str = PYTHON) -> str:
     return output
 
 
-def frameworks(*options: str) -> list[str]:
-    """Write the files of the environments that hooks are tested in."""
+def beside(*options: str) -> list[str]:
+    """Write the files of the environments that hooks are tested in, and parsers are fuzzed in."""
     made = []
-    for source in sorted(FRAMEWORKS.glob("*.in")):
+    for source in (source for folder in BESIDE for source in sorted(folder.glob("*.in"))):
         name = source.relative_to(ROOT)
         output = name.with_name(f"requirements-{source.stem}.txt")
         made.append(
@@ -67,7 +68,7 @@ def main() -> int:
     made = [
         resolve(RUN, "--extra=all", "--group=build", *options),
         resolve(DEV, "--all-extras", "--group=dev", f"--constraints={RUN}", *options),
-        *frameworks(*options),
+        *beside(*options),
     ]
     for name in made:
         text = (ROOT / name).read_text(encoding="utf-8")

@@ -1,0 +1,44 @@
+"""Coverage-guided fuzzing of the parsers with atheris: ``python -m tests.fuzz.guided PARSER [OPTION…]``.
+
+Options are libFuzzer's.  ``make fuzz-parsers`` runs all five,
+in an environment of its own.  A finding is kept
+where ``-artifact_prefix`` says, and ``python -m tests.fuzz.guided PARSER FILE`` runs it again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["ctxctl"]):
+    from tests.fuzz.parsers import PARSERS
+
+
+def main() -> None:
+    """Fuzz one parser, from its own beginnings and words; does not return."""
+    name, *options = sys.argv[1:]
+    parser = PARSERS[name]
+    # libFuzzer ends the process, so nobody would remove a temporary folder: it is the caller's.
+    folder = Path(os.environ.get("CTXCTL_FUZZ_DIR") or tempfile.mkdtemp(prefix="ctxctl-fuzz-"))
+    starts = folder / f"{name}-starts"
+    starts.mkdir(parents=True, exist_ok=True)
+    for number, start in enumerate(parser.starts()):
+        (starts / f"{number:03}").write_bytes(start)
+    words = folder / f"{name}-words"
+    words.write_text("".join(f'"{_escaped(word)}"\n' for word in parser.words), encoding="ascii")
+    again = any(not option.startswith("-") and Path(option).is_file() for option in options)
+    given = [] if again else [str(starts), f"-dict={words}"]
+    atheris.Setup([sys.argv[0], *given, *options], parser.run)
+    atheris.Fuzz()
+
+
+def _escaped(word: bytes) -> str:
+    return "".join(f"\\x{byte:02X}" for byte in word)
+
+
+if __name__ == "__main__":
+    main()
