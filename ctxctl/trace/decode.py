@@ -28,6 +28,7 @@ from ctxctl.trace.contents import SEED, Contents
 from ctxctl.trace.depth import DEPTH_LIMIT, may_nest_deeper
 from ctxctl.trace.envelope import may_be_elsewhere, record_of
 from ctxctl.trace.items import ItemBuilder, Memos
+from ctxctl.trace.unknown_file import named_keys
 from ctxctl.trace.utf8 import check_around, check_around_blocks, check_utf8
 from ctxctl.trace.wire import (
     IDS,
@@ -370,7 +371,7 @@ class Decoder:
             keys = list(parse_json(text))
         except (ValueError, RecursionError):
             keys = []
-        named = f" (its keys: {', '.join(keys[:6])}{', ...' if len(keys) > 6 else ''})" if keys else ""
+        named = f" (its keys: {named_keys(keys)}{', ...' if len(keys) > 6 else ''})" if keys else ""
         self._fault("not-an-event", "", f"JSON, but no context_event: it has no event_type{named}")
 
     def _fault(self, slug: str, key: str, message: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 
 import orjson
 
@@ -65,7 +66,7 @@ def _object(body: bytes, whole: Callable[[], bytes]) -> tuple[str, str | None]:
         if newline and len(first) < 200:
             return ": it looks like pretty-printed JSON", f"{_ONE_A_LINE}. FILE > trace.jsonl; {_FOREIGN}"
         return ": its lines are damaged or foreign", None
-    keys = ", ".join(list(value)[:6]) if isinstance(value, dict) else ""
+    keys = named_keys(value) if isinstance(value, dict) else ""
     return (
         f": it is JSON of another kind (keys of the first line: {keys})",
         _FOREIGN,
@@ -78,9 +79,19 @@ def _keys(data: bytes) -> str | None:
         value = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError:
         return None
-    return ", ".join(list(value)[:6]) if isinstance(value, dict) and "event_type" not in value else None
+    return named_keys(value) if isinstance(value, dict) and "event_type" not in value else None
 
 
+def named_keys(value: Iterable[str]) -> str:
+    """The first keys of an object, on one line: a stranger's may be long, or hold line ends."""
+    return ", ".join(
+        name if len(name) <= _LONGEST_KEY and name.isprintable() else f"{name[: _LONGEST_KEY - 3]!r}..."
+        for name in islice(value, 6)
+    )
+
+
+_LONGEST_KEY = 40
+"""Characters of a key that a message shows."""
 _NATIVE = re.compile(rb'"event_type"\s*:\s*"(?:context|ctxctl)\.')
 
 

@@ -119,6 +119,9 @@ def _laid_out(scratch: Path, drawn: Drawn) -> tuple[Path, Path]:
 def _signature(failure: commands.Failure) -> str:
     """What went wrong and where, without what differs from input to input."""
     what = re.sub(r"\d+\.\d+ s", "s", failure.what)
+    if failure.arguments[0] == commands.LAW:
+        what = ":".join(what.split(":")[:3])  # of which format, which law, and which slug
+        what = re.sub(r"line \d+.*", "", what)
     if "bug in" not in what and " at " not in what:
         what = f"{failure.arguments[0]} {what}"
     where = re.sub(r"[^A-Za-z0-9]+", "-", what)[:80].strip("-").lower()

@@ -17,6 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple, NoReturn
 
+from tests.fuzz.laws import faults
+
 CPU: Final = 5
 """Seconds of processor time that one command may take."""
 MEMORY: Final = 1 << 30
@@ -85,6 +87,10 @@ COMMANDS: Final[tuple[tuple[str, ...], ...]] = (
 Row = dict[str, Any]
 
 
+LAW: Final = "law"
+"""In place of a command, what holds of imports (`tests.fuzz.laws`): of a capture, a new trace, a format."""
+
+
 class Failure(NamedTuple):
     """What one command did that no command may do."""
 
@@ -111,6 +117,8 @@ def job(path: Path, folder: Path, sound: Path, random: Random, count: int, read_
         if read_as is not None and template[0] not in ("ls",) and "{sound}" not in template:
             arguments += ("--read-as", read_as)
         chosen.append(arguments)
+    if read_as is not None and random.random() < 0.5:
+        chosen[0] = (LAW, str(path), filled("{out}.jsonl", places), read_as)
     cached = random.random() < 0.3
     cache = {"CTXCTL_CACHE_DIR": str(folder.parent / "cache")} if cached else {"CTXCTL_CACHE": "off"}
     return Job(tuple(chosen), cache)
@@ -277,6 +285,9 @@ def _one(arguments: tuple[str, ...]) -> str:
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     # Whole seconds: the bound is met between one second late and on time.
     resource.setrlimit(resource.RLIMIT_CPU, (int(begun) + CPU + 1, hard))
+    if arguments[0] == LAW:
+        found = faults(Path(arguments[1]), Path(arguments[2]), arguments[3])
+        return f"{LAW} of {arguments[3]}: {found[0]}" if found else ""
     code = _run(arguments)
     sys.stdout.flush()
     sys.stderr.flush()

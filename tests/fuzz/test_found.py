@@ -174,3 +174,14 @@ def test_faults_lie_within_their_line() -> None:
     salvage(Line(1, 0, TORN), problems.append)
     assert {"bad-utf8", "bad-number", "bad-json"} <= {problem.slug for problem in problems}
     assert all(0 <= problem.byte < len(TORN) for problem in problems)
+
+
+def test_keys_of_a_stranger_are_told_on_one_short_line() -> None:
+    line = json.dumps({"a\nb": 1, "c" * 5000: 2, "plain": 3}).encode()
+    problems: list[Problem] = []
+    Decoder(Contents(Source.from_bytes("one", line)), problems.append).decode_all(line, 1, 0)
+    (problem,) = problems
+    assert problem.slug == "not-an-event"
+    assert "\n" not in problem.message
+    assert len(problem.message) < 200
+    assert "plain" in problem.message

@@ -135,12 +135,17 @@ for name in kinds:
     commands.PATIENCE = 1.0 if name == "hangs" else 60.0
     work = commands.Job((("is_sound",), (name,)), {"CTXCTL_CACHE": "off"})
     print(name, [(one.arguments, one.what) for one in commands.failures(work, Path(sys.argv[1]))])
+
+commands.faults = lambda capture, trace, name: ["validate: late-event: line 3: of " + str(capture)]
+work = commands.Job(((commands.LAW, "a", "b", "codex"),), {"CTXCTL_CACHE": "off"})
+print("law", [one.what for one in commands.failures(work, Path(sys.argv[1]))])
 """
 
 
 def test_what_no_command_may_do_is_noticed(tmp_path: Path) -> None:
     done = _python("-c", CHILD, str(tmp_path))
     told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert told.pop("law") == "['law of codex: validate: late-event: line 3: of a']"
     assert told["is_sound"] == "[]"
     wrong = {name: eval(told[name]) for name in told if name != "is_sound"}
     assert all(len(found) == 1 and found[0][0] == (name,) for name, found in wrong.items()), wrong
