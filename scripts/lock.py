@@ -55,6 +55,23 @@ def frameworks(*options: str) -> list[str]:
     return made
 
 
+def tools(*options: str) -> str:
+    """Write the file of the environment that `make audit` and `make sbom` run in: nothing of it is imported."""
+    output = "scripts/requirements-audit.txt"
+    command = [
+        str(UV),
+        "pip",
+        "compile",
+        "scripts/audit.in",
+        *OPTIONS,
+        f"--python-version={PYTHON}",
+        *options,
+    ]
+    command += ["--output-file", output]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return output
+
+
 def python_of(source: Path) -> str:
     """The least Python that an environment needs; the Makefile reads the same line."""
     named = [line for line in source.read_text(encoding="utf-8").splitlines() if line.startswith(NEEDS)]
@@ -68,6 +85,7 @@ def main() -> int:
         resolve(RUN, "--extra=all", "--group=build", *options),
         resolve(DEV, "--all-extras", "--group=dev", f"--constraints={RUN}", *options),
         *frameworks(*options),
+        tools(*options),
     ]
     for name in made:
         text = (ROOT / name).read_text(encoding="utf-8")
