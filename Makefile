@@ -52,7 +52,7 @@ PARSERS ?= codec salvage sse heads query
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test slow quick calibration catalogue prices corpus frameworks clients check lint format docs site bench bench-peers mutate fuzz fuzz-parsers goldens lock dist hooks clean
+.PHONY: help demo test slow quick calibration catalogue prices corpus frameworks clients check lint format docs site bench bench-peers mutate fuzz fuzz-parsers goldens lock dist audit sbom wheels hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -147,11 +147,23 @@ dist: $(DEV) ## build dist/: the sdist, and the wheel out of it
 	@cd build/sdist && '$(abspath $(BIN))/python' -m hatchling build --target wheel --directory '$(abspath dist)' >&2
 	@ls -l dist
 
+audit: $(DEV) .venv-audit/.ready ## hold the locked packages against known weaknesses, and list their licences
+	@$(BIN)/python scripts/audit.py .venv-audit/bin $(ARGS)
+
+sbom: .venv-audit/.ready ## write dist/sbom.cdx.json: what runs with a release, as CycloneDX
+	@mkdir -p dist
+	@.venv-audit/bin/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml --short-PURLs \
+		--output-reproducible --output-format JSON --output-file dist/sbom.cdx.json 2>/dev/null
+	@ls -l dist/sbom.cdx.json
+
+wheels: $(DEV) ## ask for which platforms what ctxctl needs installs without a compiler
+	@$(BIN)/python scripts/wheels.py $(ARGS)
+
 hooks: $(DEV) ## install the git pre-commit hooks
 	@$(BIN)/pre-commit install
 
 clean: ## remove the environment, caches and outputs
-	rm -rf $(VENV) .venv-frameworks .venv-site .venv-fuzz .fuzz .clients .peers dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-frameworks .venv-site .venv-fuzz .venv-audit .fuzz .clients .peers dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo 'ctxctl needs Python 3.11 or newer: install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; }
@@ -183,6 +195,12 @@ $(RUN): requirements.txt pyproject.toml | $(BIN)/python
 	@$(BIN)/uv venv --quiet --clear --python '$(abspath $(BIN))/python' .venv-fuzz >&2 && \
 	$(UVPIP) --python .venv-fuzz --require-hashes -r tests/fuzz/requirements-atheris.txt >&2 && \
 	$(UVPIP) --python .venv-fuzz --no-deps --no-build-isolation --editable . >&2 && touch $@
+
+.venv-audit/.ready: scripts/requirements-audit.txt | $(BIN)/python
+	@echo 'Setting up .venv-audit (once)…' >&2
+	@$(PYTHON) -m venv --clear .venv-audit >&2
+	@.venv-audit/bin/python -m pip --disable-pip-version-check install -qq --require-hashes -r $< >&2
+	@touch $@
 
 $(DEV): requirements-dev.txt pyproject.toml | $(BIN)/python
 	@$(LOCKED) -r requirements-dev.txt >&2

@@ -75,6 +75,7 @@ def main() -> int:
         resolve(DEV, "--all-extras", "--group=dev", f"--constraints={RUN}", *options),
         resolve(SITE, "--group=site", *options, project=False),
         *beside(*options),
+        resolve("scripts/requirements-audit.txt", "scripts/audit.in", *options, project=False),
     ]
     for name in made:
         text = (ROOT / name).read_text(encoding="utf-8")
