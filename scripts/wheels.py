@@ -69,9 +69,8 @@ def without_wheel(tags: list[str]) -> list[str]:
 def main() -> int:
     """Ask for each platform."""
     new = []
-    print(
-        f"| platform | of {len(needed())} run-time requirements, without a wheel for Python {PYTHON} |\n|---|---|"
-    )
+    print(f"| platform | of {len(needed())} run-time requirements, without a wheel for Python {PYTHON} |")
+    print("|---|---|")
     for platform in sys.argv[1:] or PLATFORMS:
         missing = without_wheel(PLATFORMS[platform])
         print(f"| {platform} | {', '.join(missing) or 'none'} |", flush=True)

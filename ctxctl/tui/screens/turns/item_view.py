@@ -67,7 +67,8 @@ def item_head(
     """Three lines above an item's text: status and tabs, tokens, versions and origin.
 
     `keys`: by tab, the key that leads there; `against`: what the diff is to, where that is not the version of
-    the frame before; `remark`: how the text is shown; `into`: what the summary is called; `window`: that of the frame, for what is not in it.
+    the frame before; `remark`: how the text is shown; `into`: what the summary is called; `window`: that of
+    the frame, for what is not in it.
     """
     names = [_tab(name, name == tab, (keys or {}).get(name, "")) for name, _ in TABS]
     status = Piece(f"{SIGNS[change.status]} {change.status}", f"heading-{change.status}", 10)
