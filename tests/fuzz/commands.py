@@ -57,7 +57,8 @@ COMMANDS: Final[tuple[tuple[str, ...], ...]] = (
     ("find", "{}", "{query}"),
     ("find", "{}", "{query}", "--json"),
     ("bisect", "{}", "{query}"),
-    ("export", "{}", "--format", "events"),
+    # A trace is written as its contents are: into a file, as `import` does it.
+    ("export", "{}", "--format", "events", "-o", "{out}.jsonl", "--force"),
     ("export", "{}", "--format", "html", "-o", "{out}.html", "--force"),
     ("export", "{}", "--format", "markdown"),
     ("export", "{}", "--format", "csv"),
