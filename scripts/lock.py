@@ -56,7 +56,7 @@ def frameworks(*options: str) -> list[str]:
 
 
 def tools(*options: str) -> str:
-    """Write the file of the environment that `make audit` and `make sbom` run in: nothing of it is imported."""
+    """Write the file of the environment that `make audit` and `make sbom` run in."""
     output = "scripts/requirements-audit.txt"
     command = [
         str(UV),

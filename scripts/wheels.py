@@ -34,7 +34,7 @@ PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
 
 
 def needed() -> list[str]:
-    """The run-time requirements, with their locked versions; what they need themselves is asked with them."""
+    """The run-time requirements, with their locked versions; not what they need themselves."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = {
         canonicalize_name(name): version
@@ -69,9 +69,8 @@ def without_wheel(tags: list[str]) -> list[str]:
 def main() -> int:
     """Ask for each platform."""
     new = []
-    print(
-        f"| platform | of {len(needed())} run-time requirements, without a wheel for Python {PYTHON} |\n|---|---|"
-    )
+    print(f"| platform | of {len(needed())} run-time requirements, without a wheel for Python {PYTHON} |")
+    print("|---|---|")
     for platform in sys.argv[1:] or PLATFORMS:
         missing = without_wheel(PLATFORMS[platform])
         print(f"| {platform} | {', '.join(missing) or 'none'} |", flush=True)

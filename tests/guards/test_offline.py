@@ -39,7 +39,7 @@ def test_commands_work_where_there_is_no_interface(small_trace: Path, tmp_path: 
     )
     name = str(small_trace)
     commands = [
-        *(f"{command}|{name}" for command in ("replay", "cost", "lint", "validate", "compactions", "calibrate")),
+        *(f"{one}|{name}" for one in ("replay", "cost", "lint", "validate", "compactions", "calibrate")),
         f"show|{name}@1", f"replay|{name}|--model|nobody-knows-this-one", "models", "formats", "policies",
         f"export|{name}|-o|{tmp_path}/out.html", f"watch|{name}|--plain|--idle|0", f"ls|{small_trace.parent}",
     ]  # fmt: skip
