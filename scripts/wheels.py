@@ -34,7 +34,7 @@ PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
 
 
 def needed() -> list[str]:
-    """The run-time requirements, with their locked versions; what they need themselves is asked with them."""
+    """The run-time requirements, with their locked versions; not what they need themselves."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = {
         canonicalize_name(name): version

@@ -27,8 +27,10 @@ def keep_everything() -> None:
     from ctxctl.session import import_cache, kept_replays
     from ctxctl.trace import inputs
 
-    import_cache.LEAST = kept_replays.LEAST = 0  # type: ignore[misc]
-    inputs.YOUNG = -1e9  # type: ignore[misc]
+    for module, name, value in (
+        (import_cache, "LEAST", 0), (kept_replays, "LEAST", 0), (inputs, "YOUNG", -1e9),
+    ):  # fmt: skip
+        setattr(module, name, value)
 
 
 class Command:

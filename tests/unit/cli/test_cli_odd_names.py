@@ -110,6 +110,7 @@ def test_in_a_locale_without_characters(command: str, folder: Path) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_file_of_five_gigabytes_with_nothing_in_it(tmp_path: Path, capfdbinary: Out) -> None:
     """A hole costs no disk, and is not read; what is written behind it is."""
     path = tmp_path / "run.jsonl"
