@@ -44,7 +44,7 @@ class Session(Run):
         self._cutter = PartCutter()
         self._at: Entry | None = None
         """The entry that the session is at."""
-        self._held: Entry | None = None
+        self._shown: Entry | None = None
         """The entry whose window the conversation has."""
         self._lineage: Lineage[str] = Lineage()
         self._lines: dict[str, int] = {}
@@ -99,7 +99,7 @@ class Session(Run):
         self.session = string(record.get("id"))
         self.understood.version(record.get("version"), self.line.number, self.line.offset)
         self._tree, self._lineage, self._lines = Tree(), Lineage(), {}
-        self._at = self._held = None
+        self._at = self._shown = None
         self._head, self._head_of, self._reader = [], None, None
         self.opened(
             version=record.get("version", 1),
@@ -196,15 +196,15 @@ class Session(Run):
             part.line = self.line.number
         if entry.message == "assistant" and message is not None and entry.system is not None:
             entry.reader, entry.said = reader_of(message), spoken_reasoning(entry.parts)
-        if self._held is self._at:
+        if self._shown is self._at:
             self.conversation.append(*entry.parts)
-            self._held = entry
+            self._shown = entry
         else:
             self.conversation.pass_over(*entry.parts)
         self._at = self._tree.head = entry
         if late is not None:
             # An entry was put in between: what the window was, it is not any more.
-            self._held = Entry(None, None)
+            self._shown = Entry(None, None)
             self._go(late)
             self._tree.head = late
 
@@ -241,7 +241,7 @@ class Session(Run):
 
     def _settle(self) -> None:
         """Make the window that of the entry that the session is at."""
-        if self._held is self._at:
+        if self._shown is self._at:
             return
         wanted = [*self._head, *window_at(self._at, self._reader)]
         self.make.work += len(wanted)
@@ -253,7 +253,7 @@ class Session(Run):
             same += 1
         gone = len(rows) - same
         self.conversation.splice(same, gone, wanted[same:], cause="branched" if gone else None)
-        self._held = self._at
+        self._shown = self._at
 
     def _fit(self, message: Json) -> None:
         """Make the window what the asked model gets: its prompt and tools, and others' reasoning as text."""
@@ -332,10 +332,10 @@ class Session(Run):
             compaction_id=native,
             metadata={"native": shallow(told)} if told else None,
         )
-        self._at = self._held = self._tree.head = entry
+        self._at = self._shown = self._tree.head = entry
         if late is not None:
             # An entry was put in between: what the window was, it is not any more.
-            self._held = Entry(None, None)
+            self._shown = Entry(None, None)
             self._go(late)
             self._tree.head = late
 

@@ -294,8 +294,9 @@ class History:
             self._in_order = False
         self._owners[at:at] = [owner] * count
         self._refs.update(row[0].ref for row in self.window.rows[at : at + count])
-        self._held[1, owner[1]] += count
-        self._held[2, owner[2]] += count
+        _, condensed, cut = owner
+        self._held[1, condensed] += count
+        self._held[2, cut] += count
 
     def _insert(self, message: Json, parts: list[Part], index: int) -> None:
         """Place a message where the history has it: messages that were kept stand behind their summary."""
@@ -321,10 +322,12 @@ class History:
         refs = [rows[at][0].ref for at in behind if owners[at][kind] == native]
         keep = [at for at in behind if owners[at][kind] != native]
         kept, held = [rows[at] for at in keep], [owners[at] for at in keep]
-        other: Literal[1, 2] = 2 if kind == 1 else 1
         for at in behind:
-            if owners[at][kind] == native:
-                self._held[other, owners[at][other]] -= 1
+            _, condensed, cut = owners[at]
+            if kind == 1 and condensed == native:
+                self._held[2, cut] -= 1
+            elif kind == 2 and cut == native:
+                self._held[1, condensed] -= 1
         self.window.splice(first, len(rows) - first, [])
         self.window.rows += kept
         owners[first:] = held
