@@ -63,6 +63,9 @@ quick: $(DEV) ## run the tests of one room alone, without the slow ones: make qu
 	@test -n "$(TESTS_OF_ROOM)" || { echo 'make quick ROOM=NAME: $(ROOMS)' >&2; exit 2; }
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m 'not slow' $(TESTS_OF_ROOM) $(ARGS)
 
+scaling: $(DEV) ## count the work of every command in every dimension of a trace (make test has a part of it)
+	@CTXCTL_SCALING=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --timeout=1800 tests/scaling $(ARGS)
+
 corpus: $(DEV) ## run the tests that read captures kept outside the repository; CORPUS=DIR
 	@CTXCTL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m corpus --timeout=1800 $(ARGS)
 
