@@ -47,7 +47,7 @@ SEED ?= 1
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test quick calibration catalogue prices corpus frameworks clients check lint format docs bench bench-peers mutate goldens lock dist hooks clean
+.PHONY: help demo test quick calibration catalogue prices corpus scaling frameworks clients check lint format docs bench bench-peers mutate goldens lock dist hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
