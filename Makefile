@@ -52,7 +52,7 @@ PARSERS ?= codec salvage sse heads query
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test slow quick calibration catalogue prices corpus frameworks clients check lint format docs site bench bench-peers mutate fuzz fuzz-parsers goldens lock dist audit sbom wheels hooks clean
+.PHONY: help demo test slow quick calibration catalogue prices corpus scaling frameworks clients check lint format docs site bench bench-peers mutate fuzz fuzz-parsers goldens lock dist audit sbom wheels hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -71,6 +71,9 @@ quick: $(DEV) ## run what your change needs, within a minute; ROOM=engine: the t
 	@test -z "$(ROOM)" || test -n "$(TESTS_OF_ROOM)" || { echo 'make quick ROOM=NAME: $(ROOMS)' >&2; exit 2; }
 	@tests='$(TESTS_OF_ROOM)'; test -n "$$tests" || tests=$$($(BIN)/python -m tests.touched) || exit; \
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m 'not slow' $$tests $(ARGS)
+
+scaling: $(DEV) ## count the work of every command in every dimension of a trace (make test has a part of it)
+	@CTXCTL_SCALING=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --timeout=1800 tests/scaling $(ARGS)
 
 corpus: $(DEV) ## run the tests that read captures kept outside the repository; CORPUS=DIR
 	@CTXCTL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m corpus --timeout=1800 $(ARGS)
