@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from apart import alike
 
 from ctxctl.engine.query import parse_query
 from ctxctl.model.hits import Hit
 from ctxctl.session import Inspector
 from ctxctl.tui.screens.search.lines import hit_parts
 from ctxctl.tui.screens.search.state import Finds, Search
+from tests.apart import alike
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = (
-    "traces/coding-agent.jsonl", "traces/notes-assistant.jsonl", "fixtures/claude_code/session.jsonl",
+    "traces/coding-agent.jsonl", "fixtures/openhands/sdk.jsonl", "fixtures/claude_code/session.jsonl",
     "fixtures/codex/rollout.jsonl", "fixtures/gemini_cli/session.json", "fixtures/pi/session-v3.jsonl",
 )  # fmt: skip
 
