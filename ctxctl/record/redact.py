@@ -356,7 +356,7 @@ class _Compiled:
         self.kind = rule.kind
         self.literals = tuple(literal.lower().encode() for literal in rule.literals)
         self.weak = rule.weak
-        self.is_form = rule.pattern.startswith(("(", r"\b("))
+        self.is_form = rule.pattern.removeprefix(r"\b").startswith("(") and not rule.pattern.startswith("(?")
         """Whether it finds a secret by its form alone, and takes all of it."""
         self.head = _head_of(rule)
         """A pattern of what a key of this form begins with, where that tells it from a name; else nothing."""
