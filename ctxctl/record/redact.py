@@ -33,7 +33,7 @@ _BODY: Final = re.compile(r"\[[^\]]*\]\{")
 _GROUP: Final = re.compile(r"\(\?:|[()?\\]|\[[^\]]*\]")
 _CAPITALS: Final = re.compile(r"[A-Z][A-Za-z|]{3,}|.*[A-Z]{4}.*")
 _SEAM: Final = 160
-"""Bytes on each side of a seam in which a key shows that it is one."""
+"""Bytes behind a seam in which a key that begins before it shows that it is one."""
 _COMMON_HEADS: Final = frozenset(
     ("mailgun-key", "launchdarkly-key", "authress-key", "elevenlabs-key", "harness-key", "cloudflare-key")
 )
@@ -200,7 +200,7 @@ class SecretRedactor:
             before: The end of a text.
             head: The beginning of the next one.
         """
-        if not self._any(before[-_SEAM:] + head[:_SEAM]):
+        if not self._any(before + head[:_SEAM]):
             return None
         both, seam = before + head, len(before)
         for rule in self._rules_for(both):
@@ -356,7 +356,7 @@ class _Compiled:
         self.kind = rule.kind
         self.literals = tuple(literal.lower().encode() for literal in rule.literals)
         self.weak = rule.weak
-        self.is_form = rule.pattern.startswith(("(", r"\b("))
+        self.is_form = rule.pattern.removeprefix(r"\b").startswith("(") and not rule.pattern.startswith("(?")
         """Whether it finds a secret by its form alone, and takes all of it."""
         self.head = _head_of(rule)
         """A pattern of what a key of this form begins with, where that tells it from a name; else nothing."""
