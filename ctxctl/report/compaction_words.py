@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from ctxctl.analysis.compacting import Compacting, Taken
 from ctxctl.item_names import ItemNames
 from ctxctl.text import visible
 from ctxctl.wording import number, short_kind
+
+if TYPE_CHECKING:
+    from ctxctl.analysis.compacting import Compacting, Taken
 
 _NAME: Final = 48
 """Cells of an item's name."""

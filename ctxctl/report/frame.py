@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ctxctl.item_names import ItemNames
+from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.results import Change, Frame, Placement, StageView, Step
 from ctxctl.model.vocab import STAGES
 from ctxctl.report.changes import changes_table, rows, short_version, with_names
@@ -76,7 +76,7 @@ def stages_text(step: Step) -> Iterator[str]:
     for name in STAGES:
         yield from stage_lines(step, name, _UNBOUNDED)
         yield ""
-    for label, text in annotation_facts(step):
+    for label, text in annotation_facts(step, NAMELESS._replace(ids=True)):
         yield f"{label}: {text}"
 
 

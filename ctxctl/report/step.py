@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ctxctl.analysis.compacting import compacting
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.annotations import Bound, Compacted, Ids, MissingContext, Redacted
 from ctxctl.model.results import BrokenBy, Cache, Ledger, Step, Window
@@ -300,6 +299,8 @@ def annotation_facts(step: Step, names: ItemNames = NAMELESS) -> Iterator[tuple[
     titles = titles_of(step.changes)
     yield from (("compact", compacted_text(one, names, titles)) for one in found.compactions)
     if found.compactions:
+        from ctxctl.analysis.compacting import compacting
+
         yield from taken_facts(compacting(step), names)
     yield from (("lacking", missing_text(one)) for one in found.missing)
     yield from (("redacted", redacted_text(one)) for one in found.redactions)

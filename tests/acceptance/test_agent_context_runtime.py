@@ -221,8 +221,8 @@ async def test_actx_ar_compact_001_a_summary_is_context_and_no_answer(tmp_path: 
     assert (came["item"], came["kind"]) == ("sum", "thread_summary")
     assert "compacted" in step["flags"]
     assert set(step["segments"]) == {"history"}
-    says(plain(path), "c1 (session, rolling_summary); 1 item into sum: talk", "thread_summary")
-    says(await screens(path, "G", "s"), "thread_summary", "c1 (session, rolling_summary)")
+    says(plain(path), "1 item into sum (session, rolling_summary); c1 of talk", "thread_summary")
+    says(await screens(path, "G", "s"), "thread_summary", "c1 of talk")
     assert findings(path) == []
     answer = trace(
         tmp_path / "answer.jsonl",

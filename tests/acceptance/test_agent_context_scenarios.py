@@ -174,12 +174,12 @@ async def test_scenario_compaction_shows_what_it_replaced_and_lost(tmp_path: Pat
     gone = [(c["item"], c["cause"], c["into"]) for c in step["changes"] if c["status"] == "removed"]
     assert gone == [("turn-1", "compacted", "summary-1"), ("turn-2", "compacted", "summary-1")]
     words = (
-        "compact-1 (session, rolling_summary, token_pressure)", "items_covered 2", "wording of the jokes",
-        "replacement policy summary_replaces_source_until_review", "into summary-1: turn-1, turn-2",
+        "(session, rolling_summary, token_pressure)", "items_covered 2", "wording of the jokes",
+        "replacement policy summary_replaces_source_until_review", "compact-1 of turn-1, turn-2",
     )  # fmt: skip
     says(plain(path), *words)
     shown = await screens(path, "G", "s", "escape", "t")
-    says(shown.replace("\n", " "), "compact-1 (session", "They spoke of ferries and islands.")
+    says(shown.replace("\n", " "), "compact-1 of", "They spoke of ferries and islands.")
     says(ctxctl("show", path, "--text").out, "They spoke of ferries and islands.")
 
 

@@ -394,7 +394,7 @@ def test_the_proxy_alone(api: Any, environment: dict[str, str], tmp_path: Path) 
     argv = [*CTXCTL, "record", "--proxy", "-o", str(trace)]
     running = subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE)
     try:
-        said = read_until(running.stderr, b"look at it").decode()
+        said = read_until(running.stderr, b"to follow it").decode()
         shown = dict(re.findall(r"ctxctl: ([A-Z_]+)=(http://127\.0\.0\.1:[0-9]+\S*)", said))
         assert shown.keys() == {"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"}
         done = subprocess.run(

@@ -23,12 +23,15 @@ from ctxctl.model.records import (
 )
 from ctxctl.model.why import Link, Moment
 from ctxctl.session.resolver import ItemRefs
+from ctxctl.text import preview
 from ctxctl.wording import plural
 
 R = TypeVar("R")
 
 _LONG: Final = 160
 """Characters of a recorded text that a sentence quotes."""
+_TITLE: Final = 60
+"""Cells of the title of another item."""
 
 
 class Called:
@@ -62,14 +65,14 @@ class Called:
         if self._ids:
             return ref
         title = self._title(ref)
-        return f"“{' '.join(title.split())[:_LONG]}”" if title else noun
+        return f"“{preview(title, _TITLE)}”" if title else noun
 
     def summary(self, ref: str) -> str:
         """A summary, at the beginning of a sentence."""
         if self._ids:
             return f"summary {ref}"
         title = self._title(ref)
-        return f"summary “{' '.join(title.split())[:_LONG]}”" if title else "the summary"
+        return f"summary “{preview(title, _TITLE)}”" if title else "the summary"
 
 
 class StepEvidence:

@@ -309,7 +309,7 @@ def compacting(tmp_path: Path, ordinal: int, *pairs: tuple[Json, Json | None]) -
     with Inspector.open(str(path)) as inspector:
         assert len([step for step in inspector.replay() if isinstance(step, Step)]) > ordinal
         for name in names:
-            links = explain_item(inspector, ordinal, name).links
+            links = explain_item(inspector, ordinal, name, ids=True).links
             found[name] = [link.text for link in links if link.verdict == "compacted"]
     return found
 

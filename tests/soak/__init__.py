@@ -1,0 +1,1 @@
+"""Long runs under load: descriptors, memory and lag over time (`make soak`)."""
