@@ -59,8 +59,8 @@ Place = Annotated[
     str | None,
     Argument(
         metavar="[TRACE[@TURN]|DIR]",
-        help="Trace or foreign capture, or a turn of one (run.jsonl@3); - is stdin. With a directory: a list of"
-        " its sessions to choose from, on a terminal. Default: the newest session of the current directory.",
+        help="Trace or foreign capture, or a turn of one (run.jsonl@3); - is stdin. With a directory: a list"
+        " of its sessions; on a terminal, choose one. Default: the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
