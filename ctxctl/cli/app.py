@@ -17,8 +17,9 @@ from ctxctl.cli.examples import example_lines
 from ctxctl.cli.parameters import Argument, Done, Option
 
 _EPILOG = (
-    "Exit codes: 0 fine, 1 findings (--strict, --exit-code, validate) or output that cannot be written, "
-    "2 wrong usage, 3 unreadable input, 4 something optional is missing, 130 interrupted."
+    "Exit codes: 0 fine, 1 findings (lint, check, validate, --strict, ...), nothing found (find, bisect) or "
+    "output that cannot be written, 2 wrong usage, 3 unreadable input, 4 something optional is missing, "
+    "130 interrupted."
 )
 
 
@@ -41,7 +42,8 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="ctxctl",
     cls=_Commands,
-    help="What the model saw on this turn, why, what changed since the last one, and what it cost.",
+    help="See what a model saw on each turn, why, what changed, and what it cost. Without a command, on a"
+    " terminal: choose from the sessions of this machine.",
     epilog=_EPILOG,
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from ctxctl.model.blame import Blame, Block
     from ctxctl.session import Inspector
 
-Stat = Annotated[bool, Option("--stat", help="Only the sums: by kind, source, tool server and age.")]
-Stale = Annotated[bool, Option("--stale", help="Only stale copies: those that a later copy replaced.")]
+Stat = Annotated[bool, Option("--stat", help="Show only the sums: by kind, source, tool server and age.")]
+Stale = Annotated[bool, Option("--stale", help="Show only stale copies: those that a later copy replaced.")]
 Duplicate = Annotated[
     bool,
-    Option("--duplicate", help="Only blocks that repeat an earlier one, word for word or nearly."),
+    Option("--duplicate", help="Show only blocks that repeat an earlier one, word for word or nearly."),
 ]
 Item = Annotated[
     str | None,
     Option(
         "--item",
         metavar="ITEM",
-        help="Only the copies of this item: its title or path, a part of one, an id, or a piece of its text.",
+        help="Show only copies of this item: its title or path, part of one, an id, or a piece of its text.",
     ),
 ]
 

@@ -16,7 +16,7 @@ Action = Annotated[
     str,
     Argument(
         metavar="[show|prune|clear]",
-        help="show: what is kept. prune: drop what has gone unused for longest. clear: drop everything.",
+        help="show: list what is kept. prune: delete what has gone unused longest. clear: delete everything.",
         show_default=False,
     ),
 ]

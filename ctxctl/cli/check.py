@@ -27,13 +27,17 @@ Traces = Annotated[
 Max = Annotated[
     str | None,
     Option(
-        "--max", metavar="TOKENS|N%", help="No request may send more than this; N% is of the limit in force."
+        "--max",
+        metavar="TOKENS|N%",
+        help="No request may send more than this; N% is a share of the limit in force.",
     ),
 ]
 Growth = Annotated[
     str | None,
     Option(
-        "--max-growth", metavar="TOKENS", help="No request may grow by more than this over the one before."
+        "--max-growth",
+        metavar="TOKENS",
+        help="No request may be larger than the one before by more than this.",
     ),
 ]
 ToolResult = Annotated[
@@ -41,19 +45,20 @@ ToolResult = Annotated[
 ]
 Cost = Annotated[
     str | None,
-    Option("--max-cost", metavar="USD", help="The requests of a trace together may not cost more than this."),
+    Option("--max-cost", metavar="USD", help="All requests of a trace together may not cost more than this."),
 ]
 Stable = Annotated[
     bool,
     Option(
-        "--stable-prefix", help="No request may break the prompt cache: each keeps 90% of the one before."
+        "--stable-prefix",
+        help="No request may break the prompt cache: each must repeat the first 90% of the one before.",
     ),
 ]
 NoMisses = Annotated[
     bool,
     Option(
         "--no-misses",
-        help="No request may miss the cache: nothing is billed again that could have been read from it.",
+        help="No request may miss the cache: be billed for tokens that could have been read from it.",
     ),
 ]
 NoCompaction = Annotated[bool, Option("--no-compaction", help="No compaction may take place.")]
@@ -67,17 +72,17 @@ Always = Annotated[
 ]
 AllowUnknown = Annotated[
     bool,
-    Option("--allow-unknown", help="Do not fail where the trace does not tell whether a condition holds."),
+    Option("--allow-unknown", help="Do not fail if the trace does not show whether a condition holds."),
 ]
 Junit = Annotated[
     str | None,
     Option("--junit", metavar="FILE", help="Also write a JUnit report.", autocompletion=opt.complete_files),
 ]
 Github = Annotated[
-    bool, Option("--github", help="Also print what does not hold as GitHub Actions annotations.")
+    bool, Option("--github", help="Also print what does not hold, as GitHub Actions annotations.")
 ]
 Everything = Annotated[
-    bool, Option("--all", help="Every condition of every trace, and every problem of the input.")
+    bool, Option("--all", help="List every condition of every trace, and every problem of the input.")
 ]
 
 

@@ -9,7 +9,7 @@ from ctxctl.cli import options as opt
 def compactions(options: opt.CommonOptions, trace: opt.TurnArg = None) -> None:
     """Show what each compaction removed, and which paths, commands, tasks, figures and messages are lost.
 
-    Each is looked for by its words, in the summary and in what came later.
+    A path or message counts as lost if its words are neither in the summary nor in anything that came later.
     """
     from ctxctl.analysis import handed_on
     from ctxctl.cli.run import begin, header, reported

@@ -44,11 +44,11 @@ Traces = Annotated[
 ]
 Top = Annotated[int, Option("--top", metavar="N", min=1, help="How many groups to list.")]
 Steps = Annotated[
-    bool, Option("--steps", help="Also a line for each step; a directory is then read as one trace.")
+    bool, Option("--steps", help="Also print a line for each step; a directory is then read as one trace.")
 ]
 Provider = Annotated[
     str | None,
-    Option("--provider", metavar="NAME", help="Whose prices to use where the trace names no provider."),
+    Option("--provider", metavar="NAME", help="Use this provider's prices if the trace names no provider."),
 ]
 
 AsOf = Annotated[
@@ -72,7 +72,7 @@ def cost(
     provider: Provider = None,
     as_of: AsOf = None,
 ) -> None:
-    """Show what a session, or a directory of them, cost: the bill, where it went, cache breaks."""
+    """Show what a session, or a directory of them, cost: the bill, what it was spent on, cache breaks."""
     from ctxctl.analysis.cost_groups import BY
     from ctxctl.cli.fleet import fleet
     from ctxctl.cli.run import begin

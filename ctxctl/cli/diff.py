@@ -36,10 +36,10 @@ B = Annotated[
         show_default=False,
     ),
 ]
-Stat = Annotated[bool, Option("--stat", help="Only the table of changes.")]
+Stat = Annotated[bool, Option("--stat", help="Show only the table of changes.")]
 PatchOnly = Annotated[
     bool,
-    Option("--patch", help="Only texts: diffs of updated items; added and removed items in full."),
+    Option("--patch", help="Show only texts: diffs of updated items; added and removed items in full."),
 ]
 Ui = Annotated[bool, Option("--ui", help="Open the terminal UI on the two frames.")]
 ExitCode = Annotated[bool, Option("--exit-code", help="Exit 1 if the frames differ.")]

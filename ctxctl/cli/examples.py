@@ -21,7 +21,7 @@ def _of(*pairs: tuple[str, str]) -> tuple[Example, ...]:
 EXAMPLES: Final = {
     "ls": _of(
         ("ctxctl ls", "all sessions of this machine"),
-        ("ctxctl ls --here --since 2d", "of this directory, of the last two days"),
+        ("ctxctl ls --here --since 2d", "of this directory, in the last two days"),
     ),
     "replay": _of(
         ("ctxctl replay run.jsonl", "the UI; piped, a summary and a line for each turn"),
@@ -39,12 +39,12 @@ EXAMPLES: Final = {
     ),
     "diff": _of(
         ("ctxctl diff run.jsonl@12 @13", "two turns of one trace"),
-        ("ctxctl diff run.jsonl@12 --stat", "a turn and what came before it, without texts"),
+        ("ctxctl diff run.jsonl@12 --stat", "a turn and the one before it, without texts"),
         ("ctxctl diff run.jsonl other.jsonl --sessions", "two sessions of one task"),
     ),
     "show": _of(
         ("ctxctl show run.jsonl@3", "what the model saw on turn 3"),
-        ("ctxctl show run.jsonl@3.2 --text", "the same of one step, as text"),
+        ("ctxctl show run.jsonl@3.2 --text", "one step of it, as text"),
     ),
     "blame": _of(
         ("ctxctl blame run.jsonl@12", "which item each block of text is from"),
@@ -52,7 +52,7 @@ EXAMPLES: Final = {
     ),
     "find": _of(
         ("ctxctl find run.jsonl 'window > 80%'", "steps that fill the window"),
-        ("ctxctl find run.jsonl 'is removed kind:tool_result'", "steps that lost a tool's result"),
+        ("ctxctl find run.jsonl 'is removed kind:tool_result'", "steps where a tool result was removed"),
         ("ctxctl find sessions 'sent > 1k'", "in all captures of a directory"),
     ),
     "bisect": _of(
@@ -60,7 +60,7 @@ EXAMPLES: Final = {
         ("ctxctl bisect run.jsonl other.jsonl", "the step at which two sessions diverge"),
     ),
     "log": _of(
-        ("ctxctl log run.jsonl cli.py", "what became of a file that was read"),
+        ("ctxctl log run.jsonl cli.py", "what happened to a file that was read"),
         ("ctxctl log run.jsonl system --json", "one item by its id"),
     ),
     "why": _of(
@@ -69,7 +69,7 @@ EXAMPLES: Final = {
     ),
     "compactions": _of(
         ("ctxctl compactions run.jsonl", "what compactions took, and what is lost"),
-        ("ctxctl compactions run.jsonl@9 --all", "those of one turn, with all items"),
+        ("ctxctl compactions run.jsonl@9 --all", "only those of turn 9, with every item"),
     ),
     "cost": _of(
         ("ctxctl cost run.jsonl", "the bill, and what it was spent on"),
@@ -79,19 +79,19 @@ EXAMPLES: Final = {
     "budget": _of(
         ("ctxctl budget plan.toml --from run.jsonl", "a plan from a recorded session"),
         ("ctxctl budget plan.toml", "whether it fits, and what it costs"),
-        ("ctxctl budget plan.toml --check", "exit 1 where a limit is not kept"),
+        ("ctxctl budget plan.toml --check", "exit 1 if a limit is exceeded"),
     ),
     "lint": _of(
         ("ctxctl lint run.jsonl", "waste, contradictions and leaks"),
         ("ctxctl lint run.jsonl --format sarif > lint.sarif", "for code scanning"),
-        ("ctxctl lint --explain CTX004", "all about one rule"),
+        ("ctxctl lint --explain CTX004", "explains one rule"),
     ),
     "check": _of(
-        ("ctxctl check run.jsonl --max 99%", "fails if a request fills more of its limit"),
+        ("ctxctl check run.jsonl --max 99%", "fails if a request uses more of its limit"),
         ("ctxctl check run.jsonl --max-cost 5 --max-tool-result 10k", "limits on cost and on tool results"),
     ),
     "validate": _of(
-        ("ctxctl validate run.jsonl", "exit 1 where a line is wrong"),
+        ("ctxctl validate run.jsonl", "exit 1 if a line is wrong"),
         ("ctxctl validate run.jsonl --json", "each problem as JSON"),
     ),
     "import": _of(
@@ -105,7 +105,7 @@ EXAMPLES: Final = {
     ),
     "formats": _of(
         ("ctxctl formats", "what can be opened"),
-        ("ctxctl formats codex", "where its files are, and what they tell"),
+        ("ctxctl formats codex", "where its files are, and what they record"),
     ),
     "policies": _of(
         ("ctxctl policies", "what there is"),
@@ -117,7 +117,7 @@ EXAMPLES: Final = {
     ),
     "learn": _of(
         ("ctxctl learn bodies", "from a dump of a client's requests"),
-        ("ctxctl learn", "what is known"),
+        ("ctxctl learn", "what has been learned"),
     ),
     "models": _of(
         ("ctxctl models claude-sonnet-4-5", "its window, limits and prices"),
@@ -125,7 +125,7 @@ EXAMPLES: Final = {
     ),
     "cache": _of(
         ("ctxctl cache", "what is kept, and how much of it"),
-        ("ctxctl cache prune --max 500M", "drop what was not used for longest"),
+        ("ctxctl cache prune --max 500M", "delete what has gone unused longest"),
     ),
 }  # fmt: skip
 """By command, in the order of the help."""

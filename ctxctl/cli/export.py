@@ -35,34 +35,36 @@ As = Annotated[
     str | None,
     Option(
         "--format", metavar="NAME",
-        help=f"What to export as: {', '.join(_FORMATS)}. Default: by the name of FILE (report.html), else"
+        help=f"Export as:  {', '.join(_FORMATS)}. Default: from the name of FILE (report.html), else"
         " events.",
         autocompletion=_complete_format_names,
     ),
 ]  # fmt: skip
 Strict = Annotated[
     bool,
-    Option("--strict", help="Only what the published schemas define: no splices, no texts by reference."),
+    Option(
+        "--strict", help="Write only what the published schemas define: no splices, no texts by reference."
+    ),
 ]
 Target = Annotated[
     str | None,
     Option(
         "--target",
         metavar="NAME",
-        help="Whom it is for; for evidence_export, contents are cited, not copied.",
+        help="Who it is for; with evidence_export, contents are cited, not copied.",
         autocompletion=opt.complete_targets,
     ),
 ]
 Table = Annotated[
     str | None,
-    Option("--table", metavar="NAME", help="Which table: steps, changes (csv, parquet)."),
+    Option("--table", metavar="NAME", help="Table to write: steps, changes (csv, parquet)."),
 ]
 MaxContent = Annotated[
     str | None,
     Option(
         "--max-content",
         metavar="SIZE",
-        help="html: size of all texts together (500K, 20M); the longest are cut to fit.",
+        help="html: limit on the size of all texts together (500K, 20M); the longest are cut to fit.",
     ),
 ]
 
@@ -84,7 +86,7 @@ def export(
     max_content: MaxContent = None,
     table: Table = None,
 ) -> None:
-    """Write a trace in another form. What was redacted anywhere in it is left out of every export."""
+    """Write a trace in another form. Content redacted anywhere in the trace is left out of every export."""
     from ctxctl.cli.run import begin, note_problems, opened, tell_learned
     from ctxctl.cli.selection import nothing_there, place_selected, split_trace
     from ctxctl.cli.sessions import given_or_newest

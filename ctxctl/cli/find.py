@@ -27,8 +27,10 @@ Arguments = Annotated[
         show_default=False,
     ),
 ]
-First = Annotated[bool, Option("--first", help="Only the first step found in each trace; reads no further.")]
-Count = Annotated[bool, Option("--count", help="Only the number of steps found in each trace.")]
+First = Annotated[
+    bool, Option("--first", help="Show only the first step found in each trace; read no further.")
+]
+Count = Annotated[bool, Option("--count", help="Print only the number of steps found in each trace.")]
 
 
 @opt.takes(opt.PAGED, "oneline everything ids thread", opt.COUNTED, "calibration", opt.READ)

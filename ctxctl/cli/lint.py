@@ -28,26 +28,30 @@ Traces = Annotated[
 Select = Annotated[
     list[str] | None,
     Option(
-        "--select", metavar="RULES", help="Only these rules: codes, beginnings of codes, or names; or all."
+        "--select",
+        metavar="RULES",
+        help="Run only these rules: codes, prefixes of codes (CTX0), names, or all.",
     ),
 ]
 Ignore = Annotated[
-    list[str] | None, Option("--ignore", metavar="RULES", help="Not these rules, even if selected.")
+    list[str] | None, Option("--ignore", metavar="RULES", help="Do not run these rules, even if selected.")
 ]
 Severity = Annotated[
     str | None,
     Option(
-        "--severity", metavar="LEAST", help="Only rules of this severity or worse: error, warning or info."
+        "--severity",
+        metavar="LEAST",
+        help="Run only rules of this severity or worse: error, warning or info.",
     ),
 ]
 Set = Annotated[
     list[str] | None,
-    Option("--set", metavar="RULE.NAME=VALUE", help="A rule's parameter: CTX009.share=0.4."),
+    Option("--set", metavar="RULE.NAME=VALUE", help="Set a parameter of a rule: CTX009.share=0.4."),
 ]
 Form = Annotated[
     str | None,
     Option(
-        "--format", metavar="NAME", help="text, json, sarif, junit or github. Default: text.",
+        "--format", metavar="NAME", help="Write text, json, sarif, junit or github. Default: text.",
         autocompletion=lambda incomplete: [name for name in _FORMS if name.startswith(incomplete)],
     ),
 ]  # fmt: skip
@@ -56,10 +60,10 @@ Baseline = Annotated[
     str | None, Option("--baseline", metavar="FILE", help="Leave out the findings that this file lists.")
 ]
 Update = Annotated[bool, Option("--update-baseline", help="Rewrite the --baseline file.")]
-Statistics = Annotated[bool, Option("--statistics", help="A row for each rule instead of findings.")]
-Explain = Annotated[str | None, Option("--explain", metavar="RULE", help="All about one rule.")]
-ListRules = Annotated[bool, Option("--rules", help="All rules, a sentence each.")]
-Everything = Annotated[bool, Option("--all", help="Every finding, and every problem of the input.")]
+Statistics = Annotated[bool, Option("--statistics", help="Show one row per rule instead of findings.")]
+Explain = Annotated[str | None, Option("--explain", metavar="RULE", help="Explain one rule.")]
+ListRules = Annotated[bool, Option("--rules", help="List all rules, with a sentence on each.")]
+Everything = Annotated[bool, Option("--all", help="List every finding, and every problem of the input.")]
 
 
 @opt.takes(
@@ -83,7 +87,7 @@ def lint(
     explain: Explain = None,
     list_rules: ListRules = False,
 ) -> None:
-    """Find waste, contradictions and leaks in traces, each with its cost, a fix and the place to look.
+    """Find waste, contradictions and leaks in traces, each with its cost, a fix and where to look.
 
     Exit 1 if there is a finding of severity error or warning.
     """

@@ -43,7 +43,8 @@ Here = Annotated[
 Quick = Annotated[
     bool,
     Option(
-        "--quick", help="Do not read sessions: show turns, tokens, cost and prompt only of those read before."
+        "--quick",
+        help="Do not read sessions: show turns, tokens, cost and prompt only for those read before.",
     ),
 ]
 
@@ -58,9 +59,9 @@ def ls(
 ) -> None:
     """List sessions, newest first: client, project, turns, tokens sent, cost, first prompt.
 
-    A session that was never read before takes a moment, once; lines appear as they are ready.  A dot marks
-    live sessions: written to in the last two minutes, or open for writing.  In a pipe, each line ends with
-    its path.
+    The first time a session is listed it is read, which takes a moment; lines appear as they are ready.
+    A dot marks live sessions: written to in the last two minutes, or open for writing.  In a pipe, each line
+    ends with its path.
     """
     from ctxctl.cli.run import begin
 

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 Name = Annotated[
     str | None,
-    Argument(metavar="[NAME]", help="A model, as a trace, a router or a cloud writes it."),
+    Argument(metavar="[NAME]", help="A model's name, as a trace, a router or a cloud provider writes it."),
 ]
 Provider = Annotated[
     str | None,
-    Option("--provider", metavar="NAME", help="Who serves it: limits and prices depend on that."),
+    Option(
+        "--provider", metavar="NAME", help="The provider that serves it: limits and prices depend on that."
+    ),
 ]
 
 

@@ -93,7 +93,7 @@ ItemArg = Annotated[
     str | None,
     Argument(
         metavar="ITEM",
-        help="A title or path, or a part of one; an id; a name as lists show it; a piece of its text.",
+        help="The item: its title or path, or part of one; its id; its name in a list; a piece of its text.",
         show_default=False,
     ),
 ]
@@ -113,7 +113,7 @@ TurnOf = Annotated[
     Option("--turn", metavar="TURN[.STEP]", help="The same as @TURN[.STEP] after the trace."),
 ]
 ThreadOf = Annotated[
-    str | None, Option("--thread", metavar="NAME", help="The thread to look in where an address names none.")
+    str | None, Option("--thread", metavar="NAME", help="The thread to look in if the address names none.")
 ]
 
 
@@ -123,13 +123,15 @@ class CommonOptions(NamedTuple):
     """
 
     plain: Annotated[bool, Option("--plain", help="Print the plain report, even on a terminal.")] = False
-    json: Annotated[bool, Option("--json", help="JSON lines, version 2 (docs/json.md).")] = False
-    quiet: Annotated[bool, Option("--quiet", "-q", help="Say only what goes wrong.")] = False
+    json: Annotated[bool, Option("--json", help="Print JSON Lines, version 2 (docs/json.md).")] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Hide progress and notes.")] = False
     no_pager: Annotated[bool, Option("--no-pager", help="Show long reports without a pager.")] = True
     """Also of commands that do not take it: they are not paged."""
     oneline: Annotated[
         bool,
-        Option("--oneline", help="A line for each result, with tabs between fields: for grep, cut and awk."),
+        Option(
+            "--oneline", help="Print one line per result, fields separated by tabs: for grep, cut and awk."
+        ),
     ] = False
     canonical: Annotated[
         bool,
@@ -156,13 +158,13 @@ class CommonOptions(NamedTuple):
         Option(
             "--target",
             metavar="NAME",
-            help="Whose view: model, tool, user, ...",
+            help="Show the view of this target: model, tool, user, ...",
             autocompletion=complete_targets,
         ),
     ] = None
     model: Annotated[
         str | None,
-        Option("--model", metavar="NAME", help="Count tokens as for this model, whatever the trace says."),
+        Option("--model", metavar="NAME", help="Count tokens for this model, not for the one in the trace."),
     ] = None
     encoding: Annotated[
         str | None,
@@ -184,14 +186,14 @@ class CommonOptions(NamedTuple):
         Option(
             "--calibration",
             metavar="NAME",
-            help="How to count for models without a public tokenizer: saved, shipped, none,"
+            help="Calibration for models without a public tokenizer: saved, shipped, none,"
             " session, a digest or a file.",
             autocompletion=complete_calibrations,
         ),
     ] = None
     no_learned: Annotated[
         bool,
-        Option("--no-learned", help="Show what the log itself holds, without learned items (docs/learn.md)."),
+        Option("--no-learned", help="Show only what the log holds, without learned items (docs/learn.md)."),
     ] = False
     read_as: Annotated[
         str | None,
@@ -216,7 +218,8 @@ class CommonOptions(NamedTuple):
         ),
     ] = None
     color: Annotated[
-        str | None, Option("--color", metavar="WHEN", help="auto, always or never.", show_default=False)
+        str | None,
+        Option("--color", metavar="WHEN", help="Use colour: auto, always or never.", show_default=False),
     ] = None
 
     @property

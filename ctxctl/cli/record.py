@@ -73,7 +73,7 @@ Redact = Annotated[
     ),
 ]  # fmt: skip
 NoRedact = Annotated[bool, Option("--no-redact", help="Leave secrets in the trace.")]
-Fsync = Annotated[bool, Option("--fsync", help="Wait until each event is on the disk.")]
+Fsync = Annotated[bool, Option("--fsync", help="Wait until each event is on disk.")]
 Rotate = Annotated[
     str | None,
     Option(
@@ -107,7 +107,7 @@ def record(
     """Record sessions as they happen: run a program through a recording proxy, or receive its events.
 
     One of: -- COMMAND, --proxy, --otlp and/or --events, --mcp -- SERVER, --stdin, --watch DIR.
-    Secrets are replaced before anything is written. To look at it meanwhile: ctxctl watch FILE.
+    Secrets are replaced before anything is written. To follow the recording live: ctxctl watch FILE.
     """
     if options.format is not None:
         from ctxctl.cli.run import note_old_format

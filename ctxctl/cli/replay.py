@@ -28,23 +28,21 @@ if TYPE_CHECKING:
 
 Window = Annotated[
     str | None,
-    Option(
-        "--window", metavar="TOKENS", help="Suppose a model with this window: 128000, 128k, 1m (simulated)."
-    ),
+    Option("--window", metavar="TOKENS", help="Simulate a window of this many tokens: 128000, 128k, 1m."),
 ]
 Reserve = Annotated[
     str | None,
-    Option("--reserve", metavar="TOKENS", help="Suppose that this much is reserved for the answer."),
+    Option("--reserve", metavar="TOKENS", help="Simulate reserving this much for the answer."),
 ]
 MaxInput = Annotated[
-    str | None, Option("--max-input", metavar="TOKENS", help="Suppose this limit on the prompt.")
+    str | None, Option("--max-input", metavar="TOKENS", help="Simulate this limit on the prompt.")
 ]
 Drop = Annotated[
     list[str] | None,
     Option(
         "--drop",
         metavar="KIND|SOURCE|SERVER",
-        help="Suppose that these items had never been there: kind:tool_result, source:app:notes,"
+        help="Simulate the session without these items: kind:tool_result, source:app:notes,"
         " server:github, item:ID, or a bare word. Repeatable.",
     ),
 ]
@@ -53,24 +51,26 @@ Set = Annotated[
     Option(
         "--set",
         metavar="ITEM=FILE",
-        help="Suppose that an item (ITEM@VERSION: one version of it) had this text; - is stdin. Repeatable.",
+        help="Simulate an item (ITEM@VERSION: one version of it) with this text; - is stdin. Repeatable.",
     ),
 ]
-Compare = Annotated[bool, Option("--compare", help="Recorded and simulated side by side, turn by turn.")]
+Compare = Annotated[bool, Option("--compare", help="Show recorded and simulated side by side, turn by turn.")]
 Place = Annotated[
     str | None,
     Argument(
         metavar="[TRACE[@TURN]|DIR]",
-        help="Trace or foreign capture, or a turn of one (run.jsonl@3); - is stdin. A directory: the list of"
-        " its sessions, to choose from on a terminal. Default: the newest session of the current directory.",
+        help="Trace or foreign capture, or a turn of one (run.jsonl@3); - is stdin. With a directory: a list"
+        " of its sessions; on a terminal, choose one. Default: the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
 ]
-Steps = Annotated[bool, Option("--steps", help="Each step with its changes, not only each turn.")]
+Steps = Annotated[bool, Option("--steps", help="Show each step with its changes, not only each turn.")]
 Where = Annotated[
     str | None,
-    Option("--where", metavar="PREDICATE", help="Only steps where this predicate holds (docs/search.md)."),
+    Option(
+        "--where", metavar="PREDICATE", help="Show only steps where this predicate holds (docs/search.md)."
+    ),
 ]
 
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 Stage = Annotated[
     str | None,
-    Option("--stage", metavar="NAME", help="Only this stage.", autocompletion=opt.complete_stages),
+    Option("--stage", metavar="NAME", help="Show only this stage.", autocompletion=opt.complete_stages),
 ]
 Text = Annotated[
     bool,
     Option(
         "--text",
-        help="The assembled text, then a diff of each updated item; with --stage assembly the text alone.",
+        help="Print the assembled text, then diffs of updated items; with --stage assembly, only the text.",
     ),
 ]
 

@@ -10,11 +10,12 @@ from ctxctl.cli.parameters import Option
 NoWhatIf = Annotated[
     bool,
     Option(
-        "--no-what-if", help="Only what is recorded: do not look for a limit or policy that would keep it."
+        "--no-what-if",
+        help="Show only what is recorded: do not look for a limit or policy that would keep it.",
     ),
 ]
 Ids = Annotated[bool, Option("--ids", help="Name records and items by their ids.")]
-All = Annotated[bool, Option("--all", help="Every change in its history, and every problem.")]
+All = Annotated[bool, Option("--all", help="List every change in the item's history, and every problem.")]
 
 
 @opt.takes(
