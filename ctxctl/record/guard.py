@@ -24,6 +24,9 @@ _MEMBERS: Final = 1000
 """Compressed streams of one body at most, one behind the other."""
 _SAME: Final = frozenset(("", "identity"))
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+MAX_CONNECTIONS: Final = 4096
+_SPARE_DESCRIPTORS: Final = 64
+"""Descriptors that are left for the trace, the writer process and what is asked of the cache."""
 
 
 class UndecodableError(ValueError):
@@ -36,6 +39,28 @@ class UnsupportedError(UndecodableError):
 
 class TooLargeError(ValueError):
     """A body is larger than its limit, or grows suspiciously when it is decoded."""
+
+
+# -- how many may send ------------------------------------------------------------------------------------
+
+
+def room_for_connections(each: int = 1) -> int:
+    """Raise this process's limit on descriptors as far as it may be; return how many connections fit it.
+
+    Many systems begin with 1,024 and allow far more.  `each`: descriptors that a connection takes.
+    """
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_CONNECTIONS * each + _SPARE_DESCRIPTORS
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            soft = most
+    if soft == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(min(MAX_CONNECTIONS, (soft - _SPARE_DESCRIPTORS) // each), 1)
 
 
 # -- who may send -----------------------------------------------------------------------------------------
@@ -108,7 +133,7 @@ def _bound(family: int, address: str, port: int) -> socket.socket:
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.bind((address, port))
-        made.listen(128)
+        made.listen(1024)
         made.setblocking(False)
     except BaseException:
         made.close()

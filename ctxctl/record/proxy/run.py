@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.record.clients import Setup, set_up
+from ctxctl.record.guard import room_for_connections
 from ctxctl.record.proxy import child
 from ctxctl.record.proxy.child import Child, Signals
 from ctxctl.record.proxy.server import Proxy
@@ -112,6 +113,7 @@ def serve(options: Options, port: int, upstreams: Iterable[str] = ()) -> int:
     Raises:
         CtxctlError: the trace cannot be written, an address is wrong, a port is taken.
     """
+    room_for_connections(each=2)  # to the program and to the provider
     ways, notes = routes(os.environ, upstreams)
     with Signals() as signals:
         recording = _Recording(options, ways, signals, port)

@@ -25,7 +25,6 @@ BODY_SECONDS: Final = 60.0
 _IDLE_SECONDS: Final = 75.0
 MAX_HELD: Final = 2 * guard.MAX_BODY
 """Bytes of the bodies of all requests that are being read or wait for the disk."""
-MAX_CONNECTIONS: Final = 256
 _BUSY_SECONDS: Final = 1.0
 
 _logger = logging.getLogger("ctxctl.record.receive")
@@ -69,7 +68,7 @@ class ReceiverServer:
         loop = asyncio.get_running_loop()
         self.port = sockets[0].getsockname()[1]
         self._hosts = guard.own_hosts(self.port)
-        self._factory = _Factory(self._answer, self.report_once, loop)
+        self._factory = _Factory(self._answer, self.report_once, loop, guard.room_for_connections())
         for one in sockets:
             self._servers.append(await loop.create_server(self._factory, sock=one))
 
@@ -183,10 +182,12 @@ class _Factory(web.Server):
 
     def __init__(
         self, handler: Callable[[web.BaseRequest], Any], report_once: Callable[[str], None],
-        loop: asyncio.AbstractEventLoop,
+        loop: asyncio.AbstractEventLoop, most: int,
     ) -> None:  # fmt: skip
         super().__init__(handler, loop=loop)
         self.report_once = report_once
+        self.most = most
+        """Connections at a time."""
         self._settings: dict[str, Any] = {
             "access_log": None, "logger": _logger, "auto_decompress": False,
             "keepalive_timeout": _IDLE_SECONDS, "lingering_time": 1.0, "max_line_size": 8190,
@@ -211,9 +212,9 @@ class _Connection(RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a new connection, unless there are too many."""
         super().connection_made(transport)
-        if len(self._server.connections) > MAX_CONNECTIONS:
+        if len(self._server.connections) > self._server.most:
             self._server.report_once(
-                f"more than {MAX_CONNECTIONS} connections at a time; the others are closed"
+                f"more than {self._server.most:,} connections at a time; the others are closed"
             )
             transport.abort()  # type: ignore[attr-defined]
             return

@@ -6,9 +6,11 @@ import gzip
 import itertools
 import json
 import os
+import resource
 import socket
 import time
 import zlib
+from contextlib import ExitStack
 from pathlib import Path
 
 import brotli
@@ -212,3 +214,43 @@ def test_nothing_goes_through_a_link_and_the_descriptors_go_with_the_receiver(tm
     if before:
         time.sleep(0.1)
         assert len(os.listdir("/proc/self/fd")) <= before + 2
+
+
+def test_a_thousand_programs_send_at_once(tmp_path: Path) -> None:
+    count = 1000
+    mine = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if mine[1] != resource.RLIM_INFINITY and mine[1] < 3 * count:
+        pytest.skip("this machine allows fewer descriptors")
+    out = tmp_path / "t.jsonl"
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3 * count, mine[1]))
+        with receiving(out) as receiver, ExitStack() as stack:
+            at = ("127.0.0.1", receiver.port)
+            senders = [stack.enter_context(socket.create_connection(at, 30)) for _ in range(count)]
+            for n, sender in enumerate(senders):
+                body = json.dumps({**json.loads(EVENT), "item_id": f"item-{n}"}).encode()
+                head = f"Host: 127.0.0.1:{receiver.port}\r\nContent-Type: application/json\r\n"
+                lead = f"POST /v1/events HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n"
+                sender.sendall(lead.encode() + body)
+            assert {sender.recv(100).split(b" ")[1] for sender in senders} == {b"200"}
+            assert not [line for line in receiver.said if "at a time" in line]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, mine)
+    assert sum(b'"item_id":"item-' in line for line in out.read_bytes().splitlines()) == count
+
+
+def test_connections_fit_the_descriptors_that_a_process_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = [256, 512]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(limits))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, made: limits.__setitem__(slice(None), made))
+    assert guard.room_for_connections(each=2) == (512 - 64) // 2
+    assert limits == [512, 512]
+
+    def refuses(*_: object) -> None:
+        raise ValueError("not allowed")
+
+    limits[:] = [200, 4096]
+    monkeypatch.setattr(resource, "setrlimit", refuses)
+    assert guard.room_for_connections() == 200 - 64
+    limits[:] = [resource.RLIM_INFINITY, resource.RLIM_INFINITY]
+    assert guard.room_for_connections() == guard.MAX_CONNECTIONS
