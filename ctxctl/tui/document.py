@@ -71,7 +71,7 @@ class Document:
         self.links = links
         """By line, the number of what it leads to, such as a step's ordinal; -1: to nothing."""
         self.hangs = hangs
-        """By line, the cells by which its second and further rows are moved in; lines without one: by none."""
+        """By line, the cells by which its further rows are moved in; lines without one: by none."""
         self.remark = remark
         """What to know of how the text is shown."""
 
@@ -115,8 +115,8 @@ _MOST_HANG: Final = 3 / 5
 
 
 class WrappedRow(NamedTuple):
-    """One row: its text (raw), its 0-based line, whether the line begins and ends here, its offset, and by how
-    many cells it is moved in.
+    """One row: its text (raw), its 0-based line, whether the line begins and ends here, its offset, and by
+    how many cells it is moved in.
     """
 
     text: str

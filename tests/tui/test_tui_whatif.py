@@ -164,6 +164,16 @@ def test_threads_do_not_mix() -> None:
     assert table.several
 
 
+@pytest.mark.parametrize("width", [80, 110, 200])
+def test_turns_of_several_threads_or_sessions_do_not_look_the_same(width: int) -> None:
+    some = [pair(n, thread=f"agent-{name}") for n, name in enumerate(["a93ccab", "aa84377"])]
+    others = [replace(pair(n, thread="main"), session=f"task-{n}.trial-0") for n in (2, 3)]
+    for pairs in (some, others):
+        table = table_of(pairs)
+        first, second = ("".join(text for text, _ in lines.turn_line(table, n, width)) for n in (0, 1))
+        assert first[:20].split() != second[:20].split()
+
+
 def test_going_from_one_that_does_not_fit_to_the_next() -> None:
     pairs = [pair(n, n + 1, used=used) for n, used in enumerate([10, 200, 10, 300])]
     table = table_of([*pairs, pair(4, 5, used=100)])

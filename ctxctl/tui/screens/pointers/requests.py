@@ -72,8 +72,8 @@ class Goal(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line: its kind (`@` heads, `!` warns), its text (raw), where it leads, and by how many cells its second
-    and further rows are moved in.
+    """One line: its kind (`@` heads, `!` warns), its text (raw), where it leads, and by how many cells
+    its further rows are moved in.
     """
 
     text: str

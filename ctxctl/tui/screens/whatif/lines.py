@@ -295,7 +295,7 @@ _NARROW: Final = 80
 def _place(table: Table, width: int) -> int:
     """Cells of the turn's number, and of its thread where there are several."""
     digits = max(len(str(table.highest)), 4) + 2
-    room = 8 + min(max(width - _NARROW, 0), 24) if width < 120 else 16
+    room = 8 + min(max(width - _NARROW, 0), 24) if width < 120 else 16 if width >= 140 else 8
     return digits + (room if table.several and width >= 62 else 0)
 
 
