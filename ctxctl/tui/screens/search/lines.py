@@ -314,7 +314,7 @@ def nothing(state: Search, width: int) -> list[Parts]:
     if finds is None or finds.total or finds.query != state.query:
         return []
     if finds.phase == "failed":
-        return [[(f"  {line}", "warning")] for line in wrap(finds.why, max(width - 4, 1))]
+        return [[(f"  {line}", "warning")] for line in wrap(one_line(finds.why), max(width - 4, 1))]
     if finds.phase != "done":
         return []
     said = ["nothing in the trace fits", ""]
