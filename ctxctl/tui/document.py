@@ -39,7 +39,9 @@ class Document:
     Kinds of a diff are those of `textdiff` (blank, `+`, `-`, `@`); `!` is a remark of ours.
     """
 
-    __slots__ = ("fold_regions", "folded", "kinds", "lines", "links", "numbered", "remark", "spans", "text")
+    __slots__ = (
+        "fold_regions", "folded", "hangs", "kinds", "lines", "links", "numbered", "remark", "spans", "text",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -51,6 +53,7 @@ class Document:
         fold_regions: FoldRegions | None = None,
         folded: frozenset[int] = frozenset(),
         links: Sequence[int] | None = None,
+        hangs: Sequence[int] = (),
         remark: str = "",
     ) -> None:
         self.text = text
@@ -67,6 +70,8 @@ class Document:
         """Lines that are folded to begin with."""
         self.links = links
         """By line, the number of what it leads to, such as a step's ordinal; -1: to nothing."""
+        self.hangs = hangs
+        """By line, the cells by which its further rows are moved in; lines without one: by none."""
         self.remark = remark
         """What to know of how the text is shown."""
 
@@ -105,14 +110,21 @@ class Document:
         return " " if self.kinds is None or line >= len(self.kinds) else chr(self.kinds[line])
 
 
+_MOST_HANG: Final = 3 / 5
+"""Of the width: a row of a narrow view keeps room for its text."""
+
+
 class WrappedRow(NamedTuple):
-    """One row: its text (raw), its 0-based line, whether the line begins and ends here, and its offset."""
+    """One row: its text (raw), its 0-based line, whether the line begins and ends here, its offset, and by
+    how many cells it is moved in.
+    """
 
     text: str
     line: int
     first: bool
     last: bool
     start: int
+    hang: int = 0
 
 
 class Wrap:
@@ -176,7 +188,12 @@ class Wrap:
         if not self.broken:
             end = min(end, start + self.width)
         first = n == 0 or self._lines[n - 1] != line
-        return WrappedRow(text[start:end], line, first, last, start)
+        return WrappedRow(text[start:end], line, first, last, start, 0 if first else self._hang(line))
+
+    def _hang(self, line: int) -> int:
+        """By how many cells the rows of a line are moved in that are not its first."""
+        hangs = self.document.hangs
+        return min(hangs[line], int(self.width * _MOST_HANG)) if line < len(hangs) else 0
 
     def refold(self, folded: frozenset[int], line: int) -> None:
         """Find the rows from a line on anew, with other lines folded; the line itself is not hidden."""
@@ -213,13 +230,15 @@ class Wrap:
             self._at = end
             return work - 1
         while self._at < end and work > 0:
+            first = not self._lines or self._lines[-1] != self._line
+            width = self.width if first else self.width - self._hang(self._line)
             self._add()
-            piece = self.document.text[self._at : min(self._at + self.width, end)]
+            piece = self.document.text[self._at : min(self._at + width, end)]
             if piece.isascii() and piece.isprintable():
                 taken = len(piece)
                 work -= 1
             else:
-                taken, cost = fitting_length(piece, self.width)
+                taken, cost = fitting_length(piece, width)
                 work -= cost
             stop = self._at + taken
             self._at = stop if stop >= end else self._at_word(stop)

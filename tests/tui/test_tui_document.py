@@ -96,3 +96,16 @@ def test_ten_megabytes_show_their_first_rows_at_once(text: str) -> None:
     spent = time.process_time() - started
     assert wrap.count >= SLICE // 25
     assert spent < 0.5, "one slice of wrapping must not depend on the size of the text"
+
+
+def test_further_rows_of_a_line_stand_under_its_text() -> None:
+    wrap = Wrap(Document("1.1  one two three four\nfive six seven", hangs=[5]), 12)
+    wrap.extend()
+    found = [(wrap.row(n).hang, wrap.row(n).text) for n in range(wrap.count)]
+    assert found == [(0, "1.1  one two"), (5, "three"), (5, "four"), (0, "five six"), (0, "seven")]
+
+
+def test_a_narrow_row_keeps_room_for_its_text() -> None:
+    wrap = Wrap(Document("a " * 12, hangs=[40]), 10)
+    wrap.extend()
+    assert {wrap.row(n).hang for n in range(1, wrap.count)} == {6}

@@ -269,3 +269,11 @@ def test_turns_of_a_thread_are_summed_up() -> None:
     assert (len(main.turns), main.compactions, main.warnings) == (11, 1, 1)
     assert main.reported == sum(90 + n for n in range(9))
     assert main.models == {"gpt-4o": 11}
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "200x50"])
+async def test_sessions_that_begin_and_end_alike_are_told_apart(size: tuple[int, int]) -> None:
+    asked = [Request(1, (Thing("a", "one"),), session=f"task-{n}.trial-0") for n in range(3)]
+    async with running(made(FakeInspector(asked)), size) as seen:
+        await seen.press("v")
+        assert sum(f"task-{n}.trial-0 main" in seen.text for n in range(3)) >= 2

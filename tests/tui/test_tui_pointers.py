@@ -83,10 +83,10 @@ def test_a_chain_names_its_events_and_what_is_not_native() -> None:
     texts = [line.text for line in found]
     assert texts[0] == "the moon (file, 12 tokens)"
     assert "id doc-1" in texts
-    assert Line("1.1    became available", " ", Goal(0, "doc-1")) in found
-    assert Line("       (line 4, id e-4)", " ", Goal(0, "doc-1")) in found
-    assert Line("       (derived)", " ", Goal(5, "doc-1")) in found
-    assert Line("       would be there", "!", None) in found
+    assert Line("1.1    became available", " ", Goal(0, "doc-1"), 7) in found
+    assert Line("       (line 4, id e-4)", " ", Goal(0, "doc-1"), 7) in found
+    assert Line("       (derived)", " ", Goal(5, "doc-1"), 7) in found
+    assert Line("       would be there", "!", None, 7) in found
     assert any("being found out" in line.text for line in pointers.why_lines(why(links=links), None))
 
 
@@ -115,7 +115,7 @@ def test_findings_lead_to_each_place() -> None:
         pointers.finding_lines([finding], Tally(("CTX001",), 9, {"CTX001": 2}, {}, {"CTX002": "no usage"}))
     )
     assert found[0] == Line("CTX001 a-rule · warning · 3 findings", "@")
-    assert found[1] == Line("     1.3  it is wrong (12 tokens, $0.5000)", "!", Goal(2, "doc-1"))
+    assert found[1] == Line("     1.3  it is wrong (12 tokens, $0.5000)", "!", Goal(2, "doc-1"), 10)
     assert found[2] == Line(" sub:2.1  again", " ", Goal(5, "doc-1"))
     assert found[3] == Line(" line 70  again", " ", None)
     assert "and at 1 more place" in found[4].text

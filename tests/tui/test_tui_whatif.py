@@ -133,11 +133,12 @@ def pair(
     used: int = 10,
     cap: int | None = 100,
     thread: str = "main",
+    session: str = "s",
 ) -> Pair:
     over = None if cap is None else max(used - cap, 0)
     free = None if cap is None else max(cap - used, 0)
     simulated = Side(used, cap, free, over, 0, 1, 0, 0, None)
-    return Pair(ordinal, "s", thread, turn, step, Side(used, None, None, None, 0, 0, 2, 1, 5), simulated)
+    return Pair(ordinal, session, thread, turn, step, Side(used, None, None, None, 0, 0, 2, 1, 5), simulated)
 
 
 def table_of(pairs: list[Pair]) -> Table:
@@ -162,6 +163,16 @@ def test_threads_do_not_mix() -> None:
     table = table_of([pair(0), pair(1, thread="explorer"), pair(2, 1, 2)])
     assert [(turn.thread, turn.steps) for turn in table.turns] == [("main", 2), ("explorer", 1)]
     assert table.several
+
+
+@pytest.mark.parametrize("width", [80, 110, 200])
+def test_turns_of_several_threads_or_sessions_do_not_look_the_same(width: int) -> None:
+    some = [pair(n, thread=f"agent-{name}") for n, name in enumerate(["a93ccab", "aa84377"])]
+    others = [pair(n, session=f"task-{n}.trial-0") for n in (2, 3)]
+    for pairs in (some, others) if width > 100 else (some,):  # sessions need more room than that
+        table = table_of(pairs)
+        first, second = ("".join(text for text, _ in lines.turn_line(table, n, width)) for n in (0, 1))
+        assert first[:20].split() != second[:20].split()
 
 
 def test_going_from_one_that_does_not_fit_to_the_next() -> None:

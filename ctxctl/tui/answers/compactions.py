@@ -96,7 +96,7 @@ def page_lines(known: Known, ordinals: range) -> Iterator[Line]:
 
 def _heading(known: Known, one: Compaction, kind: str) -> Line:
     where = f"{prefix(one.thread)}{one.taken.turn}.{one.taken.step}{triggers_text(one.taken)}"
-    return Line(f"{COMPACTION} {where}: {flow_text(one)}", kind, _goal(known, _step_of(one)))
+    return Line(f"{COMPACTION} {where}: {flow_text(one)}", kind, _goal(known, _step_of(one)), 2)
 
 
 def _goal(known: Known, step: StepName, item: str | None = None) -> Goal | None:
@@ -108,7 +108,7 @@ def _told(known: Known, one: Compaction) -> Iterator[Line]:
     step = _step_of(one)
     yield _heading(known, one, "@")
     if one.taken.kinds:
-        yield Line(f"took {kinds_text(one.taken)}")
+        yield Line(f"took {kinds_text(one.taken)}", hang=5)
     if one.unread:
         yield Line(f"{plural(one.unread, 'item')} without a text: what they held is not known", "!")
     if one.taken.largest:
@@ -117,7 +117,7 @@ def _told(known: Known, one: Compaction) -> Iterator[Line]:
         rows = [known.names.row(item.item, item.title, item.kind) for item in one.taken.largest]
         for name, taken in zip(known.names.listed(rows, _NAME), one.taken.largest, strict=True):
             text = f"{number(taken.tokens):>9}  {short_kind(taken.kind):6} {name}"
-            yield Line(text, " ", _goal(known, step, taken.item))
+            yield Line(text, " ", _goal(known, step, taken.item), 18)
     for item in one.summary[:1]:
         yield Line("")
         size = plural(one.summary_tokens, "token") if one.is_summary_read else UNREAD_SUMMARY
@@ -153,7 +153,7 @@ def _fact(known: Known, one: Compaction, handed: Handed) -> Line:
         goal = _goal(known, (one.session, one.thread, handed.turn, handed.step))
     end = f"  ({', '.join(notes)})" if notes else ""
     sign = {SUMMARY: "✓", LATER: "↺", NOWHERE: "∅", UNKNOWN: "?"}[handed.where]
-    return Line(f"  {sign} {preview(text, _LONG)}{end}", "!" if handed.where == NOWHERE else " ", goal)
+    return Line(f"  {sign} {preview(text, _LONG)}{end}", "!" if handed.where == NOWHERE else " ", goal, 4)
 
 
 ANSWERS: Final[dict[type[Request], Answer[Any]]] = {CompactionsRequest: _compactions}

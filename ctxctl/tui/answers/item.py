@@ -114,7 +114,7 @@ def _add(made: _TimelineLines, event: Event, digits: int, here: int) -> None:
         parts.append((f"  {_why(moment)}" if _why(moment) else "", ""))
     parts.append(("  ◂ here" if current else "", "mark"))
     parts.append((f"  {version}" if version else "", "muted"))
-    made.line(parts, moment.ordinal)
+    made.line(parts, moment.ordinal, digits + _STATUS + _DIGITS + 6)
 
 
 def _sign(status: str) -> str:
@@ -133,9 +133,10 @@ class _TimelineLines:
         self._texts: list[str] = []
         self._spans = Spans()
         self._links: list[int] = []
+        self._hangs: list[int] = []
         self._at = 0
 
-    def line(self, parts: Sequence[tuple[str, str]], link: int = -1) -> None:
+    def line(self, parts: Sequence[tuple[str, str]], link: int = -1, hang: int = 0) -> None:
         at = self._at
         for text, style in parts:
             if style:
@@ -143,10 +144,11 @@ class _TimelineLines:
             at += len(text)
         self._texts.append("".join(text for text, _ in parts))
         self._links.append(link)
+        self._hangs.append(hang)
         self._at = at + 1
 
     def document(self) -> Document:
-        return Document("\n".join(self._texts), spans=self._spans, links=self._links)
+        return Document("\n".join(self._texts), spans=self._spans, links=self._links, hangs=self._hangs)
 
 
 _UPDATE: Final = 0.3

@@ -139,13 +139,14 @@ def record_document(
     """
     wide = max((len(label) for label, _ in facts), default=0)
     head = "".join(f"{label:<{wide}}  {visible(value)}\n" for label, value in facts)
+    hangs = [wide + 2] * len(facts)
     spans = Spans()
     at = 0
     for line in head.splitlines():
         spans.add(at, at + wide, "muted")
         at += len(line) + 1
     if event is None:
-        return Document(head + "\nNo line of the trace is about it.", spans=spans)
+        return Document(head + "\nNo line of the trace is about it.", spans=spans, hangs=hangs)
     if withheld and not _is_redacted(event):
         event = _open_only(event)
     event, clipped = _clipped(event, 0)
@@ -153,12 +154,13 @@ def record_document(
     laid = laid_out(text, check=check, before=head + "\n", spans=spans)
     remark = "long texts cut" if clipped else ""
     if laid is None:
-        return Document(head + "\n" + text, spans=spans, remark="too large to lay out")
+        return Document(head + "\n" + text, spans=spans, hangs=hangs, remark="too large to lay out")
     return Document(
         laid.text,
         spans=laid.spans,
         fold_regions=laid.fold_regions,
         folded=laid.fold_regions.deeper(2, _FOLDED),
+        hangs=hangs,
         remark=remark,
     )
 

@@ -95,6 +95,10 @@ _SAYS: Final = {
 }
 _LONG: Final = 2000
 _NAME: Final = 60
+_WHERE: Final = 7
+"""Cells of the step in front of a sentence."""
+_SIZED: Final = 19
+"""Cells in front of what has a size."""
 _KIND: Final = (18, 24)
 """Cells of a column of kinds, at least and at most."""
 
@@ -127,8 +131,8 @@ def _chain(links: Iterable[Link], item: str) -> Iterator[Line]:
     for link in links:
         sign = "!" if link.provenance == "simulated" else " "
         goal = None if link.at is None else Goal(link.at.ordinal, item)
-        yield Line(f"{_place(link.at):7}{' '.join(link.text.split())[:_LONG]}", sign, goal)
-        yield Line(f"{'':7}{_rests(link)}", " ", goal)
+        yield Line(f"{_place(link.at):{_WHERE}}{' '.join(link.text.split())[:_LONG]}", sign, goal, _WHERE)
+        yield Line(f"{'':{_WHERE}}{_rests(link)}", " ", goal, _WHERE)
 
 
 def _rests(link: Link) -> str:
@@ -191,7 +195,8 @@ def _block(block: Block, name: str, here: int, room: int) -> Line:
     source = f"  [{placement.source[:_NAME]}]" if placement.source else ""
     goal = Goal(here if block.since is None else block.since.ordinal, placement.item)
     text = f"{since:>8} {tokens:>8}  {clip(placement.kind, room):{room}} {name}{source}{tail}"
-    return Line(text, "!" if placement.stale or block.twin is not None else " ", goal)
+    sign = "!" if placement.stale or block.twin is not None else " "
+    return Line(text, sign, goal, _SIZED + room + 1)
 
 
 def _sums(title: str, group: Sequence[Total]) -> Iterator[Line]:
@@ -202,7 +207,8 @@ def _sums(title: str, group: Sequence[Total]) -> Iterator[Line]:
     yield Line(title, "@")
     for total in shown:
         name = "(none given)" if total.name is None else total.name[:_LONG]
-        yield Line(f"{'':8} {number(total.tokens):>8}  {name}, {plural(total.blocks, 'block')}")
+        text = f"{'':8} {number(total.tokens):>8}  {name}, {plural(total.blocks, 'block')}"
+        yield Line(text, hang=_SIZED)
 
 
 def finding_lines(found: Sequence[Finding], tally: Tally, directory: str | None = None) -> Iterator[Line]:
@@ -220,7 +226,7 @@ def finding_lines(found: Sequence[Finding], tally: Tally, directory: str | None 
             yield from _finding(finding, directory)
         if more:
             yield Line(f"  and {more:,} more that are not listed")
-        yield Line(f"  fix: {rule[0].fix}")
+        yield Line(f"  fix: {rule[0].fix}", hang=7)
         yield Line("")
     for code, why_not in sorted(tally.idle.items()):
         yield Line(f"{code} had nothing to look at: {why_not}")
@@ -234,7 +240,7 @@ def _finding(finding: Finding, directory: str | None) -> Iterator[Line]:
     tail = f" ({', '.join(costs)})" if costs else ""
     sign = " " if finding.severity == "info" else "!"
     said = local_message(finding.message, directory)
-    yield Line(f"{_address(finding.place):>8}  {said}{tail}", sign, _goal(finding, finding.place))
+    yield Line(f"{_address(finding.place):>8}  {said}{tail}", sign, _goal(finding, finding.place), 10)
     for place in finding.more:
         yield Line(f"{_address(place):>8}  again", " ", _goal(finding, place))
     rest = finding.count - 1 - len(finding.more)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxctl.session import Inspector
     from ctxctl.session.params import Params
 
-_WIDE: Final = 76
+_WIDE: Final = 75
 """Columns of what the capture holds: what the narrowest usual screen holds."""
 
 

@@ -216,7 +216,8 @@ class TextView(Painted, Scroller, can_focus=True):
         spans = [] if self.document.spans is None else self.document.spans.within(row.start, end)
         if self.finder is not None:
             spans = overlaid(spans, self.finder.within(row.start, end, self.match))
-        parts: list[Part] = list(styled_pieces(row.text, row.start, spans, style))
+        parts: list[Part] = [(" " * row.hang, style)] if row.hang else []
+        parts += styled_pieces(row.text, row.start, spans, style)
         fold = None if self.document.fold_regions is None else self.document.fold_regions.at(row.line)
         if fold is not None and row.last and row.line in self._wrap.folded:
             parts.append((fold.hint, "muted"))

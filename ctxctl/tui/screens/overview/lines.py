@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from ctxctl.item_names import both_ends
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.bill_notes import paid_text
+from ctxctl.text import cells
 from ctxctl.tui.cost_column import CostColumn
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.outline import Turns, step_entry
@@ -348,7 +349,10 @@ def thread_line(view: View, line: int, width: int, costs: CostColumn) -> Parts:
         "output": (APPROXIMATE if thread.doubted else "") + _known(thread.answered),
     }
     styles = {"new": "new", "freed": "freed", "!": "warning"}
-    name = ("  " * min(depth, 4) + ("↳" if depth else "")) + _name(thread, depth)
+    lead = "  " * min(depth, 4) + ("↳" if depth else "")
+    taken = sum(size for _, size, least in _COLUMNS if width >= least)
+    taken += 2 + _model_room(width) if width >= 90 else 0
+    name = lead + _name(thread, depth, width - taken - 1 - cells(lead))
     columns = [Column(f" {name}", "thread" if depth else "strong")]
     for column, size, least in _COLUMNS:
         if width >= least:
@@ -360,12 +364,19 @@ def thread_line(view: View, line: int, width: int, costs: CostColumn) -> Parts:
     return laid_out(columns, width)
 
 
-def _name(thread: Thread, depth: int) -> str:
+def _name(thread: Thread, depth: int, room: int) -> str:
     session, name = thread.name
     if depth:
-        said = name if name != MAIN_THREAD else both_ends(one_line(session or MAIN_THREAD), _SESSION)
+        said = name if name != MAIN_THREAD else _session(session or MAIN_THREAD, room)
         return one_line(said) + ("" if thread.recorded else " ≈")
-    return f"{both_ends(one_line(session), _SESSION)} {one_line(name)}" if session else one_line(name)
+    shown = one_line(name)
+    return f"{_session(session, room - 1 - cells(shown))} {shown}" if session else shown
+
+
+def _session(session: str, room: int) -> str:
+    """A session's name whole where there is room; of a longer one, such as a UUID, both ends."""
+    shown = one_line(session)
+    return shown if cells(shown) <= min(room, _NAMED) else both_ends(shown, _SESSION)
 
 
 def _models(thread: Thread) -> str:
@@ -379,6 +390,8 @@ def _known(tokens: int | None) -> str:
 
 _SESSION: Final = 12
 """Cells of a session's id beside its threads."""
+_NAMED: Final = 24
+"""Cells up to which a session's name is shown whole, for it may say what the session was about."""
 AXIS: Final = 8
 """Cells at the left for the tokens."""
 _BROADEST: Final = 16
@@ -454,8 +467,10 @@ def _bars(columns: list[Figures], shape: Layout, top: int, row: int, here: int, 
     for n, figures in enumerate(columns):
         text, style = _cell(figures, shape.rows, base, top)
         gap = text if text in (_LIMIT, _RESERVE, COMPACTS) else " "
-        body = text * (shape.broad - 1) + gap if shape.broad > 2 else text * shape.broad
-        parts.append((body, f"{style}-here" if n == here and style.startswith("gauge") else style))
+        shown = f"{style}-here" if n == here and style.startswith("gauge") else style
+        parts.append((text * (shape.broad - 1 if shape.broad > 2 else shape.broad), shown))
+        if shape.broad > 2:
+            parts.append((gap, style))  # never reversed: a blank would look like a bar
     return _filled(parts, shape, width)
 
 

@@ -72,11 +72,14 @@ class Goal(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line: its kind (`@` heads, `!` warns), its text (raw), and where it leads."""
+    """One line: its kind (`@` heads, `!` warns), its text (raw), where it leads, and by how many cells
+    its further rows are moved in.
+    """
 
     text: str
     kind: str = " "
     goal: Goal | None = None
+    hang: int = 0
 
 
 class Page(NamedTuple):
@@ -101,10 +104,11 @@ class Page(NamedTuple):
 def page_of(title: str, lines: Iterable[Line], *, whole: bool = True, remark: str = "") -> Page:
     """A page of these lines; those without a goal lead nowhere."""
     texts, kinds = list[str](), bytearray()
-    goals, links = dict[Goal, int](), list[int]()
+    goals, links, hangs = dict[Goal, int](), list[int](), list[int]()
     for line in lines:
         texts.append(line.text.replace("\n", "␊"))
         kinds.append(ord(line.kind))
+        hangs.append(line.hang)
         links.append(-1 if line.goal is None else goals.setdefault(line.goal, len(goals)))
-    document = Document("\n".join(texts), kinds=bytes(kinds), links=links, remark=remark)
+    document = Document("\n".join(texts), kinds=bytes(kinds), links=links, hangs=hangs, remark=remark)
     return Page(title, document, tuple(goals), whole)

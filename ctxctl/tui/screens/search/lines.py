@@ -10,6 +10,7 @@ from ctxctl.model.addresses import prefix
 from ctxctl.model.hits import Excerpt, Hit
 from ctxctl.model.results import Counts
 from ctxctl.model.vocab import Status
+from ctxctl.report.tables import wrap
 from ctxctl.text import ELLIPSIS, cells, clip, pad, visible
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.search.state import Finds, Search
@@ -153,12 +154,19 @@ def hit_parts(
 
 def _whose(hit: Hit, sessions: bool, threads: bool, *, brief: bool) -> str:
     """Session and thread; `brief`: only that it is another thread than the main one."""
-    session = f"{hit.session[:8]} " if sessions and hit.session and not brief else ""
+    session = f"{_session(hit.session)} " if sessions and hit.session and not brief else ""
     if not threads or hit.thread == "main":
         return session
     return f"{session}↳ " if brief else f"{session}↳{hit.thread} "
 
 
+def _session(session: str) -> str:
+    """A session's name whole; of a long one, such as a UUID, the beginning."""
+    return session if len(session) <= _NAMED else session[:8]
+
+
+_NAMED: Final = 16
+"""Characters up to which a session's name is shown whole beside a hit."""
 _BESIDE: Final = 40
 """Hits of the same step, before one and behind it, from which its name is told apart."""
 
@@ -303,7 +311,11 @@ def _state(finds: Finds, *, running: bool) -> list[Piece]:
 def nothing(state: Search, width: int) -> list[Parts]:
     """What to try where nothing was found."""
     finds = state.finds
-    if finds is None or finds.total or finds.phase != "done" or finds.query != state.query:
+    if finds is None or finds.total or finds.query != state.query:
+        return []
+    if finds.phase == "failed":
+        return [[(f"  {line}", "warning")] for line in wrap(one_line(finds.why), max(width - 4, 1))]
+    if finds.phase != "done":
         return []
     said = ["nothing in the trace fits", ""]
     if any(not word.any_case for word in finds.query.shown):

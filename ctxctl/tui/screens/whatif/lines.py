@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from ctxctl.item_names import both_ends
 from ctxctl.model.addresses import prefix
 from ctxctl.model.turnpairs import TurnPair, TurnSide
 from ctxctl.model.whatif import Pair, Totals
@@ -287,10 +288,15 @@ def _size(name: str, width: int) -> int:
     return 5 if name == "omit" else 6
 
 
+_NARROW: Final = 80
+"""Cells of a table with little room for threads."""
+
+
 def _place(table: Table, width: int) -> int:
     """Cells of the turn's number, and of its thread where there are several."""
     digits = max(len(str(table.highest)), 4) + 2
-    return digits + (8 if table.several and width >= 62 else 0)
+    room = 8 + min(max(width - _NARROW, 0), 24) if width < 120 else 16 if width >= 140 else 8
+    return digits + (room if table.several and width >= 62 else 0)
 
 
 def heading(table: Table, width: int) -> list[Parts]:
@@ -328,9 +334,10 @@ def turn_line(table: Table, line: int, width: int) -> Parts:
 
 def _name(table: Table, turn: TurnPair, room: int) -> str:
     text = str(turn.turn)
-    if not table.several or turn.thread == "main":
+    if not table.several or (turn.thread == "main" and not table.sessions):
         return text
-    return pad(text, 5) + clip(f"↳{one_line(turn.thread)}", max(room - 5, 0))
+    whose = f"↳{turn.thread}" if turn.thread != "main" else turn.session or ""
+    return pad(text, 5) + both_ends(one_line(whose), max(room - 5, 0))
 
 
 def _mark(turn: TurnPair, first: bool) -> Column:

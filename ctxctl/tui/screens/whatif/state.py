@@ -104,6 +104,8 @@ class Table:
     highest: int = 0
     several: bool = False
     """Whether there is more than one thread or session."""
+    sessions: bool = False
+    """Whether there is more than one session."""
 
     def grow(self, news: News) -> None:
         """Take in what more is known."""
@@ -115,6 +117,7 @@ class Table:
             self.highest = max(self.highest, turn.turn)
             one = self.turns[0]
             self.several = self.several or (one.session, one.thread) != (turn.session, turn.thread)
+            self.sessions = self.sessions or one.session != turn.session
         self.first = news.first
 
     def next_over(self, at: int, by: int) -> int | None:
