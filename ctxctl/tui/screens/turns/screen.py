@@ -275,7 +275,7 @@ class TurnsScreen(Board[None]):
         if not self._hold.waiting and not texts_only:
             self._surround()
         # Of a trace that grows, the old state's places are not those of the list any more.
-        if growing or _last_line(new) != _last_line(old):
+        if growing or new.last_line != old.last_line:
             self.query_one("#keys", Banner).update()
         if self._remark.is_of_the_past(new):
             self.say("")
@@ -597,8 +597,3 @@ def _indented(parts: Parts) -> Parts:
 
 def _pane(name: str) -> Pane:
     return next(pane for pane in PANES if pane == name)
-
-
-def _last_line(state: State) -> tuple[object, ...]:
-    """What the last line of the screen hangs on."""
-    return state.pane, state.trace, state.cursor, state.found_here

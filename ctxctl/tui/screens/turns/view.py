@@ -255,6 +255,11 @@ class State:
         return self.findings.steps.get(entry.ordinals[place.step], ())
 
     @property
+    def last_line(self) -> tuple[object, ...]:
+        """What the last line of the screen hangs on."""
+        return self.pane, self.trace, self.cursor, self.found_here
+
+    @property
     def arrangement(self) -> Arrangement:
         """How the changes are to be listed."""
         return Arrangement(self.order, self.reverse, self.by, self.only)
