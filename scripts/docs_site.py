@@ -70,6 +70,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "What is kept between runs": "docs/cache.md",
         "Benchmarks": "docs/benchmarks.md",
         "Beside other tools": "docs/benchmarks-peers.md",
+        "Under load for minutes": "docs/benchmarks-soak.md",
         "Changes": "CHANGELOG.md",
     },
     "Working on ctxctl": {
