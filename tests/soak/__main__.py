@@ -37,13 +37,15 @@ def main() -> int:
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--out", type=Path, help=f"where the tables go; {PAGE} if all parts ran")
     args = parser.parse_args()
+    # As Ctrl-C does: what was started is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     names = args.parts or list(PARTS)
     if unknown := [name for name in names if name not in PARTS]:
         parser.error(f"unknown: {', '.join(unknown)}")
     text = "\n".join(_part(name, args.minutes * 60, args.streams) for name in names)
     out = args.out or (PAGE if len(names) == len(PARTS) else None)
     if out is not None:
-        out.write_text(_page(text, args.minutes))
+        out.write_text(_page(text))
     return 0
 
 
@@ -69,7 +71,7 @@ def proxy(folder: Path, seconds: float, count: int) -> list[str]:
                 streams.client, count, seconds, folder / "run.jsonl", '"ctxctl.usage.reported"',
             )  # fmt: skip
 
-    head = f"## The recording proxy, {count:,} streams at once"
+    head = f"## The recording proxy, {count:,} streams at once, {seconds / 60:g} minutes"
     said = (
         f"Each stream has {streams.CHUNKS} chunks, one every {streams.EVERY:g} s; lag is from the provider's "
         "write to the program's read."
@@ -82,7 +84,7 @@ def receiver(folder: Path, seconds: float, count: int) -> list[str]:
     out = folder / "run.jsonl"
     command = ["record", "--events", "--port", "0", "-o", str(out)]
     lines = asyncio.run(_under_load(command, streams.sender, count, seconds, out, '"context.item.added"'))
-    head = f"## The receiver of events, {count:,} senders at once"
+    head = f"## The receiver of events, {count:,} senders at once, {seconds / 60:g} minutes"
     said = (
         f"Each sender posts an event every {streams.EVERY:g} s; lag is from the post to its acknowledgement."
     )
@@ -124,16 +126,20 @@ def watch(folder: Path, seconds: float, _count: int) -> list[str]:
         due = time.monotonic() + seconds / SAMPLES
         while (now := time.monotonic()) < end:
             writers.write()
-            for lag in _lags(told, 0.5):
-                sampler.note(lag)
+            if lags := list(_lags(told, 0.5)):
+                # The others were written while another session was followed.
+                sampler.note(min(lags))
                 sampler.did()
             if now >= due:
                 sampler.take()
                 due += seconds / SAMPLES
-    head = f"## `watch` of a directory of {directory.SESSIONS:,} sessions, {directory.LIVE} live"
+    head = (
+        f"## `watch` of a directory of {directory.SESSIONS:,} sessions, {directory.LIVE} live, "
+        f"{seconds / 60:g} minutes"
+    )
     said = (
-        "Twice a second another session gets a turn, and the newest one is followed: not each turn is told. "
-        "Lag is from the write to the line."
+        "Twice a second another session gets a turn, and the newest session is followed for a while. Done "
+        "are the times that turns were told; lag is from the write of the newest of them to its line."
     )
     return [head, "", said, "", HEAD, *(row(sample) for sample in sampler.samples)]
 
@@ -185,14 +191,15 @@ def _port(told: queue.Queue[tuple[float, str]]) -> int:
             return int(found.group(1))
 
 
-def _page(tables: str, minutes: float) -> str:
+def _page(tables: str) -> str:
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}"
     return (
         "# Under load for minutes\n\n"
-        "Do descriptors, memory and lag stay flat? Written by `make soak`: the command, the stand-in for\n"
-        f"the provider and all programs share one machine ({machine}),\n"
-        f"{minutes:g} minutes each, {time.strftime('%Y-%m-%d')}. Descriptors, memory and CPU are of the\n"
-        "command and its children; the last line of a table is two seconds after the load.\n\n" + tables
+        "Do descriptors, memory and lag stay flat? Written by `make soak` on "
+        f"{time.strftime('%Y-%m-%d')}. The command, the\n"
+        "stand-in for the provider and all programs share one machine\n"
+        f"({machine}). Descriptors, memory and CPU are of the command and its\n"
+        "children; the last line of a table is two seconds after the load.\n\n" + tables
     )
 
 
