@@ -42,6 +42,10 @@ def log(
         else:
             out.lines(header_lines(header(inspector, thread=options.thread), out.width))
             into = next((life.ordinal for life in reversed(found.lives) if life.into), None)
-            names = ItemNames(directory_of(inspector)) if into is None else names_at(inspector, into)
+            names, titles = ItemNames(directory_of(inspector)), dict[str, str | None]()
+            if into is not None:
+                names = names_at(inspector, into)
+                titles = {p.item: p.title for p in inspector.frame(into).placements}
             name = names.of("", found.title)
-            out.lines(["", *life_lines(found.item, found.lives, out.width, out.paint, name, names)])
+            lines = life_lines(found.item, found.lives, out.width, out.paint, name, names, titles)
+            out.lines(["", *lines])

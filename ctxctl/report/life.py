@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -54,9 +55,13 @@ def _continues(last: Life, life: Life) -> bool:
 
 
 def life_lines(
-    item: str, lives: Sequence[Life], width: int, paint: Paint, name: str = "", names: ItemNames = NAMELESS
-) -> Iterator[str]:
-    """The table of an item's life, under its name where it is known, and its id."""
+    item: str, lives: Sequence[Life], width: int, paint: Paint, name: str = "", names: ItemNames = NAMELESS,
+    titles: Mapping[str, str | None] = MappingProxyType({}),
+) -> Iterator[str]:  # fmt: skip
+    """The table of an item's life, under its name where it is known, and its id.
+
+    `names` and `titles` call the summaries that it went into.
+    """
     found = life_spans(lives)
     place = _Places(lives)
     body = [
@@ -65,7 +70,7 @@ def life_lines(
             place.text(span),
             short_version(span.last.version),
             number(span.last.tokens),
-            _why(span.first, names),
+            _why(span.first, names, titles),
         )
         for span in found
     ]
@@ -104,14 +109,14 @@ class _Places:
         return f"{life.turn}.{life.step}" if self._steps else str(life.turn)
 
 
-def _why(life: Life, names: ItemNames) -> str:
+def _why(life: Life, names: ItemNames, titles: Mapping[str, str | None]) -> str:
     if life.status == "skipped":
         return UNCHANGED[life.mode]
     parts = [visible(life.cause)] if life.cause else []
     if life.reason:
         parts.append(f"({visible(life.reason)})")
     if life.into:
-        parts.append(f"into {names.of_ref(life.into, {})}")
+        parts.append(f"into {names.of_ref(life.into, titles)}")
     return " ".join(parts)
 
 

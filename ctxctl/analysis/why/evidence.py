@@ -53,8 +53,8 @@ class Called:
         return f"{kind} {name or 'without a name'}"
 
     def base(self, name: str | None) -> str:
-        """The assembly that another one goes on from."""
-        return (name or "one without a name") if self._ids else "an earlier one"
+        """The assembly that this one is written against; whether the trace has it is not said here."""
+        return (name or "one without a name") if self._ids else "another one"
 
     def by(self, name: str | None) -> str:
         """The compaction that did it, where its id says more than that one did."""
