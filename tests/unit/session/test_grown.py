@@ -17,7 +17,7 @@ from ctxctl.cli.main import run
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.sums import RunningTotals
 from ctxctl.session import Inspector, grown_replay, import_cache, import_mark, kept_replays, replay_writer
-from ctxctl.trace import inputs
+from ctxctl.trace import inputs, writer
 from tests.unit.session.test_kept import FAULTS, answers, in_child, kept_files, without_cache
 
 ROOT = Path(__file__).parents[3]
@@ -77,11 +77,61 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """What happens while the next import writes its first events; each once."""
+    waiting: list[Callable[[], None]] = []
+    write = writer.TraceWriter.write
+
+    def written(self: Any, event: Any) -> None:
+        write(self, event)
+        if waiting:
+            waiting.pop()()
+
+    monkeypatch.setattr(writer.TraceWriter, "write", written)
+    return waiting
+
+
 def native(log: Path) -> bytes:
     """The trace that a log is replayed as, what was reported of it, and what it is worth."""
     with Inspector.open(log) as inspector:
         source = inspector.trace.source
         return source.read(0, source.size) + repr(inspector.opened.problems).encode()
+
+
+def test_an_import_during_which_its_log_grew_is_gone_on_with(
+    tmp_path: Path, imported: list[bool], meanwhile: list[Callable[[], None]]
+) -> None:
+    data = COMPACTION.read_bytes()
+    ends = ends_of_lines(data)
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(data[: ends[-2]])
+
+    def grow() -> None:
+        with log.open("ab") as file:
+            file.write(data[ends[-2] :])
+
+    meanwhile.append(grow)
+    answers(log)
+    assert answers(log) == without_cache(log)
+    assert imported == [False, True]
+
+
+def test_an_import_during_which_its_log_was_written_over_is_made_anew(
+    tmp_path: Path, imported: list[bool], meanwhile: list[Callable[[], None]]
+) -> None:
+    data = COMPACTION.read_bytes()
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(data)
+
+    def write_over() -> None:
+        with log.open("r+b") as file:
+            file.write(data.replace(b"compact", b"tcapmoc") + b'{"type":"summary"}\n')
+
+    meanwhile.append(write_over)
+    answers(log)
+    assert answers(log) == without_cache(log)
+    assert imported == [False, False]
 
 
 def ends_of_lines(data: bytes) -> list[int]:
