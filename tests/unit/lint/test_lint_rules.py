@@ -181,7 +181,7 @@ def test_no_rule_falls_over_a_capture_of_any_format(path: Path) -> None:
 def test_a_rule_of_a_plug_in_is_one_of_the_rules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import sys
     from collections.abc import Iterable
-        from types import ModuleType, SimpleNamespace
+    from types import ModuleType, SimpleNamespace
     from typing import cast
 
     from ctxctl.lint import registry
