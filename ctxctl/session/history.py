@@ -164,10 +164,11 @@ class ItemHistory:
         """Pass results on, each noted as it is taken: the engine is then at that very step."""
         for result in done:
             if isinstance(result, Step):
-                self._note(result, engine)
+                self.note(result, engine)
             yield result
 
-    def _note(self, step: Step, engine: Engine) -> None:
+    def note(self, step: Step, engine: Engine) -> None:
+        """Take in what changed at a step, which the engine has just finished."""
         key = ThreadKey(step.session, step.thread)
         thread = self._thread.get(key)
         if thread is None:
