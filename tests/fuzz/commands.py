@@ -167,13 +167,52 @@ def _run(arguments: Sequence[str]) -> int:
     return run(list(arguments))
 
 
+class Result(NamedTuple):
+    """What became of one job."""
+
+    failures: list[Failure]
+    seconds: float = 0.0
+    slowest: str = ""
+    """Seconds of processor time that its slowest command took, and which one that was."""
+
+
 def failures(work: Job, folder: Path) -> list[Failure]:
-    """Run a job in a child; what went wrong.  `folder` takes what its commands print."""
+    """Run a job in a child of its own; what went wrong.  `folder` takes what its commands print."""
+    return results([work], folder)[0].failures
+
+
+def results(works: Sequence[Job], folder: Path) -> list[Result]:
+    """Run jobs, one after the other, and say what became of each.
+
+    To fork costs as much as a command, so jobs share a child while nothing happens to it.  What goes wrong
+    in a child that had others before is run again in one of its own: what counts is what it does there.
+    """
+    found: list[Result] = []
+    while len(found) < len(works):
+        ended = _child_of(works[len(found) :], folder)
+        if len(ended) > 1 and ended[-1].failures:
+            alone = _child_of(works[len(found) + len(ended) - 1 :][:1], folder)[0]
+            ended[-1] = (
+                alone
+                if alone.failures
+                else Result(
+                    [
+                        Failure(one.arguments, f"{one.what} (after other inputs in one process)")
+                        for one in ended[-1].failures
+                    ]
+                )
+            )
+        found += ended
+    return found
+
+
+def _child_of(works: Sequence[Job], folder: Path) -> list[Result]:
+    """What became of jobs up to the first one that something went wrong with, in one child."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _in_child(work, writing, folder)
+        _in_child(works, writing, folder)
     os.close(writing)
     try:
         told, ended = _told(reading, child)
@@ -183,10 +222,21 @@ def failures(work: Job, folder: Path) -> list[Failure]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
-    found = [Failure(tuple(row["arguments"]), row["what"]) for row in told if row.get("what")]
-    begun = [row for row in told if "begun" in row]
+    found: list[Result] = []
+    begun: Sequence[str] = ()
+    bad: list[Failure] = []
+    for row in told:
+        if "begun" in row:
+            begun = row["begun"]
+        elif "what" in row:
+            bad.append(Failure(tuple(row["arguments"]), row["what"]))
+        else:
+            found.append(Result(bad, row["seconds"], row["slowest"]))
+            bad = []
     if os.waitstatus_to_exitcode(status) != 0 and begun:
-        found.append(Failure(tuple(begun[-1]["begun"]), _end_of(status, ended, folder / "stack")))
+        bad.append(Failure(tuple(begun), _end_of(status, ended, folder / "stack")))
+        found.append(Result(bad))
+    assert found, f"a child that did nothing: {os.waitstatus_to_exitcode(status)}"
     return found
 
 
@@ -235,7 +285,7 @@ def _worked(child: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _in_child(work: Job, writing: int, folder: Path) -> NoReturn:
+def _in_child(works: Sequence[Job], writing: int, folder: Path) -> NoReturn:
     code = 99
     try:
         os.setpgid(0, 0)
@@ -255,22 +305,42 @@ def _in_child(work: Job, writing: int, folder: Path) -> NoReturn:
             )
             faulthandler.register(signal.SIGXCPU, file=stacks, chain=True)
             faulthandler.enable(stacks)
-            os.environ.pop("CTXCTL_CACHE", None)
-            os.environ.update(work.environment)
-            size = (
-                int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-                if sys.platform == "linux"
-                else MEMORY
-            )
-            resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
-            for arguments in work.commands:
-                _tell(writing, {"begun": arguments})
-                what = _one(arguments)
-                if what:
-                    _tell(writing, {"arguments": arguments, "what": what})
+            for work in works:
+                if not _done(work, writing):
+                    break
         code = 0
     finally:
         os._exit(code)
+
+
+def _done(work: Job, writing: int) -> bool:
+    """Run the commands of one job and tell of each; whether nothing went wrong."""
+    for name in ("CTXCTL_CACHE", "CTXCTL_CACHE_DIR"):
+        os.environ.pop(name, None)
+    os.environ.update(work.environment)
+    _bound_memory()
+    slowest, sound = (0.0, ""), True
+    for arguments in work.commands:
+        _tell(writing, {"begun": arguments})
+        begun = _seconds()
+        what = _one(arguments)
+        slowest = max(slowest, (round(_seconds() - begun, 3), " ".join(arguments)))
+        if what:
+            _tell(writing, {"arguments": arguments, "what": what})
+            sound = False
+    _tell(writing, {"seconds": slowest[0], "slowest": slowest[1]})
+    return sound
+
+
+def _bound_memory() -> None:
+    """Allow `MEMORY` more than there is now, whatever was there before."""
+    size = (
+        int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        if sys.platform == "linux"
+        else MEMORY
+    )
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, hard))
 
 
 def _tell(writing: int, row: Row) -> None:
