@@ -52,7 +52,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--inputs", type=int, default=0, help="stop after so many, whatever the minutes")
     parser.add_argument("--seed", type=int, default=0, help="0: another one each day")
-    parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--corpus", default="", help="a folder of further captures")
     parser.add_argument("--each", type=int, default=4, help="commands for each input")
     parser.add_argument("--again", type=Path)
     given = parser.parse_args()
@@ -77,7 +77,7 @@ def _isolated(folder: Path) -> None:
 def _fuzzed(given: argparse.Namespace, scratch: Path) -> int:
     first = given.seed or int(time.strftime("%Y%m%d"))
     pool = seeds.fixtures()
-    corpus = seeds.corpus(given.corpus) if given.corpus is not None and given.corpus.is_dir() else []
+    corpus = seeds.corpus(Path(given.corpus)) if given.corpus and Path(given.corpus).is_dir() else []
     print(f"seed {first}; {len(pool)} captures of the repository, {len(corpus)} of a corpus", file=sys.stderr)
     random = Random(first)
     donors = [seed.read() for seed in pool if seed.path.stat().st_size <= _WIDEST]

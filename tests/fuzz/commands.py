@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import importlib
 import io
 import json
 import os
+import pkgutil
 import re
 import resource
 import select
@@ -29,6 +31,8 @@ _WORKS: Final = 0.05
 """Seconds of processor time within `PATIENCE` that make a child one that works."""
 SOUND: Final = (0, 1, 2, 3, 4)
 """Exit codes that say something about the input; the rest are bugs."""
+_APART: Final = ("ctxctl.tui", "ctxctl.hooks", "ctxctl.__main__", "ctxctl.testing")
+"""Modules that no command here needs, or that do something when they are imported."""
 _TRACEBACK: Final = b"Traceback (most recent call last)"
 _BIDI: Final = "\u202a-\u202e\u2066-\u2069\u061c\u200e\u200f"
 _UNFIT: Final = re.compile(f"[\x00-\x09\x0b-\x1f\x7f-\x9f{_BIDI}]")
@@ -152,9 +156,14 @@ def warm(trace: Path) -> None:
             contextlib.redirect_stderr(io.StringIO()),
         ):
             _run(tuple(filled(part, places) for part in arguments))
+    import ctxctl
     from ctxctl.importers import registry
     from ctxctl.trace.source import Source
 
+    for module in pkgutil.walk_packages(ctxctl.__path__, "ctxctl."):
+        if not module.name.startswith(_APART):
+            with contextlib.suppress(ImportError):  # of what is not installed here
+                importlib.import_module(module.name)
     for known in registry.built_in():
         with contextlib.suppress(Exception):
             list(registry.capture_events(known, Source.from_bytes("none", b"{}"), lambda problem: None))
