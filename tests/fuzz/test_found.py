@@ -87,6 +87,25 @@ CAPTURES: dict[str, tuple[str, bytes]] = {
             {"kind": "message", "turn": 1, "role": "user", "content": "b"},
         ),
     ),
+    "a session that is named when items were told": (
+        "sanqian",
+        _lines(
+            {"kind": "createAgent", "turn": 1, "agent_id": "a", "attached_contexts": ["notes:n"]},
+            {"kind": "getCurrent", "turn": 1, "provider_id": "notes:n", "data": {"title": "a", "content": "b", "version": 1}},
+            {"kind": "detach", "turn": 2, "session_id": "s", "contexts": ["notes:n"]},
+            {"kind": "message", "turn": 2, "role": "user", "content": "c"},
+        ),
+    ),
+    "a foreign line that names a session": (
+        "sanqian",
+        _lines(
+            {"kind": "attach", "turn": 1, "contexts": ["notes:n"]},
+            {"kind": "getCurrent", "turn": 1, "provider_id": "notes:n", "data": {"title": "a", "content": "b", "version": 1}},
+            {"type": "user", "sessionId": "s", "uuid": "u"},
+            {"kind": "detach", "turn": 2, "contexts": ["notes:n"]},
+            {"kind": "message", "turn": 2, "role": "user", "content": "c"},
+        ),
+    ),
     "a day that no calendar has": (
         "goose",
         _lines(
@@ -127,6 +146,15 @@ def test_what_is_wrong_is_told_by_the_import() -> None:
     assert told["an item of a step that is over"] == [("late-event", 1)]
     assert told["an item of a step that was sent"] == [("late-event", 1)]
     assert told["a request of a step that is over"] == [("late-event", 1)]
+
+
+def test_a_foreign_line_names_no_session() -> None:
+    found = _of("a foreign line that names a session")
+    assert [(problem.slug, problem.line) for problem in found.problems] == [("unknown-record", 3)]
+    assert {event.get("session_id") for event in found.events} == {None}
+    assert [
+        event["data"]["item_id"] for event in found.events if event["event_type"] == "context.item.removed"
+    ] == ["notes:n"]
 
 
 def test_what_is_late_is_kept_without_the_step_that_is_over() -> None:
