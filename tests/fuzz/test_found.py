@@ -96,6 +96,13 @@ CAPTURES: dict[str, tuple[str, bytes]] = {
             {"kind": "message", "turn": 2, "role": "user", "content": "c"},
         ),
     ),
+    "a number that no machine has, in a stream's repaired line": (
+        "api",
+        b'{"type":"response.created","sequence_number":0,"response":{"id":"r","object":"response","model":"m","output":[]}}\n'
+        b'{"type":"response.completed","sequence_number":1,"n":1180591620717411303424,"m":NaN,"response":{"id":"r",'
+        b'"object":"response","model":"m","usage":{"input_tokens":3,"output_tokens":1},"output":[{"type":"message","role":"assistant",'
+        b'"content":[{"type":"output_text","text":"a"}]}]}}\n',
+    ),
     "a foreign line that names a session": (
         "sanqian",
         _lines(
