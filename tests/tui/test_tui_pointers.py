@@ -116,7 +116,7 @@ def test_findings_lead_to_each_place() -> None:
     )
     assert found[0] == Line("CTX001 a-rule · warning · 3 findings", "@")
     assert found[1] == Line("     1.3  it is wrong (12 tokens, $0.5000)", "!", Goal(2, "doc-1"), 10)
-    assert found[2] == Line(" sub:2.1  again", " ", Goal(5, "doc-1"))
+    assert found[2] == Line(" sub 2.1  again", " ", Goal(5, "doc-1"))
     assert found[3] == Line(" line 70  again", " ", None)
     assert "and at 1 more place" in found[4].text
     assert "CTX002 had nothing to look at: no usage" in [line.text for line in found]

@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.item_names import NAMELESS, ItemNames
-from ctxctl.model.addresses import prefix
 from ctxctl.model.blame import Blame, Block, Total
 from ctxctl.model.findings import Finding, Place, Tally
 from ctxctl.model.why import Link, Moment, WhatIf, Why
@@ -22,6 +21,7 @@ from ctxctl.tui.finding_marks import FindingMarks, local_message
 from ctxctl.tui.screens.pointers import requests
 from ctxctl.tui.screens.pointers.requests import Goal, Line, Page, page_of
 from ctxctl.tui.screens.turns.requests import Marked, MarksRequest
+from ctxctl.tui.thread_names import ThreadNames, named_by
 from ctxctl.wording import dollars, given_share, number, plural, signed
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ def _blame(context: AnswerContext, request: requests.BlameRequest) -> Page:
 
 def _findings(context: AnswerContext, request: requests.FindingsRequest) -> Page:
     found: LintResult = context.kept("findings", lambda: _linted(context))
-    return page_of(request.title, finding_lines(found.findings, found.tally, directory_of(context.inspector)))
+    threads = named_by(context.inspector.known)
+    directory = directory_of(context.inspector)
+    return page_of(request.title, finding_lines(found.findings, found.tally, directory, threads))
 
 
 def _marks(context: AnswerContext, request: MarksRequest) -> Marked:
@@ -211,7 +213,9 @@ def _sums(title: str, group: Sequence[Total]) -> Iterator[Line]:
         yield Line(text, hang=_SIZED)
 
 
-def finding_lines(found: Sequence[Finding], tally: Tally, directory: str | None = None) -> Iterator[Line]:
+def finding_lines(
+    found: Sequence[Finding], tally: Tally, directory: str | None = None, threads: ThreadNames | None = None
+) -> Iterator[Line]:
     """What the rules found, by rule, the worst first; a line leads to where it was found."""
     if not found:
         yield Line(
@@ -223,7 +227,7 @@ def finding_lines(found: Sequence[Finding], tally: Tally, directory: str | None 
         total = plural(len(rule) + more, "finding")
         yield Line(f"{code} {rule[0].name} · {rule[0].severity} · {total}", "@")
         for finding in rule:
-            yield from _finding(finding, directory)
+            yield from _finding(finding, directory, threads or ThreadNames())
         if more:
             yield Line(f"  and {more:,} more that are not listed")
         yield Line(f"  fix: {rule[0].fix}", hang=7)
@@ -232,7 +236,7 @@ def finding_lines(found: Sequence[Finding], tally: Tally, directory: str | None 
         yield Line(f"{code} had nothing to look at: {why_not}")
 
 
-def _finding(finding: Finding, directory: str | None) -> Iterator[Line]:
+def _finding(finding: Finding, directory: str | None, threads: ThreadNames) -> Iterator[Line]:
     costs = [] if finding.tokens is None else [plural(finding.tokens, "token")]
     if finding.money is not None:
         costs.append(dollars(finding.money))
@@ -240,9 +244,11 @@ def _finding(finding: Finding, directory: str | None) -> Iterator[Line]:
     tail = f" ({', '.join(costs)})" if costs else ""
     sign = " " if finding.severity == "info" else "!"
     said = local_message(finding.message, directory)
-    yield Line(f"{_address(finding.place):>8}  {said}{tail}", sign, _goal(finding, finding.place), 10)
+    yield Line(
+        f"{_address(finding.place, threads):>8}  {said}{tail}", sign, _goal(finding, finding.place), 10
+    )
     for place in finding.more:
-        yield Line(f"{_address(place):>8}  again", " ", _goal(finding, place))
+        yield Line(f"{_address(place, threads):>8}  again", " ", _goal(finding, place))
     rest = finding.count - 1 - len(finding.more)
     if rest > 0:
         yield Line(f"{'':8}  and at {plural(rest, 'more place')}")
@@ -252,10 +258,10 @@ def _goal(finding: Finding, place: Place) -> Goal | None:
     return None if place.ordinal is None else Goal(place.ordinal, finding.item)
 
 
-def _address(place: Place) -> str:
+def _address(place: Place, threads: ThreadNames) -> str:
     if place.turn is None:
         return f"line {place.line:,}" if place.line else ""
-    return f"{prefix(place.thread)}{place.turn}.{place.step}"
+    return threads.place(place.session, place.thread, place.turn, place.step)
 
 
 ANSWERS: Final[dict[type[Request], Answer[Any]]] = {
