@@ -38,7 +38,7 @@ def text_of(lines: Iterator[str]) -> str:
     return " ".join(" ".join(lines).split())
 
 
-def test_a_predicate_that_turns_back_is_told_with_every_turn() -> None:
+def test_a_query_that_turns_back_is_told_with_every_turn() -> None:
     with session(("a",), ("b", "x"), ("c",), ("d", "x")) as inspector:
         (found,) = bisect(inspector, parse_query("has:=x"))
         assert [(flip.at.turn, flip.truth) for flip in found.flips] == [(2, True), (3, False), (4, True)]
@@ -55,7 +55,7 @@ def test_one_that_holds_from_the_start_has_nothing_before() -> None:
         assert found.before is None
         assert found.monotone
         said = text_of(turned_lines(found, "run", several=False, width=80, paint=plain, names=NAMELESS))
-        assert "it holds from the thread's first step on" in said
+        assert "it matches from the thread's first step on" in said
         (never,) = bisect(inspector, parse_query("has:=y"))
         assert never.first is None
         assert "none" in text_of(
@@ -74,10 +74,10 @@ def test_two_sessions_part_where_one_window_lacks_something() -> None:
         assert [(item.what, item.item) for item in found.parting.items] == [("only_a", "y")]
         (asked,) = first_parting(one, two, parse_query("has:=x"))
         assert asked.parting is not None
-        assert (asked.parting.why, asked.parting.ordinal_a, asked.parting.holds) == ("predicate", 2, True)
+        assert (asked.parting.why, asked.parting.ordinal_a, asked.parting.holds) == ("query", 2, True)
         names, several = ("one", "two"), (False, False)
         said = text_of(parted_lines(asked, names, several, "has:=x", 80, plain))
-        assert "has:=x holds in a only" in said
+        assert "has:=x matches in a only" in said
         (same,) = first_parting(one, two, parse_query("has:=z"))
         assert same.parting is None
 
