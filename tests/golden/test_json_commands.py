@@ -1,6 +1,6 @@
-"""Every command with ``--json``: its lines are in the table of docs/json.md and as docs/json.schema.json says.
+"""Every command with ``--json`` is in the table of docs/json.md, and its lines are in docs/json.schema.json.
 
-What the lines hold is tested with each command; here is that none was forgotten, in the page or in the schema.
+What the lines hold is tested with each command; here is that the page and the schema forget none.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ LOG = str(CLAUDE / "requests.jsonl")
 Line = dict[str, Any]
 Out = pytest.CaptureFixture[str]
 
-# What is asked, and the types of lines that have to be seen. PLACE is a directory of two captures, PLAN a plan.
+# What is asked, and the types of lines that have to be seen. PLACE is a directory of captures.
 ASKED: dict[str, list[tuple[str, set[str]]]] = {
     "ls": [("PLACE", {"session_list", "listed_session"})],
     "replay": [
         (f"{NOTES} --turn 3", {"trace", "step", "turn", "summary"}),
         (f"{LOG} --where compacted", {"trace", "where"}),
         (
-            f"{NOTES} --policy fifo --compare --window 2000",
+            f"{NOTES} --policy fifo --compare",
             {"supposition", "comparison", "comparison_summary"},
         ),
     ],
@@ -130,4 +130,4 @@ def name_of(line: Line) -> str:
     """The definition of a line: a model that was asked for has more keys than one of the list."""
     if line["type"] == "model" and "asked" not in line:
         return "model_row"
-    return NAMES.get(line["type"], line["type"])
+    return NAMES.get(line["type"]) or str(line["type"])
