@@ -12,8 +12,10 @@ from ctxctl.cli.parameters import Argument, Done
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ctxctl.analysis.bisect import Parted
     from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
+    from ctxctl.item_names import ItemNames
     from ctxctl.session import Inspector
 
 Arguments = Annotated[
@@ -168,5 +170,19 @@ def _bisect_two_traces(
     out.lines(labelled("under", "; ".join(under), out.width, tab=11))
     several = [several_sessions(inspector) for inspector in inspectors]
     for parted in found:
-        out.lines(["", *parted_lines(parted, paths, several, text, out.width, out.paint)])
+        called = _called(parted, one, two, ids=run.options.ids)
+        out.lines(["", *parted_lines(parted, paths, several, text, out.width, out.paint, called)])
     return differs
+
+
+def _called(parted: Parted, one: Inspector, two: Inspector, *, ids: bool) -> tuple[ItemNames, ItemNames]:
+    """How the items at which two threads part are called, on either side."""
+    from ctxctl.item_names import NAMELESS
+    from ctxctl.session.item_words import names_at
+
+    at = parted.parting
+    a, b = (None, None) if at is None else (at.ordinal_a, at.ordinal_b)
+    return (
+        NAMELESS if a is None else names_at(one, a, ids=ids),
+        NAMELESS if b is None else names_at(two, b, ids=ids),
+    )

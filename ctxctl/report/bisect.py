@@ -110,8 +110,9 @@ def parted_lines(
     query: str | None,
     width: int,
     paint: Paint,
+    called: tuple[ItemNames, ItemNames] = (NAMELESS, NAMELESS),
 ) -> Iterator[str]:
-    """Two aligned threads of two traces."""
+    """Two aligned threads of two traces; `called`: how the items of either side are called."""
     titles = [thread_name(key, many) for key, many in zip((found.a, found.b), several, strict=True)]
     yield paint("head", titles[0] if titles[0] == titles[1] else f"{titles[0]} and {titles[1]}")
     parting = found.parting
@@ -133,7 +134,7 @@ def parted_lines(
         yield from labelled(
             "note", "their prompts differ, so their turns are paired by order", width, indent=2
         )
-    yield from (f"    {line}" for line in item_lines(parting.items, width - 4, paint))
+    yield from (f"    {line}" for line in item_lines(parting.items, width - 4, paint, called))
     yield from labelled("after", compared, width, indent=2)
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from ctxctl.analysis.bisect import bisect, first_parting
 from ctxctl.analysis.sessions import compare_sessions
+from ctxctl.cli.main import run
 from ctxctl.engine.query import parse_query
-from ctxctl.item_names import NAMELESS
+from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.report.bisect import parted_lines, turned_lines
+from ctxctl.report.heading import told_apart
 from ctxctl.report.paint import plain
 from ctxctl.report.sessions import head_lines, stat_lines, turn_lines
 from ctxctl.session import Inspector
 from tests.unit.engine.making import Json, add, assembly, inject, inspect
 
+FIXTURES = Path(__file__).resolve().parents[3] / "fixtures" / "claude_code"
 EVIL = "\x1b]0;x\x07\u202e[red]"
 
 
@@ -32,6 +38,10 @@ def turn(number: int, prompt: str, *others: str) -> Iterator[Json]:
 def session(*turns: tuple[str, ...]) -> Inspector:
     events = [event for number, said in enumerate(turns, 1) for event in turn(number, *said)]
     return inspect(events)
+
+
+def nameless(_pair: object) -> tuple[ItemNames, ItemNames]:
+    return NAMELESS, NAMELESS
 
 
 def text_of(lines: Iterator[str]) -> str:
@@ -101,7 +111,7 @@ def test_what_stays_different_is_listed_once() -> None:
         assert [pair.standing for pair in pairs] == [0, 0, 1, 0]
         assert [pair.only_b for pair in pairs] == [0, 0, 0, 0]
         assert pairs[2].only_a > pairs[1].only_a > pairs[0].only_a == pairs[3].only_a == 0
-        said = text_of(turn_lines(found, 80, plain))
+        said = text_of(turn_lines(found, 80, plain, nameless))
         assert "turn 2: b" in said
         assert "turn 4" not in said
         assert "1 differ since before" in said
@@ -129,8 +139,32 @@ def test_names_in_the_traces_do_nothing_to_the_terminal(width: int) -> None:
         lines = [
             *head_lines(found, (EVIL, EVIL), "under", width),
             *stat_lines(found, width, plain),
-            *turn_lines(found, width, plain, everything=True),
+            *turn_lines(found, width, plain, nameless, everything=True),
             *parted_lines(parted, (EVIL, EVIL), (True, True), EVIL, width, plain),
             *turned_lines(turned, EVIL, several=True, width=width, paint=plain, names=NAMELESS),
         ]
         assert not any(char in line for line in lines for char in "\x1b\x07\u202e\r\n")
+
+
+def test_items_of_two_sessions_are_called_by_their_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder, source in zip(folders, ("requests", "session"), strict=True):
+        folder.mkdir()
+        shutil.copy(FIXTURES / f"{source}.jsonl", folder / "full.jsonl")
+    pair = [str(folder / "full.jsonl") for folder in folders]
+    assert run(["diff", "--sessions", *pair]) == 0
+    said = capsys.readouterr().out
+    assert re.findall(r"^[ab] +(\S+)$", said, re.MULTILINE) == ["one/full.jsonl", "two/full.jsonl"]
+    assert "user_message       “Count the bees." in said
+    assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}|toolu_", said)
+    assert run(["bisect", *pair]) == 0
+    assert "user_message       “Count the bees." in capsys.readouterr().out
+
+
+def test_traces_of_one_name_are_told_apart() -> None:
+    assert told_apart(["a/x.jsonl", "b/y.jsonl"]) == ["x.jsonl", "y.jsonl"]
+    assert told_apart(["a/0/x.jsonl", "b/0/x.jsonl"]) == ["a/0/x.jsonl", "b/0/x.jsonl"]
+    assert told_apart(["a/x.jsonl", "a/x.jsonl"]) == ["x.jsonl", "x.jsonl"]
+    assert told_apart(["x.jsonl", "a/x.jsonl"]) == ["x.jsonl", "a/x.jsonl"]
