@@ -63,7 +63,7 @@ def why(
         if not options.json:
             named = header(inspector)
             out.lines([out.paint("dim", f"{visible(named.trace)}: {one_line(named)}")])
-            out.lines(why_lines(found, out.width, out.paint, names_at(inspector, ordinal)))
+            out.lines(why_lines(found, out.width, out.paint, names_at(inspector, ordinal), ids=options.ids))
             out.flush()
         supposed = None
         if not no_what_if:
@@ -76,4 +76,4 @@ def why(
             out.json(jsonout.trace(header(inspector)))
             out.json(to_json(found, supposed))
         elif supposed is not None:
-            out.lines(what_if_lines(supposed, out.width, out.paint))
+            out.lines(what_if_lines(supposed, out.width, out.paint, ids=options.ids))
