@@ -274,14 +274,14 @@ class Inspector:
         return self._counter.counted(batches, self.trace.contents, self.trace.source.size)
 
     def _batches(
-        self, engine: Engine, found: ReportedProblems, writer: ReplayWriter | None
+        self, engine: Engine, found: ReportedProblems, writer: ReplayWriter | None, history: ItemHistory
     ) -> Iterator[list[Event]]:
         """The events of a pass; of one that is written down, where it can be gone on with is marked."""
         if writer is None or not writer.marks:
             return self.counted()
         from ctxctl.session.grown_replay import Marking
 
-        return Marking.whole(self, found).batches(engine, writer)
+        return Marking.whole(self, found).batches(engine, writer, history)
 
     @property
     def looked_ahead(self) -> bool:
@@ -312,7 +312,7 @@ class Inspector:
         writer = self._keeping(skipped=skipped)
         history = ItemHistory()
         try:
-            for at in self._pass(engine, self._batches(engine, found, writer), progress):
+            for at in self._pass(engine, self._batches(engine, found, writer, history), progress):
                 if writer is not None:
                     writer.add(walked_by(engine, at))
                     history.note(at.step, engine)
@@ -405,7 +405,7 @@ class Inspector:
         with self._lock:
             self._snapshots, self._cursor = snapshots, None
         size = max(1, self.trace.source.size)
-        for batch in self._batches(engine, found, writer):
+        for batch in self._batches(engine, found, writer, history):
             if progress is not None:
                 progress(batch[0].offset / size)
             for event in batch:
