@@ -18,6 +18,8 @@ def item_history_of(inspector: Inspector, progress: Progress | None = None) -> I
     if known is None or known.covered != source.size:
         key = made_under(inspector.params, inspector.strategy, inspector.edits)
         known = load_history(source, key) if key is not None else None
+        if known is None and key is not None and inspector.kept_replay() is not None:
+            known = load_history(source, key)  # a replay that was gone on with has written it
         if known is None:
             inspector.outline(progress)
             known = inspector.item_history
