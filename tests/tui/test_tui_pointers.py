@@ -79,7 +79,10 @@ def test_a_chain_names_its_events_and_what_is_not_native() -> None:
         Link("cost", "cost", "has cost 24 tokens", Moment(5, 2, 2), None, {}, "derived"),
     )
     supposed = WhatIf((Link("whatif", "limit", "would be there", None, None, {}, "simulated"),), 3)
-    found = list(pointers.why_lines(why(links=links), supposed))
+    plain = [line.text for line in pointers.why_lines(why(links=links), supposed)]
+    assert "       (line 4)" in plain
+    assert not any("doc-1" in text or "e-4" in text for text in plain), "ids are there when asked for"
+    found = list(pointers.why_lines(why(links=links), supposed, ids=True))
     texts = [line.text for line in found]
     assert texts[0] == "the moon (file, 12 tokens)"
     assert "id doc-1" in texts

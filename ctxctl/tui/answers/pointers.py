@@ -22,6 +22,7 @@ from ctxctl.tui.screens.pointers import requests
 from ctxctl.tui.screens.pointers.requests import Goal, Line, Page, page_of
 from ctxctl.tui.screens.turns.requests import Marked, MarksRequest
 from ctxctl.tui.thread_names import ThreadNames, named_by
+from ctxctl.tui.versions import without_digests
 from ctxctl.wording import dollars, given_share, number, plural, signed
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ def _why(context: AnswerContext, request: requests.WhyRequest) -> Page:
     def check(_part: float) -> None:
         context.check()
 
-    found = explain_item(context.inspector, request.ordinal, request.item, progress=check)
+    found = explain_item(context.inspector, request.ordinal, request.item, ids=request.ids, progress=check)
     names = names_at(context.inspector, request.ordinal)
-    context.tell(page_of(request.title, why_lines(found, None, names), whole=False))
+    context.tell(page_of(request.title, why_lines(found, None, names, ids=request.ids), whole=False))
     supposed = supposed_outcomes(context.inspector, found, config.load().models, progress=check)
-    return page_of(request.title, why_lines(found, supposed, names))
+    return page_of(request.title, why_lines(found, supposed, names, ids=request.ids))
 
 
 def _blame(context: AnswerContext, request: requests.BlameRequest) -> Page:
@@ -105,20 +106,22 @@ _KIND: Final = (18, 24)
 """Cells of a column of kinds, at least and at most."""
 
 
-def why_lines(found: Why, supposed: WhatIf | None, names: ItemNames = NAMELESS) -> Iterator[Line]:
+def why_lines(
+    found: Why, supposed: WhatIf | None, names: ItemNames = NAMELESS, *, ids: bool = False
+) -> Iterator[Line]:
     """The answer, the chain that led there, and what it would take; None: that is still being found out."""
     here = Goal(found.ordinal, found.item)
     name = names.of(found.item, found.title)
     size = "" if found.tokens is None else f", {plural(found.tokens, 'token')}"
     kind = "" if found.kind is None else f" ({found.kind}{size})"
     yield Line(f"{name}{kind}", "@", here)
-    if name != found.item:
+    if name != found.item and ids:
         yield Line(f"id {found.item[:_LONG]}")
     yield Line(
         f"at {found.turn}.{found.step} it is {_SAYS[found.state]}", " " if found.present else "!", here
     )
     yield Line("")
-    yield from _chain(found.links, found.item)
+    yield from _chain(found.links, found.item, ids)
     if found.left_out:
         yield Line(f"{plural(found.left_out, 'change')} between the first and these left out")
     yield Line("")
@@ -126,22 +129,23 @@ def why_lines(found: Why, supposed: WhatIf | None, names: ItemNames = NAMELESS) 
         yield Line("what it would take is being found out…", "!")
     elif supposed.links:
         yield Line("what it costs, and what it would take", "@")
-        yield from _chain(supposed.links, found.item)
+        yield from _chain(supposed.links, found.item, ids)
 
 
-def _chain(links: Iterable[Link], item: str) -> Iterator[Line]:
+def _chain(links: Iterable[Link], item: str, ids: bool) -> Iterator[Line]:
     for link in links:
         sign = "!" if link.provenance == "simulated" else " "
         goal = None if link.at is None else Goal(link.at.ordinal, item)
-        yield Line(f"{_place(link.at):{_WHERE}}{' '.join(link.text.split())[:_LONG]}", sign, goal, _WHERE)
-        yield Line(f"{'':{_WHERE}}{_rests(link)}", " ", goal, _WHERE)
+        said = " ".join((link.text if ids else without_digests(link.text)).split())[:_LONG]
+        yield Line(f"{_place(link.at):{_WHERE}}{said}", sign, goal, _WHERE)
+        yield Line(f"{'':{_WHERE}}{_rests(link, ids)}", " ", goal, _WHERE)
 
 
-def _rests(link: Link) -> str:
+def _rests(link: Link, ids: bool) -> str:
     """The event that a sentence rests on."""
     if link.event is None:
         return f"({link.provenance})"
-    name = "" if link.event.event_id is None else f", id {link.event.event_id[:_NAME]}"
+    name = "" if link.event.event_id is None or not ids else f", id {link.event.event_id[:_NAME]}"
     how = "" if link.provenance == "native" else f"{link.provenance} from "
     return f"({how}line {link.event.line:,}{name})"
 
