@@ -223,6 +223,8 @@ class TurnsReport:
             text += "nothing"
         if "still_over_budget" in last.flags:
             text += "; still over: the rest is protected or not recorded (protect_recent, protect_head)"
+        elif last.window.over and last.window.used_method == "reported":
+            text += "; over because more was billed than was expected when the policy decided"
         return f"{text} (simulated)"
 
     def _cost(self) -> str:
