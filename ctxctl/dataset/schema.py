@@ -5,6 +5,8 @@ is a zero that was counted.  Texts, and digests of texts that could be guessed, 
 contents are named by a digest with the dataset's key (`keyed`), so equal ones meet and nobody can try a guess.
 """
 
+# ruff: noqa: E501 - a column stands on one line
+
 from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
@@ -49,12 +51,18 @@ _SOURCE: Final = _key("source", "the capture: keyed digest of its host and path"
 _SESSION: Final = _key(
     "session", "keyed digest of format and the session's own id, or of the capture and its number there"
 )
-_MONTH: Final = Column("month", "string", "YYYY-MM (UTC) of the session's first request, or `unknown`", null=False)
+_MONTH: Final = Column(
+    "month", "string", "YYYY-MM (UTC) of the session's first request, or `unknown`", null=False
+)
 _FORMAT: Final = Column("format", "string", "as `--read-as` takes it", null=False)
 _WHERE: Final = (_SESSION, _SOURCE, _MONTH, _FORMAT)
 _THREAD: Final = Column("thread", "string", "`main`, or the thread's name as `--thread` takes it", null=False)
-_SUB_AGENT: Final = Column("sub_agent", "bool", "whether the thread is not the session's main one", null=False)
-_ORDINAL: Final = Column("ordinal", "int32", "which request of the session, from 0, in the capture's order", null=False)
+_SUB_AGENT: Final = Column(
+    "sub_agent", "bool", "whether the thread is not the session's main one", null=False
+)
+_ORDINAL: Final = Column(
+    "ordinal", "int32", "which request of the session, from 0, in the capture's order", null=False
+)
 _TIME: Final = Column("time", "timestamp", "of the request; null: not recorded")
 _MODEL: Final = Column("model", "string", "as the capture names it; null: not recorded")
 
@@ -166,12 +174,12 @@ STAYS: Final = Table(
         Column("first", "int32", "`ordinal` of the request that it entered with", null=False),
         Column("last", "int32", "`ordinal` of the last request that had it", null=False),
         Column("requests", "int32", "of its thread that had it", null=False),
-        Column("tokens", "int64", "of the rendered text, in the model's own tokens; null: uncounted"),
-        Column("token_steps", "int64", "`tokens` × `requests`; null: uncounted"),
+        Column("tokens", "int64", "of the rendered text, in the tokens of the model that it entered with; null: uncounted"),
+        Column("token_steps", "int64", "summed over these requests: `tokens` times `requests`, unless the thread went over to a model that counts otherwise; null: uncounted"),
         Column("stale_token_steps", "int64", "the part of these after a newer version of it came; null: uncounted"),
         Column("entered", "string", "`added`, `updated` or `start` (in the thread's first window)", null=False),
         Column("left", "string", "cause of leaving (`compacted`, `truncated`, `updated`, …); null: it is in the last window"),
-        Column("usd", "double", "even share of what its requests' input cost: tokens of it ÷ tokens sent × input_usd, summed; null: none of them has a price"),
+        Column("usd", "double", "even share of what its requests' input cost: of each request `input_usd` by its tokens of the tokens sent; null: none of them has a price"),
     ),
     ("session", "source", "number"),
 )  # fmt: skip
