@@ -95,6 +95,11 @@ def _tools(words: bytes) -> tuple[Any, ClearTexts, RateBook]:
     return asked, clear, RateBook(asked.models, asked.provider, asked.as_of)
 
 
+def clear_texts(words: DatasetWords) -> ClearTexts:
+    """What of captures may be shown."""
+    return _tools(msgspec.msgpack.encode(words))[1]
+
+
 def _sessions(
     inspector: Inspector, place: SessionPlace, book: RateBook, contents: dict[str, Held]
 ) -> list[SessionRows]:
