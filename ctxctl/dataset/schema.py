@@ -49,12 +49,18 @@ _SOURCE: Final = _key("source", "the capture: keyed digest of its host and path"
 _SESSION: Final = _key(
     "session", "keyed digest of format and the session's own id, or of the capture and its number there"
 )
-_MONTH: Final = Column("month", "string", "YYYY-MM (UTC) of the session's first request, or `unknown`", null=False)
+_MONTH: Final = Column(
+    "month", "string", "YYYY-MM (UTC) of the session's first request, or `unknown`", null=False
+)
 _FORMAT: Final = Column("format", "string", "as `--read-as` takes it", null=False)
 _WHERE: Final = (_SESSION, _SOURCE, _MONTH, _FORMAT)
 _THREAD: Final = Column("thread", "string", "`main`, or the thread's name as `--thread` takes it", null=False)
-_SUB_AGENT: Final = Column("sub_agent", "bool", "whether the thread is not the session's main one", null=False)
-_ORDINAL: Final = Column("ordinal", "int32", "which request of the session, from 0, in the capture's order", null=False)
+_SUB_AGENT: Final = Column(
+    "sub_agent", "bool", "whether the thread is not the session's main one", null=False
+)
+_ORDINAL: Final = Column(
+    "ordinal", "int32", "which request of the session, from 0, in the capture's order", null=False
+)
 _TIME: Final = Column("time", "timestamp", "of the request; null: not recorded")
 _MODEL: Final = Column("model", "string", "as the capture names it; null: not recorded")
 
