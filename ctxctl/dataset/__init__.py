@@ -1,1 +1,1 @@
-"""A dataset of many captures: what is kept of each as Parquet, committed exactly once, and asked by SQL."""
+"""A dataset of many captures: rows of Parquet of each, committed exactly once, and asked by SQL."""

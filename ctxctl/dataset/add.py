@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -266,13 +266,12 @@ class Committer:
             hint="try again",
         )
 
-    def rewritten(self, file: DataFile, rows: object) -> list[DataFile]:
+    def rewritten(self, file: DataFile, rows: Any) -> list[DataFile]:
         """A file in the place of another, with these rows, in the store; none where there are none."""
-        made = rows
-        if not len(made):  # type: ignore[arg-type]
+        if not len(rows):
             return []
-        data = packed(table(file.table), made)  # type: ignore[arg-type]
-        new = described(file.table, file.month, file.format, len(made), data)  # type: ignore[arg-type]
+        data = packed(table(file.table), rows)
+        new = described(file.table, file.month, file.format, len(rows), data)
         self._put(new, data)
         return [new]
 

@@ -1,4 +1,4 @@
-"""The key of a dataset, which is never in it: a file of the user's, made with the dataset, or what a variable says."""
+"""The key of a dataset, which is never in it: a file of the user's, or what a variable says."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def key_of(head: Head, file: str | None = None) -> bytes:
     if said is None:
         raise UnavailableError(
             "no-key", f"the key of the dataset is not here: {where} is missing",
-            hint=f"{VARIABLE} or --key-file says it; it is 64 hex digits, in the file of whoever made the dataset",
+            hint=f"{VARIABLE} or --key-file says it: 64 hex digits, which whoever made the dataset has",
         )  # fmt: skip
     key = _decoded(said, where)
     if KeyedDigests(key).check != head.key_check:

@@ -5,7 +5,7 @@ is a zero that was counted.  Texts, and digests of texts that could be guessed, 
 contents are named by a digest with the dataset's key (`keyed`), so equal ones meet and nobody can try a guess.
 """
 
-# ruff: noqa: E501 - a column stands on one line
+
 
 from __future__ import annotations
 
