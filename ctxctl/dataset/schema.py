@@ -5,6 +5,8 @@ is a zero that was counted.  Texts, and digests of texts that could be guessed, 
 contents are named by a digest with the dataset's key (`keyed`), so equal ones meet and nobody can try a guess.
 """
 
+
+
 from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
@@ -172,12 +174,12 @@ STAYS: Final = Table(
         Column("first", "int32", "`ordinal` of the request that it entered with", null=False),
         Column("last", "int32", "`ordinal` of the last request that had it", null=False),
         Column("requests", "int32", "of its thread that had it", null=False),
-        Column("tokens", "int64", "of the rendered text, in the model's own tokens; null: uncounted"),
-        Column("token_steps", "int64", "`tokens` × `requests`; null: uncounted"),
+        Column("tokens", "int64", "of the rendered text, in the tokens of the model that it entered with; null: uncounted"),
+        Column("token_steps", "int64", "summed over these requests: `tokens` times `requests`, unless the thread went over to a model that counts otherwise; null: uncounted"),
         Column("stale_token_steps", "int64", "the part of these after a newer version of it came; null: uncounted"),
         Column("entered", "string", "`added`, `updated` or `start` (in the thread's first window)", null=False),
         Column("left", "string", "cause of leaving (`compacted`, `truncated`, `updated`, …); null: it is in the last window"),
-        Column("usd", "double", "even share of what its requests' input cost: tokens of it ÷ tokens sent × input_usd, summed; null: none of them has a price"),
+        Column("usd", "double", "even share of what its requests' input cost: of each request `input_usd` by its tokens of the tokens sent; null: none of them has a price"),
     ),
     ("session", "source", "number"),
 )  # fmt: skip
