@@ -119,6 +119,16 @@ EXAMPLES: Final = {
         ("ctxctl learn bodies", "from a dump of a client's requests"),
         ("ctxctl learn", "what has been learned"),
     ),
+    "fleet": _of(
+        ("ctxctl fleet --dataset fleet", "what a dataset holds; the UI on a terminal"),
+        ("ctxctl fleet --dataset fleet --json", "the same as JSON"),
+    ),
+    "fleet ask": _of(
+        ("ctxctl fleet ask", "the questions by name"),
+        ("ctxctl fleet ask servers --dataset fleet", "which MCP server costs most, and since when"),
+        ("ctxctl fleet ask cost --dataset fleet --since 30d --csv", "the last month's costs as CSV"),
+        ("ctxctl fleet ask --dataset fleet --sql - < own.sql", "SQL of your own"),
+    ),
     "models": _of(
         ("ctxctl models claude-sonnet-4-5", "its window, limits and prices"),
         ("ctxctl models --provider openai", "all of one provider"),

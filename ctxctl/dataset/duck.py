@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctxctl.dataset import questions, schema
@@ -21,7 +22,7 @@ _MOST_MEMORY: Final = 4 << 30
 _MOST_THREADS: Final = 8
 _TYPES: Final = {
     "string": "VARCHAR", "bool": "BOOLEAN", "int32": "INTEGER", "int64": "BIGINT", "uint64": "UBIGINT",
-    "double": "DOUBLE", "timestamp": "TIMESTAMP WITH TIME ZONE", "binary": "BLOB",
+    "double": "DOUBLE", "timestamp": "TIMESTAMP", "binary": "BLOB",
     "labels": "MAP(VARCHAR, VARCHAR)", "tokens by name": "MAP(VARCHAR, BIGINT)",
 }  # fmt: skip
 
@@ -98,14 +99,16 @@ class Asked:
                 hint="give one SELECT, or WITH … SELECT; a dataset is changed by `ctxctl fleet` alone",
             )  # fmt: skip
         try:
-            values = questions.bound(given, sql)
+            values = _values(sql, given)
         except KeyError as error:
             name = str(error.args[0])
             raise UsageError(
-                "no-parameter", f"the SQL names ${name}, which is not given", hint=f"--param {name}=VALUE"
+                "no-parameter",
+                f"the SQL names the parameter {name}, which is not given",
+                hint=f"--param {name}=VALUE",
             ) from None
         try:
-            result = self._connection.execute(parsed[0], values or None)
+            result = self._connection.execute(parsed[0], values)
             columns = _names(result)
             rows = result.fetchall() if most is None else result.fetchmany(most + 1)
         except duckdb.Error as error:
@@ -114,8 +117,18 @@ class Asked:
         return Answer(columns, kept, len(rows) > len(kept))
 
     def _run(self, sql: str, values: Mapping[str, object]) -> duckdb.DuckDBPyConnection:
-        given = questions.bound(values, sql)
-        return self._connection.execute(sql, given or None)
+        return self._connection.execute(sql, _values(sql, values))
+
+
+def _values(sql: str, given: Mapping[str, object]) -> dict[str, object] | None:
+    """What a statement takes; moments are UTC, as the columns are.  Raises KeyError for what is not given."""
+    bound = questions.bound(given, sql)
+    utc = {
+        name: one.astimezone(UTC).replace(tzinfo=None)
+        for name, one in bound.items()
+        if isinstance(one, datetime)
+    }
+    return bound | utc or None
 
 
 def _names(result: duckdb.DuckDBPyConnection) -> list[str]:
@@ -161,7 +174,11 @@ def _source(table: schema.Table, paths: Sequence[str]) -> str:
     """What selects the rows of a table; of no file, none."""
     if paths:
         named = ", ".join(map(_quoted, paths))
-        return f"SELECT * FROM read_parquet([{named}], union_by_name = true, hive_partitioning = false)"
+        times = [one.name for one in table.columns if one.type == "timestamp"]
+        # Without a time zone: what one is asked for takes a package to be fetched.
+        plain = ", ".join(f"timezone('UTC', {name}) AS {name}" for name in times)
+        every = f"* REPLACE ({plain})" if times else "*"
+        return f"SELECT {every} FROM read_parquet([{named}], union_by_name = true, hive_partitioning = false)"
     columns = ", ".join(f'CAST(NULL AS {_TYPES[one.type]}) AS "{one.name}"' for one in table.columns)
     return f"SELECT {columns} WHERE false"
 

@@ -22,7 +22,7 @@ class Parameter(NamedTuple):
 
     name: str
     type: ParameterType
-    default: float | int | None
+    default: float | int | str | None
     says: str
     required: bool = False
 
@@ -75,10 +75,12 @@ COMMON: Final = (
 """What every question can be told; null: all sessions."""
 ORDER: Final = (
     "tools-fill", "stale", "repeats", "repeats-across", "rereads", "cache-rate", "breaks", "misses",
-    "compactions", "compaction-took", "p95-window", "overflows", "first-request", "unused-tools", "sub-agents", "sentence",
-    "servers", "cost", "largest-contents", "not-recorded",
+    "compactions", "compaction-took", "p95-window", "overflows", "first-request", "unused-tools",
+    "sub-agents", "sentence", "servers", "cost", "largest-contents", "not-recorded",
 )  # fmt: skip
 """The questions, in the order in which they are listed."""
+LISTS: Final = ("overview", "sessions")
+"""What lists a dataset's contents; asked as the questions are."""
 
 _PARAMETER: Final = re.compile(r"\$(\w+)")
 _COLUMN: Final = re.compile(r"column (\w+) ([\w-]+): (.*)")
@@ -98,15 +100,15 @@ CLICKHOUSE_SETTINGS: Final = {
 
 @cache
 def question(name: str) -> Question:
-    """The question of a name of `ORDER`.  Raises KeyError."""
-    if name not in ORDER:
+    """The question of a name of `ORDER` or `LISTS`.  Raises KeyError."""
+    if name not in (*ORDER, *LISTS):
         raise KeyError(name)
     return _parsed(_file(name))
 
 
 def questions() -> list[Question]:
-    """All of them, in order."""
-    return [question(name) for name in ORDER]
+    """All of them, in order, the lists first."""
+    return [question(name) for name in (*LISTS, *ORDER)]
 
 
 @cache
@@ -201,7 +203,7 @@ def _parsed(text: str) -> Question:
     return Question(
         said[0], said[1], facts["counted"], facts["silent"], "texts" in facts,
         tuple(
-            Parameter(m[1], m[2], None if m[3] is None else float(m[3]), m[4], m[3] is None)  # type: ignore[arg-type]
+            Parameter(m[1], m[2], float(m[3]) if m[2] == "number" and m[3] else m[3], m[4], m[3] is None)  # type: ignore[arg-type]
             for m in own if m is not None
         ),
         tuple(AnswerColumn(m[1], m[2], m[3]) for m in columns if m is not None),  # type: ignore[arg-type]

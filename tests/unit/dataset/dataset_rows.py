@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,22 @@ def written(folder: Path, rows: Rows) -> dict[str, list[str]]:
         pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), path)
         files[table.name] = [str(path)]
     return files
+
+
+def dataset(folder: Path, rows: Rows, *, texts: bool = True) -> Path:
+    """A dataset with one commit that holds these rows."""
+    (folder / "log").mkdir(parents=True)
+    (folder / "data").mkdir()
+    files = written(folder / "data", rows)
+    head = {"ctxctl_dataset": 1, "schema": 1, "id": "0" * 32, "key_check": "", "texts": texts, "paths": True}
+    (folder / "dataset.json").write_text(json.dumps(head))
+    add = [
+        {"table": name, "path": f"data/{name}.parquet", "month": "2026-01", "format": "native", "rows": len(rows.get(name, ())),
+         "bytes": Path(paths[0]).stat().st_size, "sha256": sha256(Path(paths[0]).read_bytes()).hexdigest()}
+        for name, paths in files.items()
+    ]  # fmt: skip
+    (folder / "log" / f"{1:020}.json").write_text(json.dumps({"version": 1, "add": add, "remove": []}))
+    return folder
 
 
 def by_chance(seed: int, sessions: int = 120) -> Rows:

@@ -29,7 +29,7 @@ GIVEN = {
 }
 
 
-@pytest.mark.parametrize("name", questions.ORDER)
+@pytest.mark.parametrize("name", [*questions.LISTS, *questions.ORDER])
 def test_answers_in_the_columns_that_it_declares(name, asked) -> None:  # type: ignore[no-untyped-def]
     answer = asked.ask(name, GIVEN.get(name, {}))
     assert answer.columns == [one.name for one in questions.question(name).columns]
@@ -39,6 +39,11 @@ def test_answers_in_the_columns_that_it_declares(name, asked) -> None:  # type: 
 
 def test_every_file_is_a_question() -> None:
     folder = Path(questions.__file__).parent
-    assert {one.stem for one in folder.glob("*.sql")} == {*questions.ORDER, "views", "common"}
+    assert {one.stem for one in folder.glob("*.sql")} == {
+        *questions.LISTS,
+        *questions.ORDER,
+        "views",
+        "common",
+    }
     for one in questions.questions():
         assert one.asks.endswith("?")
