@@ -1,4 +1,8 @@
-"""One version of a dataset, opened for reading: its live files, as they are at that moment."""
+"""One version of a dataset, opened for reading: its live files, as they are at that moment.
+
+Files of an object store are copied into the user's cache as they are asked for: their names say what they
+hold, so a copy is good for ever.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
-from ctxctl.dataset import schema
+from ctxctl.dataset import log, schema
 from ctxctl.errors import UnreadableError
-
-HEAD = "dataset.json"
+from ctxctl.trace.cache_files import cache_directory
+from ctxctl.whole_file import replace_file
 
 
 class Snapshot(NamedTuple):
@@ -28,31 +30,32 @@ class Snapshot(NamedTuple):
     """The live files of each table, as paths on this machine."""
 
 
-def opened(place: str) -> Snapshot:
-    """The newest version of a dataset.
+def opened(place: str, version: int | None = None) -> Snapshot:
+    """A version of a dataset, the newest one where none is named.
 
-    Raises UnreadableError (`no-dataset`, `newer-dataset`).
+    Raises UnreadableError (`no-dataset`, `newer-dataset`, `dataset-damaged`, `dataset-unreachable`) and
+    UsageError (`no-such-version`).
     """
-    root = Path(place.removeprefix("file://"))
-    try:
-        head = msgspec.json.decode((root / HEAD).read_bytes())
-        commits = sorted(name for name in os.listdir(root / "log") if name[:20].isdigit())
-    except (OSError, msgspec.DecodeError) as error:
+    found = log.live(place.removeprefix("file://"), version)
+    files = {table.name: found.urls(table.name) for table in schema.TABLES}
+    if found.store.folder is None:
+        files = {table.name: [_copy(found, one) for one in found.of(table.name)] for table in schema.TABLES}
+    return Snapshot(place, found.head.id, found.head.texts, found.version, files)
+
+
+def _copy(found: log.Snapshot, file: log.DataFile) -> str:
+    """Where a file of an object store is on this machine."""
+    folder = cache_directory()
+    if folder is None:
         raise UnreadableError(
-            "no-dataset", f"{place}: no dataset is there",
-            hint="ctxctl fleet add DIR --to DATASET makes one",
-        ) from error  # fmt: skip
-    if head.get("schema", 0) > schema.SCHEMA_VERSION:
-        raise UnreadableError("newer-dataset", f"{place} was made by a newer ctxctl", hint="update ctxctl")
-    live: dict[str, str] = {}
-    version = 0
-    for name in commits:
-        commit = msgspec.json.decode((root / "log" / name).read_bytes())
-        version = commit["version"]
-        for path in commit["remove"]:
-            live.pop(path, None)
-        live |= {one["path"]: one["table"] for one in commit["add"]}
-    files: dict[str, list[str]] = {table.name: [] for table in schema.TABLES}
-    for path, table in live.items():
-        files[table].append(str(root / path))
-    return Snapshot(place, head["id"], bool(head["texts"]), version, files)
+            "dataset-unreachable", "a dataset in an object store is read from a copy, and there is no cache",
+            hint="CTXCTL_CACHE_DIR names a folder for it",
+        )  # fmt: skip
+    path = Path(folder, "fleet", found.head.id, f"{file.table}-{file.sha256[:32]}.parquet")
+    if not path.is_file() or path.stat().st_size != file.bytes:
+        data = found.store.get(file.path)
+        if data is None:
+            raise UnreadableError("dataset-damaged", f"{found.store.url(file.path)} is not there")
+        os.makedirs(path.parent, mode=0o700, exist_ok=True)
+        replace_file(path, data)
+    return str(path)
