@@ -5,8 +5,6 @@ is a zero that was counted.  Texts, and digests of texts that could be guessed, 
 contents are named by a digest with the dataset's key (`keyed`), so equal ones meet and nobody can try a guess.
 """
 
-
-
 from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
