@@ -54,6 +54,12 @@ COMMANDS: Final = {
     "fleet": Command(
         "dataset.overview:fleet", "Many captures as one dataset: what it holds, and questions to it."
     ),
+    "fleet add": Command("dataset.add:add", "Read captures into a dataset; unchanged ones are not read."),
+    "fleet status": Command("dataset.keep:status", "What a dataset is made of: version, rows, files, bytes."),
+    "fleet files": Command("dataset.keep:files", "The files of a table that count, for other engines."),
+    "fleet compact": Command("dataset.keep:compact", "Join small files of a dataset into larger ones."),
+    "fleet vacuum": Command("dataset.keep:vacuum", "Remove files of a dataset that count no more."),
+    "fleet forget": Command("dataset.keep:forget", "Remove sessions from a dataset for good."),
     "fleet ask": Command("dataset.ask:ask", "Ask a dataset a question by name, or by SQL."),
     "models": Command("models:models", "Windows, limits and prices of models, offline."),
     "cache": Command("cache:cache", "Show, prune or clear what is kept between runs."),

@@ -123,6 +123,18 @@ EXAMPLES: Final = {
         ("ctxctl fleet --dataset fleet", "what a dataset holds; the UI on a terminal"),
         ("ctxctl fleet --dataset fleet --json", "the same as JSON"),
     ),
+    "fleet add": _of(
+        ("ctxctl fleet add ~/.claude/projects --to fleet", "what is new, or has changed"),
+        ("ctxctl fleet add logs --to s3://bucket/fleet --label team=search", "into an object store"),
+    ),
+    "fleet status": _of(("ctxctl fleet status --dataset fleet", "rows, files and bytes of each table")),
+    "fleet files": _of(("ctxctl fleet files stays --dataset fleet", "for another engine to read")),
+    "fleet compact": _of(("ctxctl fleet compact --dataset fleet", "fewer, larger files")),
+    "fleet vacuum": _of(("ctxctl fleet vacuum --dataset fleet", "files that count no more, after an hour")),
+    "fleet forget": _of(
+        ("ctxctl fleet forget --session ID --dataset fleet", "one session, for good"),
+        ("ctxctl fleet forget --before 90d --dataset fleet", "retention"),
+    ),
     "fleet ask": _of(
         ("ctxctl fleet ask", "the questions by name"),
         ("ctxctl fleet ask servers --dataset fleet", "which MCP server costs most, and since when"),

@@ -232,14 +232,12 @@ class Committer:
     def written(self, made: Made) -> Made:
         """The files of a batch, in the store and without their bytes; of sessions that are not to come back
         without their rows."""
-        files: list[tuple[DataFile, bytes]] = []
-        for file, data in made.files:
-            if self.snapshot.forgotten and file.table not in ("sources", "contents"):
-                file, data = self._remembered(file, data)
-            if file.rows:
-                self._put(file, data)
-                files.append((file, b""))
-        return msgspec.structs.replace(made, files=files)
+        some = made.files
+        if self.snapshot.forgotten:
+            some = without_forgotten(some, self.snapshot.forgotten)
+        for file, data in some:
+            self._put(file, data)
+        return msgspec.structs.replace(made, files=[(file, b"") for file, _ in some])
 
     def commit(self, files: Sequence[DataFile], sources: set[int]) -> None:
         """Make the version in which some captures have these files and no others."""
@@ -278,10 +276,35 @@ class Committer:
     def _put(self, file: DataFile, data: bytes) -> None:
         self.snapshot.store.put(file.path, data)
 
-    def _remembered(self, file: DataFile, data: bytes) -> tuple[DataFile, bytes]:
-        rows = unpacked(data)
-        left = without(rows, self.snapshot.forgotten, "session")
-        if len(left) == len(rows):
-            return file, data
-        data = packed(table(file.table), left)
-        return described(file.table, file.month, file.format, len(left), data), data
+
+def without_forgotten(
+    files: Sequence[tuple[DataFile, bytes]], forgotten: frozenset[int]
+) -> list[tuple[DataFile, bytes]]:
+    """The files of a batch without sessions that are not to come back, and without their texts."""
+    tables = [(file, data, unpacked(data)) for file, data in files]
+    touched: set[int] = set()
+    held: set[tuple[int, int]] = set()
+    left: list[tuple[DataFile, bytes, Any, Any]] = []
+    for file, data, rows in tables:
+        some = without(rows, forgotten, "session") if "session" in rows.column_names else rows
+        if file.table == "sessions":
+            touched |= set(rows["source"].to_pylist()) if len(some) < len(rows) else set()
+        if file.table == "stays":
+            held |= set(zip(some["source"].to_pylist(), some["content"].to_pylist(), strict=True))
+        left.append((file, data, rows, some))
+    made = []
+    for file, data, rows, some in left:
+        if file.table == "contents" and touched:
+            some = only_held(some, touched, held)
+        if len(some) == len(rows):
+            made.append((file, data))
+        elif len(some):
+            data = packed(table(file.table), some)
+            made.append((described(file.table, file.month, file.format, len(some), data), data))
+    return made
+
+
+def only_held(rows: Any, touched: set[int], held: set[tuple[int, int]]) -> Any:
+    """Rows of `contents` without those of some captures that are not among what these hold."""
+    pairs = zip(rows["source"].to_pylist(), rows["content"].to_pylist(), strict=True)
+    return rows.filter([pair[0] not in touched or pair in held for pair in pairs])

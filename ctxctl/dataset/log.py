@@ -15,7 +15,7 @@ import msgspec
 
 from ctxctl.dataset.schema import SCHEMA_VERSION
 from ctxctl.dataset.store import DatasetStore
-from ctxctl.errors import UnavailableError, UnreadableError, UsageError
+from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
@@ -96,11 +96,11 @@ class Snapshot(NamedTuple):
 def head_of(store: DatasetStore) -> Head:
     """What the dataset is.
 
-    Raises UsageError("no-dataset") and UnavailableError("dataset-newer"): a newer ctxctl made it.
+    Raises UnreadableError: `no-dataset`, `newer-dataset` (a newer ctxctl made it), `dataset-damaged`.
     """
     data = store.get(HEAD)
     if data is None:
-        raise UsageError(
+        raise UnreadableError(
             "no-dataset", f"there is no dataset at {visible(store.place)}",
             hint="`ctxctl fleet add DIR --to DATASET` makes one",
         )  # fmt: skip
@@ -113,8 +113,8 @@ def head_of(store: DatasetStore) -> Head:
             "dataset-damaged", f"{visible(store.url(HEAD))} is no head of a dataset"
         ) from None
     if head is None:
-        raise UnavailableError(
-            "dataset-newer", f"{visible(store.place)} was made by a newer ctxctl", hint="update ctxctl"
+        raise UnreadableError(
+            "newer-dataset", f"{visible(store.place)} was made by a newer ctxctl", hint="update ctxctl"
         )
     return head
 
@@ -129,7 +129,7 @@ def create_head(store: DatasetStore, head: Head) -> Head:
 def live(place: str | DatasetStore, version: int | None = None) -> Snapshot:
     """A dataset at a version, else as it is now.
 
-    Raises UsageError (`no-dataset`, `no-such-version`) and UnreadableError (`dataset-damaged`).
+    Raises UsageError (`no-such-version`) and what `head_of` raises.
     """
     store = DatasetStore(place) if isinstance(place, str) else place
     return fold(store, head_of(store), version)

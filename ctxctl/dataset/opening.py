@@ -1,20 +1,25 @@
-"""One version of a dataset, opened for asking: its live files on this machine, as they are at that moment."""
+"""One version of a dataset, opened for asking: its live files on this machine, as they are at that moment.
+
+Files of an object store are copied into the user's cache as they are asked for: their names say what they
+hold, so a copy is good for ever.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Final, NamedTuple
 
 from ctxctl.dataset import log, questions, schema
+from ctxctl.errors import UnreadableError
+from ctxctl.trace.cache_files import cache_directory
+from ctxctl.whole_file import replace_file
 
-if TYPE_CHECKING:
-    from tempfile import TemporaryDirectory
-
-_VIEWS = {"requests": "steps", "copies": "steps"}
-_AT_ONCE = 8
-"""Files that are fetched at the same time."""
+_VIEWS: Final = {"requests": "steps", "copies": "steps"}
+_AT_ONCE: Final = 8
+"""Files that are copied at the same time."""
 
 
 class OpenDataset(NamedTuple):
@@ -28,28 +33,24 @@ class OpenDataset(NamedTuple):
     """The last commit that it holds; 0: none."""
     files: Mapping[str, Sequence[str]]
     """The live files of each table, as paths on this machine."""
-    held: TemporaryDirectory[str] | None = None
-    """Where files of an object store were brought to; they go with this."""
 
 
 def opened(place: str, tables: Collection[str] | None = None, version: int | None = None) -> OpenDataset:
-    """A version of a dataset, the newest by default; of an object store, its files are brought here.
+    """A version of a dataset, the newest one where none is named.
 
     Args:
         place: A folder or a URL.
         tables: Those that are going to be asked for; None: all.
         version: Of the dataset.
 
-    Raises what `log.live` raises.
+    Raises what `log.live` raises, and UnreadableError (`dataset-unreachable`) where copies have no place.
     """
-    found = log.live(place, version)
+    found = log.live(place.removeprefix("file://"), version)
     wanted = [table.name for table in schema.TABLES if tables is None or table.name in tables]
     files = {name: found.urls(name) for name in wanted}
-    held = None
     if found.store.folder is None:
-        held = _folder()
-        files = {name: _brought(found, name, Path(held.name)) for name in wanted}
-    return OpenDataset(place, found.head.id, found.head.texts, found.version, files, held)
+        files = {name: _copies(found, name) for name in wanted}
+    return OpenDataset(place, found.head.id, found.head.texts, found.version, files)
 
 
 def tables_of(sql: str) -> set[str]:
@@ -65,21 +66,25 @@ def question_tables(name: str) -> set[str]:
     return tables_of(question.head) | tables_of(question.body)
 
 
-def _folder() -> TemporaryDirectory[str]:
-    from tempfile import TemporaryDirectory
-
-    return TemporaryDirectory(prefix="ctxctl-fleet-")
-
-
-def _brought(found: log.Snapshot, table: str, folder: Path) -> list[str]:
-    """A table's files, fetched; their paths here."""
+def _copies(found: log.Snapshot, table: str) -> list[str]:
+    """A table's files of an object store, on this machine."""
     from concurrent.futures import ThreadPoolExecutor
 
-    def bring(file: log.DataFile) -> str:
-        to = folder / file.path
-        to.parent.mkdir(parents=True, exist_ok=True)
-        to.write_bytes(log.data_of(found.store, file.path))
-        return str(to)
-
     with ThreadPoolExecutor(_AT_ONCE) as threads:
-        return list(threads.map(bring, found.of(table)))
+        return list(threads.map(lambda file: _copy(found, file), found.of(table)))
+
+
+def _copy(found: log.Snapshot, file: log.DataFile) -> str:
+    """Where a file of an object store is on this machine."""
+    folder = cache_directory()
+    if folder is None:
+        raise UnreadableError(
+            "dataset-unreachable", "a dataset in an object store is read from a copy, and there is no cache",
+            hint="CTXCTL_CACHE_DIR names a folder for it",
+        )  # fmt: skip
+    path = Path(folder, "fleet", found.head.id, f"{file.table}-{file.sha256[:32]}.parquet")
+    if not path.is_file() or path.stat().st_size != file.bytes:
+        data = log.data_of(found.store, file.path)
+        os.makedirs(path.parent, mode=0o700, exist_ok=True)
+        replace_file(path, data)
+    return str(path)
