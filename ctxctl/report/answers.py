@@ -19,7 +19,7 @@ from ctxctl.text import visible
 from ctxctl.wording import NOT_KNOWN, dollars, mean, number, plural, share, short
 
 if TYPE_CHECKING:
-    from ctxctl.dataset.opening import Snapshot
+    from ctxctl.dataset.opening import OpenDataset
 
 _RIGHT = ("int", "number", "share", "usd", "tokens", "token-steps")
 
@@ -155,7 +155,7 @@ def question_object(question: Question) -> dict[str, Any]:
 
 def answer_objects(
     question: Question | None, columns: Sequence[AnswerColumn], answer: Answer, given: Mapping[str, Any],
-    snapshot: Snapshot, release: str,
+    snapshot: OpenDataset, release: str,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """The head of an answer, then a line a row; `release` is ctxctl's own version."""
     head = answer.head
