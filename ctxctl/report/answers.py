@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.dataset.duck import Answer, values_of
 from ctxctl.dataset.questions import COMMON, AnswerColumn, Question
+from ctxctl.dataset.schema import TABLES
 from ctxctl.report.jsonout import VERSION
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, table, wrap
@@ -21,6 +22,7 @@ from ctxctl.wording import NOT_KNOWN, dollars, mean, number, plural, share, shor
 if TYPE_CHECKING:
     from ctxctl.dataset.opening import OpenDataset
 
+_DIGESTS = {column.name for table in TABLES for column in table.columns if column.type == "uint64"}
 _RIGHT = ("int", "number", "share", "usd", "tokens", "token-steps")
 
 
@@ -120,7 +122,8 @@ def columns_of(answer: Answer) -> list[AnswerColumn]:
         numeric = bool(values) and all(
             isinstance(one, int | float | Decimal) and not isinstance(one, bool) for one in values
         )
-        kinds.append("number" if numeric else "text")
+        digest = numeric and answer.columns[n] in _DIGESTS and all(isinstance(one, int) for one in values)
+        kinds.append("digest" if digest else "number" if numeric else "text")
     return [AnswerColumn(name, kind, "") for name, kind in zip(answer.columns, kinds, strict=True)]
 
 
