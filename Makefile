@@ -33,7 +33,7 @@ ROOM ?=
 ROOMS := $(sort $(filter-out __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/unit/*/)))) tui)
 TESTS_OF_ROOM = $(and $(filter $(ROOM),$(ROOMS)),$(wildcard tests/unit/$(ROOM)) $(if $(filter tui,$(ROOM)),tests/tui))
 # Sets of packages that hooks and policies are tested with; httpx2 and httpx cannot be had together.
-FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2
+FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2 engines
 # Some need a newer Python than the one that runs all else: uv looks in PATH, then here, else it gets one.
 PYENV := $(shell printf ':%s' $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.*/bin)
 # Where the real clients are installed that recording is tried with.

@@ -61,6 +61,8 @@ COMMANDS: Final = {
     "fleet vacuum": Command("dataset.keep:vacuum", "Remove files of a dataset that count no more."),
     "fleet forget": Command("dataset.keep:forget", "Remove sessions from a dataset for good."),
     "fleet ask": Command("dataset.ask:ask", "Ask a dataset a question by name, or by SQL."),
+    "fleet diff": Command("dataset.diff:diff", "Compare two groups of sessions: versions, weeks, prompts."),
+    "fleet check": Command("dataset.check:check", "Hold a dataset to rules: what got worse; for CI."),
     "models": Command("models:models", "Windows, limits and prices of models, offline."),
     "cache": Command("cache:cache", "Show, prune or clear what is kept between runs."),
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.dataset.duck import Answer, values_of
 from ctxctl.dataset.questions import COMMON, AnswerColumn, Question
+from ctxctl.dataset.schema import TABLES
 from ctxctl.report.jsonout import VERSION
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, table, wrap
@@ -19,8 +20,9 @@ from ctxctl.text import visible
 from ctxctl.wording import NOT_KNOWN, dollars, mean, number, plural, share, short
 
 if TYPE_CHECKING:
-    from ctxctl.dataset.opening import Snapshot
+    from ctxctl.dataset.opening import OpenDataset
 
+_DIGESTS = {column.name for table in TABLES for column in table.columns if column.type == "uint64"}
 _RIGHT = ("int", "number", "share", "usd", "tokens", "token-steps")
 
 
@@ -120,7 +122,8 @@ def columns_of(answer: Answer) -> list[AnswerColumn]:
         numeric = bool(values) and all(
             isinstance(one, int | float | Decimal) and not isinstance(one, bool) for one in values
         )
-        kinds.append("number" if numeric else "text")
+        digest = numeric and answer.columns[n] in _DIGESTS and all(isinstance(one, int) for one in values)
+        kinds.append("digest" if digest else "number" if numeric else "text")
     return [AnswerColumn(name, kind, "") for name, kind in zip(answer.columns, kinds, strict=True)]
 
 
@@ -155,7 +158,7 @@ def question_object(question: Question) -> dict[str, Any]:
 
 def answer_objects(
     question: Question | None, columns: Sequence[AnswerColumn], answer: Answer, given: Mapping[str, Any],
-    snapshot: Snapshot, release: str,
+    snapshot: OpenDataset, release: str,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """The head of an answer, then a line a row; `release` is ctxctl's own version."""
     head = answer.head

@@ -21,13 +21,14 @@ def fleet(options: opt.CommonOptions, dataset: place.Dataset = None, by: By = No
     from ctxctl.cli.dataset.ask import put_answer
     from ctxctl.cli.run import begin
     from ctxctl.dataset.duck import Asked
+    from ctxctl.dataset.opening import question_tables
     from ctxctl.dataset.questions import question
     from ctxctl.errors import UsageError
 
     if by is not None and by not in _BY:
         raise UsageError("bad-parameter", f"--by {by[:80]}: not one of {', '.join(_BY)}")
     run = begin(options)
-    snapshot = place.snapshot_of(dataset, run)
+    snapshot = place.opened(dataset, run, question_tables("overview"))
     given = {"by": by or "project", "limit": 1000}
     with run.out.progress("asking"), Asked(snapshot.files) as asked:
         answer = asked.ask("overview", given)

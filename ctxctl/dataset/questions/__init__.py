@@ -79,7 +79,7 @@ ORDER: Final = (
     "sub-agents", "sentence", "servers", "cost", "largest-contents", "not-recorded",
 )  # fmt: skip
 """The questions, in the order in which they are listed."""
-LISTS: Final = ("overview", "sessions")
+LISTS: Final = ("overview", "sessions", "measures")
 """What lists a dataset's contents; asked as the questions are."""
 
 _PARAMETER: Final = re.compile(r"\$(\w+)")
