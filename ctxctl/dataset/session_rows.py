@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from ctxctl.dataset.duck import Asked
-from ctxctl.dataset.opening import Snapshot
+from ctxctl.dataset.opening import OpenDataset, tables_of
 from ctxctl.model.addresses import prefix
 
 MOST_SESSIONS: Final = 100_000
@@ -109,12 +109,17 @@ class SessionRows(msgspec.Struct, frozen=True, gc=False):
     """Whether there are older sessions than these rows."""
 
 
-def session_rows(snapshot: Snapshot, most: int = MOST_SESSIONS) -> SessionRows:
-    """The newest sessions of a version.  Raises as `Asked` does."""
-    with Asked(snapshot.files) as asked:
+def session_tables() -> set[str]:
+    """The tables that `session_rows` reads."""
+    return tables_of(_sql()) | {"sessions"}
+
+
+def session_rows(opened: OpenDataset, most: int = MOST_SESSIONS) -> SessionRows:
+    """The newest sessions of a version that was opened with `session_tables`.  Raises as `Asked` does."""
+    with Asked(opened.files) as asked:
         found = asked.select(_sql(), {}, most)
         total = int(asked.select("SELECT count(DISTINCT session) FROM sessions", {}).rows[0][0])
-    return SessionRows(snapshot.place, snapshot.version, tuple(map(_row, found.rows)), total, found.more)
+    return SessionRows(opened.place, opened.version, tuple(map(_row, found.rows)), total, found.more)
 
 
 @cache
