@@ -251,6 +251,7 @@ _POINTER: Final[tuple[Action, ...]] = (
     ),
     Action("pointer.findings", ("exclamation_mark",), "findings", "what lint finds", "pointer", "findings"),
     Action("pointer.only", ("o",), "only", "blame: all, the stale ones, the duplicates", "pointer", "only"),
+    Action("pointer.ids", ("i",), "ids", "why: the ids of items and events too", "pointer", "ids"),
 )
 
 

@@ -252,7 +252,11 @@ class WindowResolver:
             kept = old_at(at), old_at(splice.at)
             stop = taken + splice.inserted
             own = new[new_at(taken) : new_at(stop)]
-            placements += old[kept[0] : kept[1]]
+            stretch = old[kept[0] : kept[1]]
+            if placements:
+                placements += stretch
+            else:
+                placements = stretch
             placements += own
             pieces += (kept, own)
             removed += old[kept[1] : old_at(end)]

@@ -22,6 +22,7 @@ from ctxctl.tui.layout import Parts, Piece, one_line, spread
 from ctxctl.tui.screens.turns.state import State
 from ctxctl.tui.series import COMPACTED, LEVELS, Figures, Series, column_of
 from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
+from ctxctl.tui.thread_names import holds_id
 from ctxctl.tui.thread_tree import Place, TurnEntry
 from ctxctl.tui.watching import LOST, watching_phrase
 from ctxctl.wording import AT_MOST, LIMIT_SOURCES, NOT_KNOWN, methods, number, plural, progress, share, short
@@ -77,6 +78,8 @@ CUT: Final = "╵"
 
 BY_STEP: Final = " by step"
 """Behind the limit where the columns are steps."""
+_SESSION: Final = 40
+"""Cells of a session's name."""
 _NAMED: Final = 24
 """Cells from which on there is room to say it."""
 
@@ -188,8 +191,12 @@ def _where(state: State, width: int) -> Parts:
             lost = watching.state in LOST
             left.append(Piece(watching_phrase(watching), "warning" if lost else "muted", 10 if lost else 8))
     if entry is not None:
-        left.append(Piece(entry.session or "", "muted", 1))
-        left.append(Piece(entry.thread, "thread", 7))
+        tree = state.list.turns.tree
+        if len(tree.sessions) > 1:
+            left.append(Piece(tree.session_name(entry.session, _SESSION), "muted", 1))
+        elif entry.session and not holds_id(entry.session):
+            left.append(Piece(entry.session, "muted", 1))
+        left.append(Piece(tree.names.of(entry.session, entry.thread), "thread", 7))
         total = state.list.turns.total(entry)
         right.append(Piece(f"turn {number(entry.turn)}/{number(total)}", "strong", 10))
         right.append(Piece(f"step {number(_step(state, entry))}/{number(entry.steps)}", "", 8))

@@ -13,6 +13,7 @@ from ctxctl.tui.screens.turns.lines import why
 from ctxctl.tui.screens.turns.state import ItemKey, State, enter
 from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
 from ctxctl.tui.tabs import TABS, Tab, Tabs
+from ctxctl.tui.versions import change_of
 from ctxctl.wording import SIGNS, number, signed
 
 NOT_IN_FRAME = ("omitted", "removed")
@@ -97,17 +98,10 @@ def _tab(name: str, shown: bool, key: str) -> Piece:
 
 
 def versions(change: Change) -> str:
-    """The item's version, and what it was before where it changed; long ones by their beginning."""
-    now = _brief(change.version or change.previous_version)
-    if change.version is None or change.previous_version is None or change.previous_version == change.version:
-        return f"version {now}"
-    return f"version {_brief(change.previous_version)} → {now}"
-
-
-def _brief(version: str | None) -> str:
-    if version is None:
-        return "unknown"
-    return version if len(version) <= 12 else f"{version[:8]}…"
+    """The item's version, and what it was before where it changed."""
+    if change.version is None and change.previous_version is None:
+        return "version unknown"
+    return change_of(change.previous_version, change.version)
 
 
 _EMPTY: Final = Document("")
