@@ -9,10 +9,10 @@ together.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 from ctxctl.dataset.session_rows import SessionRow
 from ctxctl.errors import UsageError
@@ -74,6 +74,28 @@ def session_filter(typed: str) -> Test:
         raise _wrong(f"longer than {LONGEST} characters")
     tests = [_term(match[0]) for match in _TERM.finditer(typed)]
     return lambda row: all(test(row) for test in tests)
+
+
+def chosen(rows: Iterable[SessionRow], given: Mapping[str, Any]) -> list[SessionRow]:
+    """The sessions that the parameters of every question leave, as their SQL has it (`common.sql`)."""
+    key, _, value = str(given.get("label") or "").partition("=")
+    same = {
+        name: given[name]
+        for name in ("project", "client", "client_version", "model", "branch", "format")
+        if given.get(name) is not None
+    }
+    since, until = (
+        None if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
+        for moment in (given.get("since"), given.get("until"))
+    )
+    return [
+        row
+        for row in rows
+        if all(getattr(row, name) == wanted for name, wanted in same.items())
+        and (not key or (key, value) in row.labels)
+        and (since is None or (row.started is not None and row.started >= since))
+        and (until is None or (row.started is not None and row.started < until))
+    ]
 
 
 def _term(text: str) -> Test:
