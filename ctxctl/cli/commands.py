@@ -63,6 +63,7 @@ COMMANDS: Final = {
     "fleet ask": Command("dataset.ask:ask", "Ask a dataset a question by name, or by SQL."),
     "fleet diff": Command("dataset.diff:diff", "Compare two groups of sessions: versions, weeks, prompts."),
     "fleet check": Command("dataset.check:check", "Hold a dataset to rules: what got worse; for CI."),
+    "fleet report": Command("dataset.report:report", "One HTML page on a dataset."),
     "models": Command("models:models", "Windows, limits and prices of models, offline."),
     "cache": Command("cache:cache", "Show, prune or clear what is kept between runs."),
 }
