@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-re2: Any
-try:
-    import re2
-except ImportError:  # no wheel, as for musl
-    from ctxctl import backtracking as re2
+from ctxctl import backtracking
 
-IS_LINEAR: Final = re2.__name__ == "re2"
+try:
+    import re2 as _found
+except ImportError:  # no wheel, as for musl
+    _found = backtracking
+
+re2: Any = _found
+IS_LINEAR: Final[bool] = _found is not backtracking
 """Whether it is RE2."""
 
 
