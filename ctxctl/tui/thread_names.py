@@ -17,7 +17,9 @@ from ctxctl.text import cells, clip, preview
 if TYPE_CHECKING:
     from ctxctl.model.annotations import Origin
     from ctxctl.model.outline import Row
-    from ctxctl.tui.thread_tree import ThreadName
+
+ThreadName = tuple[str | None, str]
+"""Session and thread."""
 
 _PARTS: Final = re.compile(r"[-_./:#@\s]+")
 _HEX: Final = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{6,}", re.IGNORECASE)

@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ctxctl.model.vocab import MAIN_THREAD, UsedMethod
 from ctxctl.tui.series import BROKEN, COMPACTED, FLAGGED, OMITTED, Figures, Series
 from ctxctl.tui.step_series import MOST_TURNS, StepSeries, wants_steps
-from ctxctl.tui.thread_names import ThreadNames
+from ctxctl.tui.thread_names import ThreadName, ThreadNames
 
 if TYPE_CHECKING:
     from ctxctl.model.outline import Row
 
-ThreadName = tuple[str | None, str]
-"""Session and thread."""
 
 _DEEPEST: Final = 64
 """Threads inside threads; one that would stand deeper stands at the top."""

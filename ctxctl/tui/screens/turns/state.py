@@ -26,7 +26,8 @@ from ctxctl.tui.screens.turns.view import State as State
 from ctxctl.tui.screens.turns.view import Target as Target
 from ctxctl.tui.screens.turns.view import Trace as Trace
 from ctxctl.tui.screens.turns.view import Visit as Visit
-from ctxctl.tui.thread_tree import HEADING, Place, ThreadName, TurnEntry
+from ctxctl.tui.thread_names import ThreadName
+from ctxctl.tui.thread_tree import HEADING, Place, TurnEntry
 from ctxctl.tui.watching import Watching
 
 # What the loader says ---------------------------------------------------------------------------------------

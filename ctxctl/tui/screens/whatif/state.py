@@ -20,7 +20,7 @@ from ctxctl.tui.screens.whatif.form import Form
 from ctxctl.tui.thread_names import ThreadNames
 
 if TYPE_CHECKING:
-    from ctxctl.tui.thread_tree import ThreadName
+    from ctxctl.tui.thread_names import ThreadName
 
 BUCKETS: Final = 240
 """Most cells of a chart; a wider one would repeat them."""
