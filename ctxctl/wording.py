@@ -86,6 +86,11 @@ def short(n: int) -> str:
     return f"{sign}{size}"
 
 
+def mean(value: float) -> str:
+    """A mean or a rate: with one digit below a hundred, `12.3`, else whole: `1,204`."""
+    return number(round(value)) if abs(value) >= 100 else f"{value:.1f}".replace("-", MINUS)
+
+
 def signed(n: int, *, brief: bool = False) -> str:
     """With its sign, also a plus: `+946`; 0 is `0`.  `brief` is the form of `short`."""
     text = short(n) if brief else number(n)

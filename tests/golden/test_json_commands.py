@@ -69,7 +69,7 @@ ASKED: dict[str, list[tuple[str, set[str]]]] = {
 def takes_json(capsys: Out) -> set[str]:
     found = set()
     for name in COMMANDS:
-        assert run([name, "--help"]) == 0
+        assert run([*name.split(), "--help"]) == 0
         if re.search(r"^ *--json\b", capsys.readouterr().out, re.MULTILINE):
             found.add(name)
     return found

@@ -19,7 +19,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model.why import Link, Why
 from ctxctl.report.paint import plain
 from ctxctl.report.why import why_lines
-from ctxctl.session import Inspector, history_cache
+from ctxctl.session import Inspector, history_file
 from ctxctl.session.history_cache import item_history_of
 from tests.oracle import build, real
 from tests.oracle.build import Event, assembly, at, budget, compact, event, inject, item, remove, select
@@ -464,7 +464,7 @@ def test_a_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
         whole = path.read_bytes()
         for data in (b"", whole[:40], whole[:-1], whole[:60] + b"\xff" + whole[61:]):
             path.write_bytes(data)
-            assert history_cache.load_history(inspector.trace.source, "") is None
+            assert history_file.load_history(inspector.trace.source, "") is None
     with Inspector.open(tmp_path / "trace.jsonl") as inspector:
         assert explain_item(inspector, 0, "A").state == "current"
 

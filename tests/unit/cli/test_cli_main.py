@@ -255,8 +255,8 @@ def test_every_command_has_help(capsys: Out) -> None:
     assert list(COMMANDS) == [
         "ls", "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why",
         "compactions", "cost", "budget", "lint", "check", "validate", "import", "export",
-        "formats", "policies", "calibrate", "learn", "models", "cache",
+        "formats", "policies", "calibrate", "learn", "fleet", "fleet ask", "models", "cache",
     ]  # fmt: skip
     for name in COMMANDS:
-        assert run([name, "--help"]) == 0
+        assert run([*name.split(), "--help"]) == 0
         assert capsys.readouterr().out.startswith(f"Usage: ctxctl {name} ")
