@@ -10,7 +10,7 @@ from typing import Final
 
 from ctxctl.dataset.add import Found
 from ctxctl.errors import CtxctlError
-from ctxctl.fleet.captures import NATIVE, captures_in
+from ctxctl.fleet.captures import NATIVE, KnownFile, captures_in
 from ctxctl.importers.capture import open_capture
 from ctxctl.trace.inputs import FileState, file_state, files_under
 
@@ -18,7 +18,10 @@ _NEVER: Final = FileState(0, 0, 0, 0, 0)
 
 
 def captures_at(
-    places: Iterable[str], format_name: str | None, failed: Callable[[str, CtxctlError], None]
+    places: Iterable[str],
+    format_name: str | None,
+    failed: Callable[[str, CtxctlError], None],
+    known: Callable[[str], KnownFile | None] = lambda _: None,
 ) -> Iterator[Found]:
     """The captures of some directories and files.
 
@@ -26,12 +29,13 @@ def captures_at(
         places: As they were typed.
         format_name: The format that all of them are; None: what is detected.
         failed: Told of a place that holds none, and why.
+        known: What is known of a file, by its absolute path.
 
     Raises UsageError("unknown-format").
     """
     for place in places:
         path = os.path.realpath(place)
-        inside = captures_in(path, format_name) if os.path.isdir(path) else []
+        inside = captures_in(path, format_name, _below(path, known)) if os.path.isdir(path) else []
         for one in inside:
             yield _found(os.path.join(path, *one.name.split("/")), one.format)
         if not inside:
@@ -42,6 +46,11 @@ def captures_at(
                 failed(place, error)
                 continue
             yield _found(path, name)
+
+
+def _below(path: str, known: Callable[[str], KnownFile | None]) -> Callable[[str], KnownFile | None]:
+    """What is known of a file by its name in a directory."""
+    return lambda name: known(os.path.join(path, *name.split("/")))
 
 
 def _found(path: str, format_name: str) -> Found:
