@@ -44,6 +44,8 @@ class Found(NamedTuple):
     """Bytes, about."""
     month: str
     """Of its last change: captures of one month are mostly beside one another."""
+    settled: bool = True
+    """Whether that lies so long back that the next change shows."""
 
 
 class Plan(NamedTuple):
@@ -176,7 +178,7 @@ def _batches(captures: list[tuple[Found, int]], words: DatasetWords) -> list[Bat
             if held and (len(held) >= _CAPTURES or size + one.size > _BYTES):
                 made.append(Batch(held, words))
                 held, size = [], 0
-            held.append(Capture(os.fsencode(one.path), one.format, source))
+            held.append(Capture(os.fsencode(one.path), one.format, source, one.settled))
             size += one.size
         made.append(Batch(held, words))
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,4 +62,6 @@ def _found(path: str, format_name: str) -> Found:
         states = [file_state(path) or _NEVER]
     newest = max(state.mtime_ns for state in states)
     month = datetime.fromtimestamp(newest / 1e9, UTC).strftime("%Y-%m")
-    return Found(path, format_name, sum(state.size for state in states), month)
+    now = time.time()
+    settled = all(state.settled(now) for state in states)
+    return Found(path, format_name, sum(state.size for state in states), month, settled)

@@ -45,7 +45,7 @@ class Made(NamedTuple):
 
 
 def shapes(places: Iterable[tuple[str, Path]], mean: int) -> list[Shape]:
-    """Single files to make a fleet of, without the largest ones where they are larger than `mean` on average."""
+    """Single files to make a fleet of, less the largest: they have `mean` bytes on average, or fewer."""
     found = [
         Shape(path, folder, path.stat().st_size)
         for folder, place in places

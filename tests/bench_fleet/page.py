@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - rows of a table
 """docs/benchmarks-fleet.md, from what was measured."""
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def page(found: Measured) -> str:
     rows = [
         ("sessions read, a second of CPU", f"{rate:.1f}", f"at least {_RATE}", rate >= _RATE),
         ("raw bytes read, a second of CPU", f"{found.raw / found.cpu / 1e6:.1f} MB", "", None),
-        ("sessions, a second of the clock", f"{found.sessions / found.wall:.1f} with {found.jobs} processes", "", None),
+        ("sessions, a second of the clock", f"{found.sessions / found.wall:.1f} with {found.jobs} processes",
+         "", None),
         ("dataset, of the raw bytes", f"{size / found.raw:.2%}", f"at most {_SHARE:.0%}", size / found.raw <= _SHARE),
         ("memory of the largest process", f"{found.memory / 1e6:.0f} MB", f"at most {_MEMORY / 1e6:.0f} MB",
          found.memory <= _MEMORY),
