@@ -141,6 +141,18 @@ EXAMPLES: Final = {
         ("ctxctl fleet ask cost --dataset fleet --since 30d --csv", "the last month's costs as CSV"),
         ("ctxctl fleet ask --dataset fleet --sql - < own.sql", "SQL of your own"),
     ),
+    "fleet diff": _of(
+        ("ctxctl fleet diff 2026-01 2026-02 --dataset fleet", "two months"),
+        ("ctxctl fleet diff client_version=2.0.1 client_version=2.1.0 --dataset fleet", "two versions"),
+    ),
+    "fleet check": _of(
+        ("ctxctl fleet check rules.toml --dataset fleet", "does everything hold?"),
+        ("ctxctl fleet check rules.toml --dataset fleet --junit report.xml", "with a report for CI"),
+    ),
+    "fleet report": _of(
+        ("ctxctl fleet report --dataset fleet -o fleet.html", "one page to hand round"),
+        ("ctxctl fleet report --dataset fleet --since 30d -o month.html", "of the last month"),
+    ),
     "models": _of(
         ("ctxctl models claude-sonnet-4-5", "its window, limits and prices"),
         ("ctxctl models --provider openai", "all of one provider"),

@@ -181,6 +181,14 @@ def _decoded(store: DatasetStore, path: str, kind: type[_T]) -> _T:
         raise UnreadableError("dataset-damaged", f"{visible(store.url(path))}: {said}") from None
 
 
+def data_of(store: DatasetStore, path: str) -> bytes:
+    """A file of data; raises UnreadableError("dataset-damaged") where it is gone."""
+    data = store.get(path)
+    if data is None:
+        raise UnreadableError("dataset-damaged", f"{visible(store.url(path))}: it is not there")
+    return data
+
+
 def commit(
     before: Snapshot, add: Iterable[DataFile], remove: Iterable[str], forget: Iterable[int] = ()
 ) -> Snapshot | None:

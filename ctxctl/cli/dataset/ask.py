@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ctxctl.cli.run import Run
     from ctxctl.dataset.duck import Answer
-    from ctxctl.dataset.opening import Snapshot
+    from ctxctl.dataset.opening import OpenDataset
     from ctxctl.dataset.questions import AnswerColumn, Question
 
 
@@ -109,7 +109,7 @@ def question_named(name: str) -> Question:
         raise UsageError("no-such-question", f"no question is called {name[:80]!r}", hint=hint) from None
 
 
-def need_texts(question: Question, snapshot: Snapshot) -> None:
+def need_texts(question: Question, snapshot: OpenDataset) -> None:
     """Raises UnavailableError (`no-texts`) where a question reads texts that a dataset does not keep."""
     from ctxctl.errors import UnavailableError
 
@@ -136,13 +136,14 @@ def _by_name(
     csv: bool, show: str | None,
 ) -> None:  # fmt: skip
     from ctxctl.dataset.duck import Asked
+    from ctxctl.dataset.opening import question_tables
 
     question = question_named(name)
     if show is not None:
         _show(question, show, run)
         return
     given = place.given_values(flags, params, question.all_parameters)
-    snapshot = place.snapshot_of(dataset, run)
+    snapshot = place.opened(dataset, run, question_tables(name))
     need_texts(question, snapshot)
     with run.out.progress("asking"), Asked(snapshot.files) as asked:
         answer = asked.ask(name, given)
@@ -150,7 +151,7 @@ def _by_name(
 
 
 def put_answer(
-    question: Question, answer: Answer, given: dict[str, Any], snapshot: Snapshot, run: Run, *,
+    question: Question, answer: Answer, given: dict[str, Any], snapshot: OpenDataset, run: Run, *,
     csv: bool = False,
 ) -> None:  # fmt: skip
     """Print the answer to a question in the form that is asked for."""
@@ -167,12 +168,13 @@ def _by_sql(
     csv: bool,
 ) -> None:  # fmt: skip
     from ctxctl.dataset.duck import Asked
+    from ctxctl.dataset.opening import tables_of
     from ctxctl.report import answers
 
     sql = _read(file)
     given = place.given_values(flags, params, None)
     most = given.pop("limit", None)
-    snapshot = place.snapshot_of(dataset, run)
+    snapshot = place.opened(dataset, run, tables_of(sql))
     with run.out.progress("asking"), Asked(snapshot.files) as asked:
         answer = asked.select(sql, given, most if isinstance(most, int) else None)
     columns = answers.columns_of(answer)
@@ -184,7 +186,7 @@ def _by_sql(
 
 def _put(
     question: Question | None, columns: Sequence[AnswerColumn], answer: Answer, given: dict[str, Any],
-    snapshot: Snapshot, run: Run, *, csv: bool,
+    snapshot: OpenDataset, run: Run, *, csv: bool,
 ) -> None:  # fmt: skip
     from ctxctl import __version__
     from ctxctl.report import answers

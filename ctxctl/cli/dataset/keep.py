@@ -246,7 +246,7 @@ def _sessions_where(found: Snapshot, where: str) -> set[int]:
     from ctxctl.dataset.duck import Asked
     from ctxctl.dataset.opening import opened
 
-    with Asked(opened(found.store.place, found.version).files) as asked:
+    with Asked(opened(found.store.place, version=found.version).files) as asked:
         answer = asked.select(f"SELECT session FROM sessions WHERE ({where}\n)", {})
     return {row[0] for row in answer.rows}
 

@@ -9,10 +9,10 @@ from ctxctl.cli import options as opt
 from ctxctl.cli.parameters import Option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from ctxctl.cli.run import Run
-    from ctxctl.dataset.opening import Snapshot
+    from ctxctl.dataset.opening import OpenDataset
     from ctxctl.dataset.questions import Parameter
 
 VARIABLE = "CTXCTL_FLEET_DATASET"
@@ -57,11 +57,14 @@ def place_of(dataset: str | None, run: Run) -> str:
     return str(place)
 
 
-def snapshot_of(dataset: str | None, run: Run) -> Snapshot:
-    """The newest version of the dataset that is meant.  Raises as `place_of` and `opening.opened` do."""
-    from ctxctl.dataset.opening import opened
+def opened(dataset: str | None, run: Run, tables: Collection[str] | None = None) -> OpenDataset:
+    """The newest version of the dataset that is meant, with these tables, or all.
 
-    return opened(place_of(dataset, run))
+    Raises as `place_of` and `opening.opened` do.
+    """
+    from ctxctl.dataset import opening
+
+    return opening.opened(place_of(dataset, run), tables)
 
 
 def given_values(

@@ -3,10 +3,11 @@
 -- counted: requests
 -- silent: no price is known
 -- param by text = project: project, client or week
+-- detail: unpriced over breaks
 -- column name text: project, client, or Monday (UTC) of the week in which a session began; null: not recorded
 -- column sessions int: of it
 -- column requests int: sent to a model
--- column p95 tokens: 95 in a hundred requests sent no more than this; null: no request
+-- column p95 tokens: 95 in a hundred requests of known size sent no more than this; null: none is known
 -- column over int: requests that were larger than what their limit leaves
 -- column compactions int: requests before which one took items out
 -- column breaks int: requests whose cached prefix a recorded change broke
@@ -19,11 +20,12 @@ WITH named AS (
     coalesce(CASE WHEN $by = 'client' THEN client WHEN $by = 'week' THEN substring(CAST(date_trunc('week', started) AS VARCHAR), 1, 10) ELSE project END, '') AS key
   FROM chosen
 ), sized AS (
-  SELECT key AS of_key, sent, over, usd, row_number() OVER (PARTITION BY key ORDER BY sent) AS place,
-    count(*) OVER (PARTITION BY key) AS of_all
+  SELECT key AS of_key, sent, over, usd, sent_method <> 'recorded' AS known,
+    row_number() OVER (PARTITION BY key, sent_method <> 'recorded' ORDER BY sent) AS place,
+    count(*) OVER (PARTITION BY key, sent_method <> 'recorded') AS of_all
   FROM asked JOIN named ON session = of_session AND source = of_source
 ), sums AS (
-  SELECT of_key, count(*) AS times, min(CASE WHEN place * 100 >= of_all * 95 THEN sent END) AS size95,
+  SELECT of_key, count(*) AS times, min(CASE WHEN known AND place * 100 >= of_all * 95 THEN sent END) AS size95,
     sum(CASE WHEN over > 0 THEN 1 ELSE 0 END) AS over_ones, sum(usd) AS price, count(*) - count(usd) AS no_price
   FROM sized GROUP BY of_key
 ), cut AS (

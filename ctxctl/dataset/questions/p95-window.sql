@@ -2,9 +2,10 @@
 -- How large are the windows that are sent, by project?
 -- counted: requests
 -- silent: what was sent is only known as far as it was recorded
+-- detail: reported sessions p50
 -- column project text: null: not recorded
--- column sessions int: with a request
--- column requests int: sent to a model
+-- column sessions int: with such a request
+-- column requests int: whose size is known, by a bill or from the bill before
 -- column p50 tokens: half of the requests sent no more than this
 -- column p95 tokens: 95 in a hundred requests sent no more than this
 -- column largest tokens: sent by the largest request
@@ -16,6 +17,7 @@ WITH placed AS (
   SELECT project, session, sent, sent_method,
     row_number() OVER (PARTITION BY project ORDER BY sent) AS place, count(*) OVER (PARTITION BY project) AS of_all
   FROM asked
+  WHERE sent_method <> 'recorded'
 )
 SELECT project, count(DISTINCT session) AS sessions, count(*) AS requests,
   min(CASE WHEN place * 100 >= of_all * 50 THEN sent END) AS p50,
