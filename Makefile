@@ -128,7 +128,7 @@ soak: $(DEV) ## load the recorders and `watch` for ten minutes each and write do
 mutate: $(DEV) ## make small changes to the code and list those that no test notices; COUNT=20 SEED=1 ROOM=trace
 	@$(BIN)/python scripts/mutate.py --count $(COUNT) --seed $(SEED) $(if $(ROOM),--room $(ROOM)) $(ARGS)
 
-fuzz: $(DEV) ## damage captures and put them through whole commands; MINUTES=5, CORPUS=DIR, FUZZ_SEED=7 (.fuzz/found keeps findings)
+fuzz: $(DEV) ## damage captures and put them through whole commands; MINUTES=5, CORPUS=DIR, FUZZ_SEED=7 (.fuzz/found keeps findings, .fuzz/tally.json the sums of all runs)
 	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(FUZZ_SEED) --corpus '$(CORPUS)' $(ARGS)
 
 fuzz-parsers: .venv-fuzz/.ready ## fuzz each of the five parsers, guided by coverage (atheris, in .venv-fuzz); MINUTES=5 for each
@@ -137,6 +137,7 @@ fuzz-parsers: .venv-fuzz/.ready ## fuzz each of the five parsers, guided by cove
 		CTXCTL_FUZZ_DIR=.fuzz/starts .venv-fuzz/bin/python -m tests.fuzz.guided $$name .fuzz/corpus/$$name \
 			-max_total_time=$$(( $(MINUTES) * 60 )) -timeout=5 -rss_limit_mb=1024 -max_len=4096 -artifact_prefix=.fuzz/found/$$name- \
 			-print_final_stats=1 $(ARGS) || exit 1; done
+	@$(BIN)/python -m tests.fuzz.tally
 
 goldens: $(DEV) ## accept the present outputs as the expected ones, and show what changed
 	@CTXCTL_UPDATE_GOLDENS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/golden tests/tui $(ARGS)
@@ -146,11 +147,12 @@ lock: $(BIN)/python ## resolve the dependencies anew into the hashed requirement
 	@$(BIN)/uv --version >/dev/null 2>&1 || $(PIP) install --quiet 'uv>=0.9'
 	@$(BIN)/python scripts/lock.py
 
-dist: $(DEV) ## build dist/: the sdist, and the wheel out of it
+dist: $(DEV) ## build dist/: the sdist, the wheel out of it, and that for musl without what has none there
 	@rm -rf dist build && mkdir -p build/sdist
 	@$(BIN)/python -m hatchling build --target sdist --directory dist >&2
 	@tar -xzf dist/*.tar.gz -C build/sdist --strip-components=1
 	@cd build/sdist && '$(abspath $(BIN))/python' -m hatchling build --target wheel --directory '$(abspath dist)' >&2
+	@$(BIN)/python scripts/musl_wheels.py dist/*-none-any.whl >&2
 	@ls -l dist
 
 audit: $(DEV) .venv-audit/.ready ## hold the locked packages against known weaknesses, and list their licences

@@ -149,7 +149,7 @@ def share(part: float | Decimal, whole: float | Decimal = 1, *, fine: bool = Fal
         part: Of the same unit as `whole`.
         whole: What 100 % is.
         fine: Keep one digit also from ten per cent on: for columns whose shares add up, and for the border
-            that a predicate such as `window>80%` is about.
+            that a query such as `window>80%` is about.
     """
     return _per_cent(part, whole, fine=fine) if whole else NOT_KNOWN
 

@@ -64,11 +64,11 @@ NoMisses = Annotated[
 NoCompaction = Annotated[bool, Option("--no-compaction", help="No compaction may take place.")]
 Never = Annotated[
     list[str] | None,
-    Option("--never", metavar="PREDICATE", help="No request may match this (docs/search.md). Repeatable."),
+    Option("--never", metavar="QUERY", help="No request may match this (docs/search.md). Repeatable."),
 ]
 Always = Annotated[
     list[str] | None,
-    Option("--always", metavar="PREDICATE", help="Every request must match this. Repeatable."),
+    Option("--always", metavar="QUERY", help="Every request must match this. Repeatable."),
 ]
 AllowUnknown = Annotated[
     bool,
@@ -157,7 +157,7 @@ class _Found:
 def _rules(given: dict[str, Any], own: dict[str, Any]) -> CheckRules:
     """The conditions of the command line, and those of the settings that it does not name.
 
-    Predicates are held together.  Raises UsageError (`bad-condition`, `bad-query`).
+    Queries are held together.  Raises UsageError (`bad-condition`, `bad-query`).
     """
     from ctxctl.cli.selection import query_of
     from ctxctl.model.checks import CheckRules

@@ -35,8 +35,8 @@ COMMANDS: Final = {
     "diff": Command("diff:diff", "Compare two frames: what entered, what left."),
     "show": Command("show:show", "Show one frame: stages, items, assembled text."),
     "blame": Command("blame:blame", "Which item each part of the text is from, and since when."),
-    "find": Command("find:find", "Find the steps where a predicate holds."),
-    "bisect": Command("bisect:bisect", "Find where a predicate becomes true, or two traces diverge."),
+    "find": Command("find:find", "Find the steps that match a query."),
+    "bisect": Command("bisect:bisect", "Find where a query first matches, or two traces diverge."),
     "log": Command("log:log", "The history of an item, step by step."),
     "why": Command("why:why", "Why an item is, or is not, in a window."),
     "compactions": Command("compactions:compactions", "What compactions removed, and what is lost."),
@@ -63,6 +63,7 @@ COMMANDS: Final = {
     "fleet ask": Command("dataset.ask:ask", "Ask a dataset a question by name, or by SQL."),
     "fleet diff": Command("dataset.diff:diff", "Compare two groups of sessions: versions, weeks, prompts."),
     "fleet check": Command("dataset.check:check", "Hold a dataset to rules: what got worse; for CI."),
+    "fleet report": Command("dataset.report:report", "One HTML page on a dataset."),
     "models": Command("models:models", "Windows, limits and prices of models, offline."),
     "cache": Command("cache:cache", "Show, prune or clear what is kept between runs."),
 }

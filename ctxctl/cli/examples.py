@@ -149,6 +149,10 @@ EXAMPLES: Final = {
         ("ctxctl fleet check rules.toml --dataset fleet", "does everything hold?"),
         ("ctxctl fleet check rules.toml --dataset fleet --junit report.xml", "with a report for CI"),
     ),
+    "fleet report": _of(
+        ("ctxctl fleet report --dataset fleet -o fleet.html", "one page to hand round"),
+        ("ctxctl fleet report --dataset fleet --since 30d -o month.html", "of the last month"),
+    ),
     "models": _of(
         ("ctxctl models claude-sonnet-4-5", "its window, limits and prices"),
         ("ctxctl models --provider openai", "all of one provider"),

@@ -100,12 +100,40 @@ def matches(shown: list[str], printed: list[str]) -> bool:
 
 
 def renewed(shown: list[str], printed: list[str]) -> list[str]:
-    """A page's lines after an update: the output, without what stood behind an elision."""
+    """A page's lines after an update: the output, without what stood behind each elision.
+
+    Lines between two elisions are those of the output that are like them; what is nowhere any more goes.
+    """
     if ELISION not in shown:
         return printed
-    head = shown[: shown.index(ELISION)]
-    tail = shown[len(shown) - shown[::-1].index(ELISION) :]
-    return [*printed[: len(head)], ELISION, *(printed[-len(tail) :] if tail else [])]
+    if matches(shown, printed):
+        return shown
+    head, *middle, tail = _parts(shown)
+    last = len(printed) - len(tail)
+    lines, at = printed[: len(head)], len(head)
+    for part in middle:
+        places = range(at, last - len(part) + 1)
+        place = max(places, key=lambda n: _alike(part, printed[n:]), default=None)
+        if place is not None and _alike(part, printed[place:]):
+            lines += [ELISION, *printed[place : place + len(part)]]
+            at = place + len(part)
+    return [*lines, ELISION, *printed[max(at, last) :]]
+
+
+def _parts(shown: list[str]) -> list[list[str]]:
+    """The lines before, between and behind the elisions."""
+    parts: list[list[str]] = [[]]
+    for line in shown:
+        if line == ELISION:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    return parts
+
+
+def _alike(part: list[str], printed: list[str]) -> int:
+    """In how many lines the two begin alike."""
+    return sum(a == b for a, b in zip(part, printed, strict=False))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -133,3 +161,12 @@ def test_elisions() -> None:
     assert matches(["a", "...", "d"], ["a", "b", "c", "d"])
     assert not matches(["a", "...", "d"], ["a", "b", "c"])
     assert renewed(["a", "...", "d"], ["1", "2", "3", "4"]) == ["1", "...", "4"]
+
+
+def test_an_update_leaves_what_is_still_so() -> None:
+    shown = ["...", "b", "...", "d", "e"]
+    assert renewed(shown, ["a", "b", "c", "d", "e"]) == shown
+    assert renewed(shown, ["a", "b", "c", "d", "f"]) == ["...", "b", "...", "d", "f"]
+    printed = ["a", "b", "c", "d", "f"]
+    assert renewed(["a", "...", "c", "x", "...", "e"], printed) == ["a", "...", "c", "d", "...", "f"]
+    assert renewed(["a", "...", "x", "...", "e"], printed) == ["a", "...", "f"]

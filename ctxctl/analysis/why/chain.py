@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.analysis.why.cost import share_of_sent, step_sizes
-from ctxctl.analysis.why.evidence import Called, StepEvidence, came_numbers, came_text
+from ctxctl.analysis.why.evidence import Called, StepEvidence, came_numbers
 from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.item_table import version_of
 from ctxctl.model.event import Event
@@ -135,10 +135,12 @@ class SentenceChain:
             yield Link("surface", "undescribed", text, provenance="derived")
             return
         if self._state == "later":
-            text = f"is not there yet: it {came_text(event.record)} behind this step"
+            text = f"is not there yet: it {self._called.came(event.record)} after this step"
             yield self._on(event, "surface", "later", text, **came_numbers(event.record))
             return
-        yield self._on(event, "surface", "available", came_text(event.record), **came_numbers(event.record))
+        yield self._on(
+            event, "surface", "available", self._called.came(event.record), **came_numbers(event.record)
+        )
         if not self._entry.visible:
             seen = ", ".join(event.record.visibility) or "nobody"
             text = f"is not visible to {self._target}: its record names {seen}"

@@ -56,7 +56,7 @@ Out = pytest.CaptureFixture[str]
             "no item is called 'dog', and none says so",
             "opening-hours.md",
         ),
-        (["find", WINDOW], 2, "a trace or a predicate is missing", "in quotes"),
+        (["find", WINDOW], 2, "a trace or a query is missing", "in quotes"),
         (["bisect", WINDOW], 2, "what to look for is missing", "window > 80%"),
         (["bisect", WINDOW, WINDOW, "a", "b"], 2, "4 arguments", "in quotes"),
         (["diff", f"{WINDOW}@1", WINDOW, "--sessions"], 2, "two whole traces", "without @"),

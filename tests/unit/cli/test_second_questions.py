@@ -114,6 +114,20 @@ def test_nothing_is_replayed_twice(
     assert engines == []
 
 
+@pytest.mark.parametrize("first", ["replay --json {}", "show {}@-1"])
+@pytest.mark.parametrize(
+    "line", ["show {}@2", "diff {}@-2 @-1", "log {} toolu_01", "why {}@-1 toolu_01 --no-what-if"]
+)
+def test_whatever_was_asked_first(
+    first: str, line: str, capture: Path, engines: list[Engine], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Another question about the trace replays nothing either."""
+    assert ask(first, capture, capfd)[0] == 0
+    engines.clear()
+    assert ask(line, capture, capfd)[0] == 0
+    assert engines == []
+
+
 @pytest.mark.parametrize("line", REPLAYED)
 def test_what_is_known_to_be_replayed_is(
     line: str, capture: Path, engines: list[Engine], capfd: pytest.CaptureFixture[str]
