@@ -68,7 +68,8 @@ def test_its_policy_lets_its_own_style_alone(page: str) -> None:
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
     rules = dict(rule.strip().split(" ", 1) for rule in policy[1].replace("&#x27;", "'").split(";"))
     assert rules == {
-        "default-src": "'none'", "style-src": f"'sha256-{digest}'", "base-uri": "'none'", "form-action": "'none'",
+        "default-src": "'none'", "style-src": f"'sha256-{digest}'", "base-uri": "'none'",
+        "form-action": "'none'",
     }  # fmt: skip
 
 
@@ -125,8 +126,8 @@ def test_a_strangers_words_are_text_alone(tmp_path: Path) -> None:
     where = {"session": 1, "source": 2, "month": "2026-08", "format": "native"}
     fact = {**where, "project": EVIL, "client": EVIL, "model": EVIL, "host": "h",
             "started": datetime(2026, 8, 1, tzinfo=UTC)}  # fmt: skip
-    step = {**where, "thread": EVIL, "turn": 1, "step": 1, "target": "model", "sent": 9, "sent_method": "reported",
-            "limit": 5, "over": 4, "model": EVIL}  # fmt: skip
+    step = {**where, "thread": EVIL, "turn": 1, "step": 1, "target": "model", "sent": 9,
+            "sent_method": "reported", "limit": 5, "over": 4, "model": EVIL}  # fmt: skip
     stay = {**where, "tool": EVIL, "kind": "tool_result", "tokens": 5, "token_steps": 5, "requests": 1}
     source = {"source": 2, "month": "2026-08", "format": "native", "path": f"/logs/{EVIL}", "sessions": 1}
     page = page_of(tmp_path, {"sources": [source], "sessions": [fact], "steps": [step], "stays": [stay]})
