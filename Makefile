@@ -147,11 +147,12 @@ lock: $(BIN)/python ## resolve the dependencies anew into the hashed requirement
 	@$(BIN)/uv --version >/dev/null 2>&1 || $(PIP) install --quiet 'uv>=0.9'
 	@$(BIN)/python scripts/lock.py
 
-dist: $(DEV) ## build dist/: the sdist, and the wheel out of it
+dist: $(DEV) ## build dist/: the sdist, the wheel out of it, and that for musl without what has none there
 	@rm -rf dist build && mkdir -p build/sdist
 	@$(BIN)/python -m hatchling build --target sdist --directory dist >&2
 	@tar -xzf dist/*.tar.gz -C build/sdist --strip-components=1
 	@cd build/sdist && '$(abspath $(BIN))/python' -m hatchling build --target wheel --directory '$(abspath dist)' >&2
+	@$(BIN)/python scripts/musl_wheels.py dist/*-none-any.whl >&2
 	@ls -l dist
 
 audit: $(DEV) .venv-audit/.ready ## hold the locked packages against known weaknesses, and list their licences

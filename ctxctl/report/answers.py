@@ -12,17 +12,21 @@ from typing import TYPE_CHECKING, Any
 from ctxctl.dataset.duck import Answer, values_of
 from ctxctl.dataset.questions import COMMON, AnswerColumn, Question
 from ctxctl.dataset.schema import TABLES
+from ctxctl.item_names import shortened_path
 from ctxctl.report.jsonout import VERSION
 from ctxctl.report.paint import Paint
-from ctxctl.report.tables import Column, table, wrap
+from ctxctl.report.tables import Column, fits, layout, table, wrap
 from ctxctl.report.tabular import csv_cell
-from ctxctl.text import visible
+from ctxctl.text import cells, visible
 from ctxctl.wording import NOT_KNOWN, dollars, mean, number, plural, share, short
 
 if TYPE_CHECKING:
     from ctxctl.dataset.opening import OpenDataset
 
 _DIGESTS = {column.name for table in TABLES for column in table.columns if column.type == "uint64"}
+_PATHS = ("path", "item_path")
+_WORDS = 20
+"""Cells that words keep, however narrow the line is."""
 _RIGHT = ("int", "number", "share", "usd", "tokens", "token-steps")
 
 
@@ -86,32 +90,69 @@ def answer_lines(
     question: Question, answer: Answer, given: Mapping[str, Any], width: int, paint: Paint
 ) -> Iterator[str]:
     """The question, over what it was asked, and a row a line."""
-    yield paint("head", question.asks)
+    yield from (paint("head", line) for line in wrap(question.asks, width))
     yield from wrap(head_line(question, answer), width)
     if filters := filter_words(given):
         yield from wrap(f"only {filters}", width)
     yield ""
-    yield from rows_table(question.columns, answer, width, paint)
+    yield from rows_table(question.columns, answer, width, paint, question.detail)
 
 
-def rows_table(columns: Sequence[AnswerColumn], answer: Answer, width: int, paint: Paint) -> Iterator[str]:
-    """The rows alone; how many more there may be is said behind them."""
-    rows = [
-        [cell(value, one.type) for value, one in zip(row, columns, strict=True)]
-        for row in values_of(answer.rows)
-    ]
-    if not rows:
+def rows_table(
+    columns: Sequence[AnswerColumn], answer: Answer, width: int, paint: Paint, detail: Sequence[str] = ()
+) -> Iterator[str]:
+    """The rows alone, and behind them what is not shown: columns that are null in every row, and of `detail`
+    and the others as many as a narrow line has no room for.
+    """
+    values = list(values_of(answer.rows))
+    if not values:
         yield "nothing of the kind"
         return
-    listed = table(
-        [Column(title(one.name), one.type in _RIGHT, 0 if one.type in _RIGHT else 8) for one in columns],
-        rows,
-        width,
-    )
+    said = [n for n in range(len(columns)) if any(row[n] is not None for row in values)]
+    cut = _left_out(columns, said, values, width, detail)
+    shown = [n for n in said if n not in cut]
+    kinds = [columns[n] for n in shown]
+    rows = [[cell(row[n], columns[n].type) for n in shown] for row in values]
+    laid = [_column(one, [row[k] for row in rows]) for k, one in enumerate(kinds)]
+    for k, cells_of in enumerate(layout(laid, rows, width)):
+        if kinds[k].name in _PATHS:
+            rows = [[*row[:k], shortened_path(row[k], cells_of), *row[k + 1 :]] for row in rows]
+    listed = table(laid, rows, width)
     yield from (paint("dim", line) for line in listed.head)
     yield from (line for lines in listed.rows for line in lines)
-    if answer.more:
-        yield f"({plural(len(rows), 'row')} shown, there are more: --limit)"
+    notes = [f"{plural(len(rows), 'row')} shown, there are more: --limit"] * answer.more
+    if silent := [title(one.name) for n, one in enumerate(columns) if n not in said]:
+        notes.append(f"not known of any: {', '.join(silent)}")
+    if cut:
+        names = ", ".join(title(columns[n].name) for n in sorted(cut))
+        notes.append(f"a wider terminal, --csv and --json have {plural(len(cut), 'more column')}: {names}")
+    yield from wrap(f"({'; '.join(notes)})", width) if notes else ()
+
+
+def _left_out(
+    columns: Sequence[AnswerColumn], said: Sequence[int], values: Sequence[tuple[Any, ...]], width: int,
+    detail: Sequence[str],
+) -> set[int]:  # fmt: skip
+    """Which columns have no room: those of `detail` in their order, then from the right."""
+    places = {one.name: n for n, one in enumerate(columns)}
+    going = [places[name] for name in detail if places[name] in said]
+    going += [n for n in reversed(said[1:]) if n not in going]
+    shown = {n: [cell(row[n], columns[n].type) for row in values] for n in said}
+    laid = {n: _column(columns[n], shown[n]) for n in said}
+    cut: set[int] = set()
+    for n in going:
+        kept = [m for m in said if m not in cut]
+        if fits([laid[m] for m in kept], list(zip(*(shown[m] for m in kept), strict=True)), width):
+            break
+        cut.add(n)
+    return cut
+
+
+def _column(column: AnswerColumn, shown: Sequence[str]) -> Column:
+    """A column of a table; words that are longer than `_WORDS` may be cut to it."""
+    right = column.type in _RIGHT
+    long = not right and any(cells(one) > _WORDS for one in shown)
+    return Column(title(column.name), right, _WORDS if long else 0)
 
 
 def columns_of(answer: Answer) -> list[AnswerColumn]:

@@ -90,7 +90,7 @@ class ThreadNames:
         called = _called(thread, origin)
         if called != thread:
             count = self._count[session, called] = self._count.get((session, called), 0) + 1
-            called = called if count == 1 else f"{called} {count}"
+            called = called if count == 1 else f"{called}-{count}"
         self._called[session, thread] = called
 
     def of(self, session: str | None, thread: str) -> str:

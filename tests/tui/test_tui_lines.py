@@ -198,7 +198,7 @@ def test_the_bar_fits_any_width(width: int) -> None:
     assert cells(said(header.legend(step, width))) == width
 
 
-def test_an_item_that_changed_names_no_digests() -> None:
+def test_digests_are_not_told() -> None:
     state = loaded(FakeInspector(notes_agent()), 1)
     line = state.table.find("editor-state")
     assert line is not None

@@ -64,8 +64,8 @@ def test_threads_of_one_type_are_numbered_and_keep_their_numbers() -> None:
         names.take("s", thread, spawned("Explore"))
     names.take("another", "agent-a93ccab", spawned("Explore"))
     assert names.of("s", "agent-a93ccab") == names.of("another", "agent-a93ccab") == "Explore"
-    assert names.of("s", "agent-b93ccab") == "Explore 2"
-    assert names.place("s", "agent-b93ccab", 3, 1) == "Explore 2 3.1"
+    assert names.of("s", "agent-b93ccab") == "Explore-2"
+    assert names.place("s", "agent-b93ccab", 3, 1) == "Explore-2 3.1"
     assert names.place("s", "main", 3, 1) == "3.1"
 
 

@@ -50,6 +50,8 @@ class Question(NamedTuple):
     parameters: tuple[Parameter, ...]
     """Its own; `COMMON` go with every question."""
     columns: tuple[AnswerColumn, ...]
+    detail: tuple[str, ...]
+    """Columns that a narrow view may leave out, the first of them first."""
     head: str
     """Answers one row: sessions, counted, silent."""
     body: str
@@ -195,7 +197,7 @@ def _common() -> dict[str, str]:
 
 def _parsed(text: str) -> Question:
     said = [line[3:] for line in text.splitlines() if line.startswith("-- ")]
-    known = ("counted: ", "silent: ", "texts: ")
+    known = ("counted: ", "silent: ", "texts: ", "detail: ")
     facts = dict(line.split(": ", 1) for line in said[2:] if line.startswith(known))
     columns = [_COLUMN.fullmatch(line) for line in said if line.startswith("column ")]
     own = [_OWN.fullmatch(line) for line in said if line.startswith("param ")]
@@ -207,5 +209,5 @@ def _parsed(text: str) -> Question:
             for m in own if m is not None
         ),
         tuple(AnswerColumn(m[1], m[2], m[3]) for m in columns if m is not None),  # type: ignore[arg-type]
-        head, body,
+        tuple(facts.get("detail", "").split()), head, body,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 -- What breaks the cached prefix, by client version and cause?
 -- counted: requests
 -- silent: no bill says what was read from a cache
+-- detail: unpriced requests tokens item_kind
 -- column client text: the program; null: not recorded
 -- column client_version text: null: not recorded
 -- column cause text: what happened (`added`, `updated`, `removed`, `moved`, or the parameter that changed)

@@ -2,6 +2,7 @@
 -- How much of what is sent is read from the prompt cache, by client version?
 -- counted: requests
 -- silent: no bill says what was read from a cache
+-- detail: written sessions
 -- column client text: the program; null: not recorded
 -- column client_version text: null: not recorded
 -- column sessions int: with such a bill

@@ -2,6 +2,7 @@
 -- What did compactions take out of windows, and what came in its place?
 -- counted: compactions
 -- silent: no summary is recorded
+-- detail: compactions
 -- column what text: `kind` (all that was taken, by kind of item), `tool` (the tool results among it, by tool) or `summary` (what came in)
 -- column name text: kind or tool; null: the summary
 -- column compactions int: that took any of it; of the summary, those with a recorded one

@@ -2,6 +2,7 @@
 -- How often are windows compacted, by client version?
 -- counted: turns
 -- silent: no time is recorded of them
+-- detail: compacted before after
 -- column client text: the program; null: not recorded
 -- column client_version text: null: not recorded
 -- column sessions int: of this client version

@@ -2,6 +2,7 @@
 -- What did it cost, by project, model and week?
 -- counted: requests
 -- silent: no price is known
+-- detail: output sent sessions unpriced
 -- column project text: null: not recorded
 -- column model text: null: not recorded
 -- column week text: Monday (UTC) of the week; null: no time is recorded

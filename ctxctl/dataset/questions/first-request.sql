@@ -2,6 +2,7 @@
 -- How large is a session's first request, by release of its client?
 -- counted: first requests
 -- silent: what was sent is only known as far as it was recorded
+-- detail: least system tools largest first_seen
 -- column client text: the program; null: not recorded
 -- column client_version text: null: not recorded
 -- column first_seen text: day (UTC) of its first session; null: no time is recorded

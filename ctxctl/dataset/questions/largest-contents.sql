@@ -2,6 +2,7 @@
 -- Which contents are the largest, and how long were they carried?
 -- counted: stays
 -- silent: their tokens could not be counted
+-- detail: session content sessions item_path carried
 -- column content digest: keyed digest of the text (`contents`)
 -- column kind text: of the items that hold it, the first by name
 -- column tool text: whose call or result it is, the first by name; null: none, or not recorded

@@ -2,6 +2,7 @@
 -- Which cache misses does no recorded change explain, why did they happen, and what did they cost?
 -- counted: requests
 -- silent: no bill says what was read from a cache
+-- detail: unpriced idle sessions
 -- column cause text: `expired`, `model`, `unrecorded` or `unexplained`
 -- column model text: null: not recorded
 -- column sessions int: that had one

@@ -2,6 +2,7 @@
 -- What is not recorded, by format and client?
 -- counted: requests
 -- silent: neither a bill nor a time is recorded
+-- detail: uncounted project version output model sessions
 -- column format text: as `--read-as` takes it
 -- column client text: the program; null: not recorded
 -- column sessions int: with a request

@@ -3,6 +3,7 @@
 -- counted: requests
 -- silent: no limit is known
 -- param near number = 90: percent of the limit from which a request is near it
+-- detail: limit sent session client near project model
 -- column session digest: the session
 -- column project text: null: not recorded
 -- column client text: the program; null: not recorded

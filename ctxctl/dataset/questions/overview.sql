@@ -3,6 +3,7 @@
 -- counted: requests
 -- silent: no price is known
 -- param by text = project: project, client or week
+-- detail: unpriced over breaks
 -- column name text: project, client, or Monday (UTC) of the week in which a session began; null: not recorded
 -- column sessions int: of it
 -- column requests int: sent to a model

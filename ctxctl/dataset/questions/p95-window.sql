@@ -2,6 +2,7 @@
 -- How large are the windows that are sent, by project?
 -- counted: requests
 -- silent: what was sent is only known as far as it was recorded
+-- detail: reported sessions p50
 -- column project text: null: not recorded
 -- column sessions int: with such a request
 -- column requests int: whose size is known, by a bill or from the bill before

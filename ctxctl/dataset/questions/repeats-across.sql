@@ -2,6 +2,7 @@
 -- Which tool outputs are sent in several sessions, word for word?
 -- counted: tool results
 -- silent: their text is not recorded
+-- detail: results server tokens content
 -- column content digest: keyed digest of the text (`contents`)
 -- column tool text: of its results, the first by name; null: not recorded
 -- column server text: its MCP server; null: none, or not recorded

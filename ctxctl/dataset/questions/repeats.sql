@@ -2,6 +2,7 @@
 -- Which tools' outputs are sent again and again within a session?
 -- counted: tool results
 -- silent: their text is not recorded
+-- detail: entered outputs server sessions
 -- column tool text: null: not recorded
 -- column server text: its MCP server; null: none, or not recorded
 -- column sessions int: in which an output came again

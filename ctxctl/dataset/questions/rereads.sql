@@ -2,6 +2,7 @@
 -- Which files are read again though nothing in them has changed?
 -- counted: tool results
 -- silent: no file, or no text, is recorded of them
+-- detail: reads entered sessions carried
 -- column project text: null: not recorded
 -- column path text: the file, relative to the session's directory where it lies in it
 -- column sessions int: in which it was read again unchanged

@@ -4,6 +4,7 @@
 -- silent: the text is not kept
 -- texts: yes
 -- param text text: the words to look for, letter for letter
+-- detail: requests session project item_path tokens
 -- column session digest: a session that had the text in a window
 -- column project text: null: not recorded
 -- column kind text: of the item

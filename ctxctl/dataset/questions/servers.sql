@@ -2,13 +2,14 @@
 -- Which MCP server costs most, and since when?
 -- counted: stays
 -- silent: no price is known of them
+-- detail: from_usd to_usd carried definitions sessions
 -- column server text: the MCP server
 -- column sessions int: that had any of it in a window
 -- column carried token-steps: of its definitions, calls and results; null: uncounted
 -- column usd usd: even share of what requests' input cost; null: none of it has a price
 -- column definitions usd: the definitions' part of it
--- column since text: month (UTC) in which it is first seen; null: no time is recorded
 -- column since_version text: client version of the first session that has it; null: not recorded
+-- column first_seen text: month (UTC) of that session; null: no time is recorded
 -- column rose text: month in which it cost most more per session than in the month before that it was seen in; null: never more
 -- column from_usd usd: per session, in the month before that
 -- column to_usd usd: per session, in that month
@@ -39,7 +40,7 @@ WITH of_session AS (
   FROM placed GROUP BY server
 )
 SELECT s.server AS server, s.in_sessions AS sessions, s.all_steps AS carried, s.all_price AS usd,
-  s.all_definitions AS definitions, s.first_month AS since, s.first_version AS since_version, r.month AS rose,
+  s.all_definitions AS definitions, s.first_version AS since_version, s.first_month AS first_seen, r.month AS rose,
   r.mean_before AS from_usd, r.mean_now AS to_usd
 FROM sums AS s
 LEFT JOIN (SELECT server, month, mean_before, mean_now FROM rises WHERE rank = 1) AS r ON s.server = r.server

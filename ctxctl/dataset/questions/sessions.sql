@@ -2,6 +2,7 @@
 -- Which sessions are there?
 -- counted: sessions
 -- silent: no time is recorded
+-- detail: session at model breaks turns filled misses compactions client_version path
 -- column session digest: the session
 -- column started text: day and minute (UTC) of its first recorded time; null: none
 -- column project text: name of the directory it ran in; null: not recorded

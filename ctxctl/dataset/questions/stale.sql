@@ -2,6 +2,7 @@
 -- How much of what windows carry is stale, and of what?
 -- counted: stays
 -- silent: their tokens could not be counted
+-- detail: of_all carried
 -- column kind text: of the items
 -- column tool text: whose results or calls they are; null: of no tool, or not recorded
 -- column carried token-steps: tokens times the requests that carried them

@@ -2,6 +2,7 @@
 -- How much of it all is sub-agents?
 -- counted: requests
 -- silent: no price is known
+-- detail: with_sub_agents sub_requests sessions
 -- column client text: the program; null: not recorded
 -- column project text: null: not recorded
 -- column sessions int: with a request

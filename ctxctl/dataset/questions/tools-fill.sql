@@ -2,6 +2,7 @@
 -- Which tools fill windows, and what does that cost?
 -- counted: stays
 -- silent: their tokens could not be counted
+-- detail: stays entered sessions
 -- column tool text: name of the tool whose definition, calls and results these are; null: of no tool, or not recorded
 -- column server text: its MCP server; null: none, or not recorded
 -- column sessions int: that had any of it in a window

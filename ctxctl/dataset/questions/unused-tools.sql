@@ -3,6 +3,7 @@
 -- counted: sessions
 -- silent: no tool definition is recorded
 -- param called number = 0: percent of the sessions with the definition that may have called the tool
+-- detail: called tokens
 -- column tool text: its name
 -- column server text: its MCP server; null: none, or not recorded
 -- column sessions int: that had its definition in a window

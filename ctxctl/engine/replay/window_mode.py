@@ -165,6 +165,16 @@ class WindowResolver:
         self._live_taken = False
         self._era += 1
 
+    @property
+    def given_up(self) -> bool:
+        """Whether `take_given_up` would give any."""
+        return bool(self._stale.given_up)
+
+    def take_given_up(self) -> list[str]:
+        """Items of which no copy is told to be stale any more, since this was asked last."""
+        given_up, self._stale.given_up = self._stale.given_up, []
+        return given_up
+
     def _in_era(self, found: Resolved) -> Resolved:
         """An assembly as it was resolved, in today's sizes."""
         anew = self._placer.anew

@@ -98,7 +98,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
         Column(" " * indent + _fold(state, place.turn), "mark", 1 + indent),
         Column(str(entry.turn), "number", digits + 1, right=True),
         Column(" " + level_sign(entry.used, full), _heat(entry, entry.cap), 2),
-        *_signs(signs, width),
+        *_signs(signs, width, width - indent - digits - 4 - sum(extras.values())),
         *_written(state, entry.last, width),
         Column(_turn_title(state, place.turn, entry), _title_style(entry)),
     ]
@@ -121,9 +121,11 @@ def _fold(state: State, turn: int) -> str:
     return "▾" if thread is not None else " "
 
 
-def _signs(signs: list[tuple[str, bool]], width: int) -> list[Column]:
-    """The first signs of those that apply, as many as there is room for."""
-    room = 2 if width < _SIGNED else 3
+def _signs(signs: list[tuple[str, bool]], width: int, left: int = _SIGNED) -> list[Column]:
+    """The first signs of those that apply, as many as fit; `left`: cells that nothing else needs."""
+    room = min(2 if width < _SIGNED else 3, left - 1)
+    if room < 1:
+        return []
     found = "".join(sign for sign, applies in signs if applies)[:room]
     return [Column(found, "warning", room + 1)]
 
@@ -283,6 +285,8 @@ def _amounts(
 ) -> list[Column]:
     """The columns of amounts; `paid`: None where it is not known yet."""
     sent = amount(of.used, of.method, brief=True, content=_billed(state))
+    if not of.used and of.method == "recorded":
+        sent = "·"  # nothing could be counted: that is not nothing
     said = {
         "items": (items, "muted"),
         "sent": (sent, "muted" if of.method == "recorded" and _billed(state) else ""),
