@@ -18,8 +18,8 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
 
-import re2
-
+from ctxctl import linear
+from ctxctl.linear import re2
 from ctxctl.record import spellings
 from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule, rules_of, user_key
 
@@ -104,14 +104,16 @@ class SecretRedactor:
         rules = (*more, *RULES)
         literals = sorted({literal for rule in rules for literal in rule.literals} - _COMMON)
         hints = [hint.replace(r"\b", _LEAD, 1) for hint in _HINTS]
-        quoted = "|".join([*(re2.escape(literal) for literal in literals), *hints])
-        whole = "|".join([f"(?i:{quoted})", *(f"(?:{rule.pattern})" for rule in rules if not rule.literals)])
-        self._any = _finder(re2.compile(whole.encode(), options))
+        self._any = linear.any_of(
+            literals, hints, [rule.pattern for rule in rules if not rule.literals], options
+        )
         ends = "|".join("[-_. ]?".join(name) for name in SUFFIXES)
         named = f'{_name_pattern(self._never | FIELDS)}|(?i:(?:{ends})":")'
-        self._named = _finder(re2.compile(named.encode(), options))
-        self._spelled = _finder(re2.compile(f"{spellings.ESCAPED}|{spellings.BASE64}".encode(), options))
-        self._escaped = _finder(re2.compile(spellings.ESCAPED.encode(), options))
+        self._named = linear.finder(re2.compile(named.encode(), options))
+        self._spelled = linear.finder(
+            re2.compile(f"{spellings.ESCAPED}|{spellings.BASE64}".encode(), options)
+        )
+        self._escaped = linear.finder(re2.compile(spellings.ESCAPED.encode(), options))
 
     def suspicious(self, data: bytes) -> bool:
         """Whether a text may hold a secret; most texts hold nothing that begins like one."""
@@ -143,19 +145,14 @@ class SecretRedactor:
         if not self._any(data):
             return []
         literals, rule_of = self._literals
-        held = {rule_of[n] for n in literals.Match(data.lower()) or ()}
+        held = {rule_of[n] for n in literals.held(data)}
         return [self._rules[n] for n in sorted(held | self._without_literals)]
 
     @cached_property
-    def _literals(self) -> tuple[Any, list[int]]:
-        """All literals as one pattern, and the rule of each."""
-        literals, rule_of = re2.Set.SearchSet(self._options), list[int]()
-        for n, rule in enumerate(self._rules):
-            for literal in rule.literals:
-                literals.Add(re2.escape(literal))
-                rule_of.append(n)
-        literals.Compile()
-        return literals, rule_of
+    def _literals(self) -> tuple[linear.Literals, list[int]]:
+        """All literals, and the rule of each."""
+        found = [(literal, n) for n, rule in enumerate(self._rules) for literal in rule.literals]
+        return linear.Literals([literal for literal, _ in found], self._options), [n for _, n in found]
 
     def data(self, data: bytes, found: FoundSecrets) -> bytes:
         """Return UTF-8 with stubs for its secrets; the same object if there are none."""
@@ -451,21 +448,6 @@ _HINTS: Final = (
 )  # fmt: skip
 
 
-def _finder(pattern: Any) -> Callable[[bytes], bool]:
-    """Return a function that says whether the pattern occurs in a text.
-
-    The package's own `search` makes a generator and a match object, which costs four times the search of
-    2 KB; so the method below it is called directly, where the package has it.
-    """
-    try:
-        match, anchor = pattern._regexp.Match, re2._re2.RE2.Anchor.UNANCHORED
-        nothing = match(anchor, b"", 0, 0)[0]
-        match(anchor, b"x", 0, 1)
-    except (AttributeError, TypeError, IndexError):
-        return lambda data: pattern.search(data) is not None
-    return lambda data: match(anchor, data, 0, len(data))[0] != nothing
-
-
 def stubs_in(data: bytes) -> FoundSecrets:
     """Count the stubs in a text, as secrets that are counted already."""
     found = FoundSecrets()
@@ -547,3 +529,9 @@ _SAID_OF_VALUES: Final = frozenset(
 _SAID_OF_PASSWORDS: Final = frozenset(
     (b"none", b"null", b"true", b"false", b"required", b"text", b"hidden", b"secret")
 )
+
+
+def text_redactor(key: bytes) -> Callable[[str], str]:
+    """What takes the secrets of the built-in rules out of one text after the other; stubs are by `key`."""
+    redactor = SecretRedactor(key)
+    return lambda text: redactor.text(text, FoundSecrets())

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from html.entities import html5
 from typing import Final, NamedTuple
 
-import re2
+from ctxctl.linear import re2
 
 ROUNDS: Final = 4
 """Levels of escapes in escapes that are read."""

@@ -18,6 +18,7 @@ from ctxctl.trace.decode import Decoder
 from ctxctl.trace.source import Source
 from tests.formats.damage import Imported, imported
 from tests.fuzz.laws import faults
+from tests.fuzz.parsers import PARSERS
 
 
 def _lines(*rows: Any) -> bytes:
@@ -87,6 +88,51 @@ CAPTURES: dict[str, tuple[str, bytes]] = {
             {"kind": "message", "turn": 1, "role": "user", "content": "b"},
         ),
     ),
+    "a session that is named when items were told": (
+        "sanqian",
+        _lines(
+            {"kind": "createAgent", "turn": 1, "agent_id": "a", "attached_contexts": ["notes:n"]},
+            {"kind": "getCurrent", "turn": 1, "provider_id": "notes:n", "data": {"title": "a", "content": "b", "version": 1}},
+            {"kind": "detach", "turn": 2, "session_id": "s", "contexts": ["notes:n"]},
+            {"kind": "message", "turn": 2, "role": "user", "content": "c"},
+        ),
+    ),
+    "a server that gets its name late": (
+        "mcp-session",
+        _lines(
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+            {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "search", "inputSchema": {"type": "object"}}]}},
+            {"jsonrpc": "2.0", "id": 0, "result": {"capabilities": {}, "protocolVersion": "1", "serverInfo": {"name": "notes"}}},
+            {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+            {"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "search", "inputSchema": {"type": "object"}}]}},
+        ),
+    ),
+    "another server, behind the first": (
+        "mcp-session",
+        _lines(
+            {"jsonrpc": "2.0", "id": 0, "result": {"capabilities": {}, "protocolVersion": "1", "serverInfo": {"name": "notes"}}},
+            {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "search", "inputSchema": {"type": "object"}}]}},
+            {"jsonrpc": "2.0", "id": 2, "result": {"capabilities": {}, "protocolVersion": "1", "serverInfo": {"name": "maps"}}},
+            {"jsonrpc": "2.0", "id": 3, "result": {"tools": [{"name": "way", "inputSchema": {"type": "object"}}]}},
+        ),
+    ),
+    "a number that no machine has, in a stream's repaired line": (
+        "api",
+        b'{"type":"response.created","sequence_number":0,"response":{"id":"r","object":"response","model":"m","output":[]}}\n'
+        b'{"type":"response.completed","sequence_number":1,"n":1180591620717411303424,"m":NaN,"response":{"id":"r",'
+        b'"object":"response","model":"m","usage":{"input_tokens":3,"output_tokens":1},"output":[{"type":"message","role":"assistant",'
+        b'"content":[{"type":"output_text","text":"a"}]}]}}\n',
+    ),
+    "a foreign line that names a session": (
+        "sanqian",
+        _lines(
+            {"kind": "attach", "turn": 1, "contexts": ["notes:n"]},
+            {"kind": "getCurrent", "turn": 1, "provider_id": "notes:n", "data": {"title": "a", "content": "b", "version": 1}},
+            {"type": "user", "sessionId": "s", "uuid": "u"},
+            {"kind": "detach", "turn": 2, "contexts": ["notes:n"]},
+            {"kind": "message", "turn": 2, "role": "user", "content": "c"},
+        ),
+    ),
     "a day that no calendar has": (
         "goose",
         _lines(
@@ -127,6 +173,35 @@ def test_what_is_wrong_is_told_by_the_import() -> None:
     assert told["an item of a step that is over"] == [("late-event", 1)]
     assert told["an item of a step that was sent"] == [("late-event", 1)]
     assert told["a request of a step that is over"] == [("late-event", 1)]
+
+
+def test_a_server_is_a_session_by_the_name_that_it_begins_with() -> None:
+    late, other = _of("a server that gets its name late"), _of("another server, behind the first")
+    assert {event.get("session_id") for event in late.events} == {None}
+    assert [event.get("session_id") for event in other.events if ".item." in event["event_type"]] == [
+        "notes",
+        "maps",
+    ]
+
+
+PARSED = {
+    "codec": b'{"event_type":"context.item.added","item_id":"a","context_kind":"note","token_estimate":18446744073709551616}\n',
+}
+"""By parser, what it could not take."""
+
+
+@pytest.mark.parametrize("name", PARSED)
+def test_parsers_take_what_was_found(name: str) -> None:
+    PARSERS[name].run(PARSED[name])
+
+
+def test_a_foreign_line_names_no_session() -> None:
+    found = _of("a foreign line that names a session")
+    assert [(problem.slug, problem.line) for problem in found.problems] == [("unknown-record", 3)]
+    assert {event.get("session_id") for event in found.events} == {None}
+    assert [
+        event["data"]["item_id"] for event in found.events if event["event_type"] == "context.item.removed"
+    ] == ["notes:n"]
 
 
 def test_what_is_late_is_kept_without_the_step_that_is_over() -> None:

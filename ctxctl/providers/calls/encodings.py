@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import zlib
 from collections.abc import Iterable
 from typing import Any, Final
@@ -185,8 +186,16 @@ def as_events(chunks: list[Any]) -> str:
             kind = chunk.get("type")
             if isinstance(kind, str) and "\n" not in kind:
                 lines.append(f"event: {kind}")
-            lines.append(f"data: {orjson.dumps(chunk).decode()}\n")
+            lines.append(f"data: {_dumped(chunk)}\n")
     return "\n".join(lines) + "\n"
+
+
+def _dumped(chunk: Json) -> str:
+    """One line of JSON, also of what a line that was repaired holds: numbers of any size, any depth."""
+    try:
+        return orjson.dumps(chunk).decode()
+    except (orjson.JSONEncodeError, RecursionError):
+        return json.dumps(chunk, separators=(",", ":"), default=str)
 
 
 def is_stream(text: str) -> bool:

@@ -17,6 +17,9 @@ from ctxctl.cli.main import run
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.sums import RunningTotals
 from ctxctl.session import Inspector, grown_replay, import_cache, import_mark, kept_replays, replay_writer
+from ctxctl.session.cache_key import made_under
+from ctxctl.session.history_cache import item_history_of
+from ctxctl.session.history_file import load_history
 from ctxctl.trace import inputs, writer
 from tests.unit.session.test_kept import FAULTS, answers, in_child, kept_files, without_cache
 
@@ -132,6 +135,37 @@ def test_an_import_during_which_its_log_was_written_over_is_made_anew(
     answers(log)
     assert answers(log) == without_cache(log)
     assert imported == [False, False]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in LOGS if path.stem != "retrieval-agent"], ids=lambda path: path.stem
+)
+def test_what_became_of_each_item_is_gone_on_with(path: Path, tmp_path: Path, came: list[bool]) -> None:
+    """But of a trace with redactions, which is read anew each time."""
+    data = path.read_bytes()
+    ends = ends_of_lines(data)
+    log = tmp_path / path.name
+    read_and_grown(log, data, ends[len(ends) // 3], ends[len(ends) // 2], ends[-3])
+    assert came[-1], "the replay was gone on with"
+    with Inspector.open(log) as inspector:
+        assert inspector.problem_count == len(inspector.opened.problems)
+        under = made_under(inspector.params, inspector.strategy, inspector.edits)
+        assert under is not None
+        kept = load_history(inspector.trace.source, under)
+    os.environ["CTXCTL_CACHE"] = "off"
+    try:
+        with Inspector.open(log) as inspector:
+            fresh = item_history_of(inspector)
+    finally:
+        del os.environ["CTXCTL_CACHE"]
+    assert kept is not None
+    assert len(kept.rows["item"]) > 5
+    told = [[kept.life(entry.number) for entry in kept.entries()], [kept.step(n) for n in range(len(kept))]]
+    assert told == [
+        [fresh.life(one.number) for one in fresh.entries()],
+        [fresh.step(n) for n in range(len(fresh))],
+    ]
+    assert list(kept.entries()) == list(fresh.entries())
 
 
 def ends_of_lines(data: bytes) -> list[int]:
