@@ -24,6 +24,7 @@ Out = pytest.CaptureFixture[str]
     ("arguments", "code", "says", "hint"),
     [
         (["frobnicate"], 2, "No such command 'frobnicate'", "`ctxctl --help`"),
+        ([WINDOW], 2, "No such command", f"to open it: ctxctl replay {WINDOW}"),
         (["validate"], 2, "Missing argument 'TRACE'", "`ctxctl validate --help`"),
         (["replay"], 3, "no session was recorded in", "`ctxctl ls`"),
         (["replay", WINDOW, "--jsn"], 2, "No such option: --jsn", "`ctxctl replay --help`"),
