@@ -52,7 +52,7 @@ PARSERS ?= codec salvage sse heads query
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test slow quick calibration catalogue prices corpus scaling frameworks clients check lint format docs site bench bench-peers soak mutate fuzz fuzz-parsers goldens lock dist audit sbom wheels hooks clean
+.PHONY: help demo test slow quick calibration catalogue prices corpus scaling frameworks clients check lint format docs site bench bench-peers bench-fleet soak mutate fuzz fuzz-parsers goldens lock dist audit sbom wheels hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -121,6 +121,9 @@ bench: $(DEV) ## measure against the floors and write docs/benchmarks.md; ARGS='
 
 bench-peers: $(DEV) ## measure beside other tools and write docs/benchmarks-peers.md; INSTALL=1 gets them first
 	@$(BIN)/python -m tests.bench.peers --folder '$(PEERS)' $(if $(filter 1,$(INSTALL)),--install) $(ARGS)
+
+bench-fleet: $(DEV) ## make a fleet of captures, add it to a dataset and write docs/benchmarks-fleet.md; CORPUS=DIR for real shapes, ARGS='--sessions 20000'
+	@CTXCTL_CORPUS=$(CORPUS) $(BIN)/python -m tests.bench_fleet $(ARGS)
 
 soak: $(DEV) ## load the recorders and `watch` for ten minutes each and write docs/benchmarks-soak.md; ARGS='proxy --minutes 1'
 	@$(BIN)/python -m tests.soak $(ARGS)

@@ -21,6 +21,7 @@ from ctxctl.dataset.parquet import packed, unpacked, without
 from ctxctl.dataset.rows.words import DatasetWords
 from ctxctl.dataset.schema import table
 from ctxctl.errors import UnavailableError
+from ctxctl.fleet.captures import KnownFile
 from ctxctl.fleet.workers import work_through
 from ctxctl.text import visible
 
@@ -43,6 +44,8 @@ class Found(NamedTuple):
     """Bytes, about."""
     month: str
     """Of its last change: captures of one month are mostly beside one another."""
+    settled: bool = True
+    """Whether that lies so long back that the next change shows."""
 
 
 class Plan(NamedTuple):
@@ -107,8 +110,41 @@ def source_of(path: str, words: DatasetWords) -> int:
     return digests_of(words.key).number("source", data)
 
 
+class Comparison:
+    """What captures are beside what a dataset has of them; each is looked at once.
+
+    Args:
+        known: What the dataset has.
+        words: What captures are read under.
+    """
+
+    def __init__(self, known: dict[int, KnownSource], words: DatasetWords) -> None:
+        self._known = known
+        self._words = words
+        self._same: dict[int, bool] = {}
+
+    def source(self, path: str) -> int:
+        """The key of a capture."""
+        return source_of(path, self._words)
+
+    def __contains__(self, source: int) -> bool:
+        return source in self._known
+
+    def unchanged(self, source: int) -> bool:
+        """Whether a capture that the dataset has is as it was."""
+        if source not in self._same:
+            self._same[source] = unchanged(self._known[source].sealed, self._words.key)
+        return self._same[source]
+
+    def of(self, path: str) -> KnownFile | None:
+        """What is known of a file; None of one that is no capture of the dataset."""
+        source = self.source(path)
+        found = self._known.get(source)
+        return None if found is None else KnownFile(found.format, self.unchanged(source))
+
+
 def planned(
-    found: Iterable[Found], known: dict[int, KnownSource], words: DatasetWords, forgotten: frozenset[int], *,
+    found: Iterable[Found], beside: Comparison, words: DatasetWords, forgotten: frozenset[int], *,
     again: bool,
 ) -> Plan:  # fmt: skip
     """Which of the captures are read, in batches; `again`: the unchanged ones too."""
@@ -117,15 +153,15 @@ def planned(
     same = gone = 0
     seen: set[int] = set()
     for one in found:
-        source = source_of(one.path, words)
+        source = beside.source(one.path)
         if source in seen:
             continue
         seen.add(source)
         if source in forgotten:
             gone += 1
-        elif source not in known:
+        elif source not in beside:
             new.append((one, source))
-        elif again or not unchanged(known[source].sealed, words.key):
+        elif again or not beside.unchanged(source):
             changed.append((one, source))
         else:
             same += 1
@@ -142,7 +178,7 @@ def _batches(captures: list[tuple[Found, int]], words: DatasetWords) -> list[Bat
             if held and (len(held) >= _CAPTURES or size + one.size > _BYTES):
                 made.append(Batch(held, words))
                 held, size = [], 0
-            held.append(Capture(os.fsencode(one.path), one.format, source))
+            held.append(Capture(os.fsencode(one.path), one.format, source, one.settled))
             size += one.size
         made.append(Batch(held, words))
     return made

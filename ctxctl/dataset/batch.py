@@ -44,6 +44,8 @@ class Capture(msgspec.Struct, frozen=True, array_like=True):
     format: str
     source: int
     """Its key."""
+    settled: bool = True
+    """Whether its last change lies so long back that the next one shows: else it is read again next time."""
     read: bool = True
     """False: it is known to end the process that reads it."""
 
@@ -171,7 +173,11 @@ def _size(inputs: Inputs) -> int:
 def _sealed(inputs: Inputs, capture: Capture, words: DatasetWords, failed: Unread | None) -> bytes:
     """The states of what was read, for the next run; nothing where it may be read otherwise then."""
     problems = [] if failed is None else [Problem(0, 0, failed.slug, failed.message)]
-    if not inputs.steady or not lasting(capture.format, words.asked.policy, problems):
+    if (
+        not capture.settled
+        or not inputs.unchanged()
+        or not lasting(capture.format, words.asked.policy, problems)
+    ):
         return b""
     states = States(
         [(os.fsencode(path), inputs.files[path]) for path in sorted(inputs.files)],

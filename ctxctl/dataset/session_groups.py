@@ -96,7 +96,8 @@ class _Sums:
 
 def _less(own: int | None, copied: int | None, requests: int) -> int | None:
     """A figure without its part that counts elsewhere; None where nothing is left that could say it."""
-    return None if own is None or not requests else own - (copied or 0)
+    left = 0 if own is None else own - (copied or 0)
+    return None if own is None or not (requests or left) else left
 
 
 def _plus(whole: int | None, more: int | None) -> int | None:

@@ -34,8 +34,6 @@ class FleetFeed:
         self._stopping = False
         self._wish = Wish()
         self._front: str | None = None
-        self._right = ""
-        """The last text that was understood."""
         self._due = False
         self._unread = held is None
         self._look: SessionRow | None = None
@@ -118,10 +116,7 @@ class FleetFeed:
             self._send(ReadFailed(error.message, error.hint, int(error.exit_code)))
 
     def _arrange(self, held: SessionRows, wish: Wish, front: str | None) -> None:
-        made = arranged(held, wish, front, self._right)
-        if not made.wrong:
-            self._right = wish.typed
-        self._send(made)
+        self._send(arranged(held, wish, front))
 
     def _send(self, value: object) -> None:
         try:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctxctl.cli.run import Run
-    from ctxctl.dataset.add import Added, Found, Plan, Runner
+    from ctxctl.dataset.add import Added, Comparison, Found, Plan, Runner
+    from ctxctl.dataset.known import KnownSources
     from ctxctl.dataset.log import Head, Snapshot
     from ctxctl.dataset.rows.words import DatasetWords
     from ctxctl.dataset.store import DatasetStore
@@ -88,7 +89,9 @@ def add(
     Unchanged captures are not read. Whatever ends this command, nothing is in the dataset twice or in part.
     """
     from ctxctl.cli.run import begin
+    from ctxctl.dataset.add import Comparison, planned
     from ctxctl.dataset.key_file import key_of
+    from ctxctl.dataset.known import KnownSources
     from ctxctl.dataset.log import fold
     from ctxctl.dataset.store import DatasetStore
 
@@ -96,10 +99,13 @@ def add(
     store = DatasetStore(places.place_of(to, run))
     head = _head(store, texts=texts, paths=not no_paths)
     words = _words(head, key_of(head, key_file), _labels(label), host, run)
-    with run.out.progress("looking for captures"):
-        found, lost = _found(dirs, run)
     snapshot = fold(store, head)
-    added, plan, snapshot = _add(snapshot, found, words, run, _runner(jobs, on), again=again)
+    known = KnownSources()
+    beside = Comparison(known.at(snapshot), words)
+    with run.out.progress("looking for captures"):
+        found, lost = _found(dirs, beside, run)
+        plan = planned(found, beside, words, snapshot.forgotten, again=again)
+    added, snapshot = _add(snapshot, plan, known, run, _runner(jobs, on))
     _tell(added, plan, snapshot, lost, run)
     run.out.flush()
     code = 1 if run.settings.strict and (added.unread or lost) else 0
@@ -166,7 +172,7 @@ def _labels(said: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def _found(dirs: Sequence[str], run: Run) -> tuple[list[Found], list[str]]:
+def _found(dirs: Sequence[str], beside: Comparison, run: Run) -> tuple[list[Found], list[str]]:
     """The captures, and a line for each place that holds none."""
     from ctxctl.dataset.captures import captures_at
     from ctxctl.errors import CtxctlError
@@ -176,7 +182,7 @@ def _found(dirs: Sequence[str], run: Run) -> tuple[list[Found], list[str]]:
     def failed(place: str, error: CtxctlError) -> None:
         lost.append(f"{place}: {error.message}")
 
-    return list(captures_at(dirs, run.settings.read_as, failed)), lost
+    return list(captures_at(dirs, run.settings.read_as, failed, beside.of)), lost
 
 
 def _runner(jobs: int | None, on: str | None) -> Runner:
@@ -195,24 +201,20 @@ def _runner(jobs: int | None, on: str | None) -> Runner:
 
 
 def _add(
-    snapshot: Snapshot, found: list[Found], words: DatasetWords, run: Run, runner: Runner, *, again: bool
-) -> tuple[Added, Plan, Snapshot]:
+    snapshot: Snapshot, plan: Plan, known: KnownSources, run: Run, runner: Runner
+) -> tuple[Added, Snapshot]:
     """Read and commit; then join small files of which there are many."""
     from ctxctl.dataset.add import add as add_planned
-    from ctxctl.dataset.add import planned
-    from ctxctl.dataset.known import KnownSources
     from ctxctl.dataset.log import fold
     from ctxctl.dataset.upkeep import MANY, compact
 
-    known = KnownSources()
     with run.out.progress("reading captures"):
-        plan = planned(found, known.at(snapshot), words, snapshot.forgotten, again=again)
         added = add_planned(snapshot, plan, known, runner, run.out.progressed)
     after = fold(snapshot.store, snapshot.head)
     if plan.captures:
         with run.out.progress("joining small files"):
             after = compact(after, MANY, run.out.progressed).snapshot
-    return added, plan, after
+    return added, after
 
 
 def _tell(added: Added, plan: Plan, snapshot: Snapshot, lost: list[str], run: Run) -> None:

@@ -56,9 +56,9 @@ def _shown(dataset: str, run: Run, by: str | None) -> int:
     from ctxctl.dataset.opening import opened
     from ctxctl.dataset.session_rows import session_rows, session_tables
     from ctxctl.tui import app, fleet_app
-    from ctxctl.tui.screens.fleet.state import Wish
+    from ctxctl.tui.screens.fleet.state import first_wish
 
-    pick = fleet_app.FleetPick(Wish() if by is None else Wish(by=by))  # type: ignore[arg-type]
+    pick = fleet_app.FleetPick(first_wish(by or "project"))
     tables = session_tables()
     while True:
         code = fleet_app.show_fleet(lambda: session_rows(opened(dataset, tables)), pick, run.settings)

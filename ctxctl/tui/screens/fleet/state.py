@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Final, NamedTuple, TypeVar
 
-from ctxctl.dataset.session_filter import session_filter
+from ctxctl.dataset.session_filter import LONGEST, session_filter
 from ctxctl.dataset.session_groups import BY, By, Group, grouped, key_of, summed
 from ctxctl.dataset.session_rows import Places, SessionRow, SessionRows
 from ctxctl.errors import UsageError
@@ -72,7 +72,7 @@ class Arranged:
     held: SessionRows | None = None
     cursor: int = 0
     wrong: str = ""
-    """What is wrong with the text that was typed; the list is that of the text before."""
+    """What is wrong with the text that was typed; the list is then of the text without its last term."""
     reading: bool = False
 
     @property
@@ -122,7 +122,20 @@ def turned(wish: Wish) -> Wish:
 
 def grouped_next(wish: Wish) -> Wish:
     """Grouped by the next thing."""
-    return replace(wish, by=BY[(BY.index(wish.by) + 1) % len(BY)], inside=None)
+    by = BY[(BY.index(wish.by) + 1) % len(BY)]
+    usual = wish.order == usual_order(wish.by) and not wish.reverse
+    return replace(wish, by=by, inside=None, order=usual_order(by) if usual else wish.order)
+
+
+def first_wish(by: str) -> Wish:
+    """What is shown first, grouped by a word of `BY`."""
+    named = next((one for one in BY if one == by), BY[0])
+    return Wish(by=named, order=usual_order(named))
+
+
+def usual_order(by: By) -> str:
+    """What groups are sorted by at first: weeks by time, all others by their sessions."""
+    return "name" if by == "week" else "sessions"
 
 
 def _after(orders: Sequence[str], order: str) -> str:
@@ -132,20 +145,19 @@ def _after(orders: Sequence[str], order: str) -> str:
 # What is listed
 
 
-def arranged(held: SessionRows, wish: Wish, front: str | None = None, before: str = "") -> Arranged:
+def arranged(held: SessionRows, wish: Wish, front: str | None = None) -> Arranged:
     """What fits a wish.
 
     Args:
         held: All sessions.
-        wish: What is wanted; where its text is wrong, what `before` says is listed.
+        wish: What is wanted; where its text is wrong, what stands before the last blank is listed.
         front: What was in front: a group's key, or a session's key and source.
-        before: The last text that was right.
     """
     wrong = ""
     try:
         fits = session_filter(wish.typed)
     except UsageError as error:
-        wrong, fits = error.message, session_filter(before)
+        wrong, fits = error.message, _without_last(wish.typed)
     rows: list[SessionRow] = list(filter(fits, held.rows)) if (wish.typed or wrong) else list(held.rows)
     if wish.inside is not None:
         inside = wish.inside
@@ -157,6 +169,14 @@ def arranged(held: SessionRows, wish: Wish, front: str | None = None, before: st
         return Arranged(wish, (), sessions, whole, held, _at(names, front), wrong)
     groups = _in_order(grouped(rows, wish.by), lambda group: _of_group(group, wish.order), wish)
     return Arranged(wish, groups, (), whole, held, _at([front_of(one) for one in groups], front), wrong)
+
+
+def _without_last(typed: str) -> Callable[[SessionRow], bool]:
+    """What a text means without its last term, which is not complete yet; all, where that is wrong too."""
+    try:
+        return session_filter(typed[:LONGEST].rpartition(" ")[0])
+    except UsageError:
+        return session_filter("")
 
 
 def front_of(line: Group | SessionRow) -> str:
