@@ -13,6 +13,7 @@ from ctxctl.ingest.build import timestamp
 from ctxctl.ingest.lines import Line, salvage
 from ctxctl.ingest.parts import moment
 from ctxctl.model.problem import Problem
+from ctxctl.providers.spans import inferences
 from ctxctl.trace.contents import Contents
 from ctxctl.trace.decode import Decoder
 from ctxctl.trace.source import Source
@@ -260,3 +261,15 @@ def test_keys_of_a_stranger_are_told_on_one_short_line() -> None:
     assert "\n" not in problem.message
     assert len(problem.message) < 200
     assert "plain" in problem.message
+
+
+@pytest.mark.parametrize("value", [[10**400, 1], [1, 10**400], 10**400, [float("inf"), 1], -(10**400)])
+def test_times_of_spans_that_no_machine_has_are_none(value: object) -> None:
+    assert inferences.moment(value) is None
+
+
+def test_times_of_spans_are_moments_in_whatever_unit() -> None:
+    told = [
+        inferences.moment(value) for value in ([1767225600, 5 * 10**8], 1767225600_000, "1767225600000000000")
+    ]
+    assert [str(one)[:19] for one in told] == ["2026-01-01T00:00:00"] * 3
