@@ -124,6 +124,10 @@ CAPTURES: dict[str, tuple[str, bytes]] = {
         b'"object":"response","model":"m","usage":{"input_tokens":3,"output_tokens":1},"output":[{"type":"message","role":"assistant",'
         b'"content":[{"type":"output_text","text":"a"}]}]}}\n',
     ),
+    "a block whose type is an object": (
+        "chat-messages",
+        json.dumps([{"role": "user", "content": [{"type": {"a": 1}, "text": "a"}]}, {"role": "assistant", "content": "b"}]).encode(),
+    ),
     "a foreign line that names a session": (
         "sanqian",
         _lines(
