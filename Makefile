@@ -33,7 +33,7 @@ ROOM ?=
 ROOMS := $(sort $(filter-out __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/unit/*/)))) tui)
 TESTS_OF_ROOM = $(and $(filter $(ROOM),$(ROOMS)),$(wildcard tests/unit/$(ROOM)) $(if $(filter tui,$(ROOM)),tests/tui))
 # Sets of packages that hooks and policies are tested with; httpx2 and httpx cannot be had together.
-FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2
+FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2 engines
 # Some need a newer Python than the one that runs all else: uv looks in PATH, then here, else it gets one.
 PYENV := $(shell printf ':%s' $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.*/bin)
 # Where the real clients are installed that recording is tried with.
@@ -52,7 +52,7 @@ PARSERS ?= codec salvage sse heads query
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test slow quick calibration catalogue prices corpus scaling frameworks clients check lint format docs site bench bench-peers soak mutate fuzz fuzz-parsers goldens lock dist audit sbom wheels hooks clean
+.PHONY: help demo test slow quick calibration catalogue prices corpus scaling frameworks clients check lint format docs site bench bench-peers bench-fleet soak mutate fuzz fuzz-parsers goldens lock dist audit sbom wheels hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -121,6 +121,9 @@ bench: $(DEV) ## measure against the floors and write docs/benchmarks.md; ARGS='
 
 bench-peers: $(DEV) ## measure beside other tools and write docs/benchmarks-peers.md; INSTALL=1 gets them first
 	@$(BIN)/python -m tests.bench.peers --folder '$(PEERS)' $(if $(filter 1,$(INSTALL)),--install) $(ARGS)
+
+bench-fleet: $(DEV) ## make a fleet of captures, add it to a dataset and write docs/benchmarks-fleet.md; CORPUS=DIR for real shapes, ARGS='--sessions 20000'
+	@CTXCTL_CORPUS=$(CORPUS) $(BIN)/python -m tests.bench_fleet $(ARGS)
 
 soak: $(DEV) ## load the recorders and `watch` for ten minutes each and write docs/benchmarks-soak.md; ARGS='proxy --minutes 1'
 	@$(BIN)/python -m tests.soak $(ARGS)

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import tempfile
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
@@ -19,6 +19,7 @@ import xxhash
 from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.frames import delta_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.listdiff import same, same_end
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement, Step, Summary, Turn
 from ctxctl.session.replay_mark import Mark, WriterState
@@ -130,6 +131,11 @@ class ReplayWriter:
         }  # fmt: skip
         for table, number in behind.items():
             self._connection.execute(f"DELETE FROM {table} WHERE number >= ?", (number,))
+
+    @property
+    def made_under(self) -> str:
+        """What the replay depends on beside its trace."""
+        return self._key.made_under
 
     @property
     def marks(self) -> bool:
@@ -253,20 +259,24 @@ class ReplayWriter:
         self._held = 0
 
     def _frame(self, last: _LastFrame, one: Walked) -> FrameRow:
-        before, now, against = last.placements, one.at.placements, None
-        if one.delta.before != before:  # compared by the identity of the placements
-            against = self._numbered(one.delta.before)
+        before, now, delta = last.placements, one.at.placements, one.delta
+        # What the replay has found out of both frames is not looked for again: most steps touch few places.
+        own = delta.before is before and delta.after is now
+        against = None
+        if delta.before is not before and delta.before != before:  # by the identity of the placements
+            against = self._numbered(delta.before)
+        limit = min(len(before), len(now))
+        head, tail = (delta.prefix, delta.suffix) if own else (0, 0)
+        head += same(before, now, head, head, limit - head)
+        tail = same_end(before, now, limit - head, tail)
         if last.ordinal < 0 or last.age + 1 >= whole_after(len(now)):
-            head = tail = 0
             row = FrameRow(-1, 0, 0, self._numbered(now), against)
         else:
-            head = _common(before, now)
-            tail = _common(before[head:][::-1], now[head:][::-1])
             row = FrameRow(last.ordinal, head, tail, self._numbered(now[head : len(now) - tail]), against)
-        compared = delta_of(before, now, head, tail) if against is None else delta_of(one.delta.before, now)
-        if compared == one.delta:
+        compared = delta_of(before, now, head, tail) if against is None else delta_of(delta.before, now)
+        prefix, suffix, removed, inserted, reordered, _, _ = delta
+        if compared[:5] == (prefix, suffix, removed, inserted, reordered):
             return row
-        prefix, suffix, removed, inserted, reordered, _, _ = one.delta
         told = ToldDelta(prefix, suffix, self._numbered(removed), self._numbered(inserted), reordered)
         return msgspec.structs.replace(row, told=told)
 
@@ -309,17 +319,3 @@ class _LastFrame(msgspec.Struct, frozen=True):
 _FIRST: Final = _LastFrame(-1, [], 0)
 _FIELDS_OF: Final = attrgetter(*FIELDS)
 _encode: Final = msgspec.msgpack.Encoder().encode
-
-
-def _common(a: Sequence[Placement], b: Sequence[Placement]) -> int:
-    """How many placements two frames begin with alike; slices are compared in C, by identity."""
-    low, high = 0, min(len(a), len(b))
-    if a[:high] == b[:high]:
-        return high
-    while low < high - 1:
-        middle = (low + high) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle
-    return low

@@ -14,9 +14,6 @@ from ctxctl.engine.replay.renderings import is_rendered_anew
 from ctxctl.listdiff import Run, Work, solve
 from ctxctl.model.results import Change, Counts, Placement
 
-Signature = frozenset[int]
-"""Keys of an item's current copies: equal signatures are the same version and rendering, however often."""
-
 
 class Cause(NamedTuple):
     """Why an item left, or was never there."""
@@ -78,13 +75,8 @@ def no_cause(_item: str) -> Cause:
     return UNRECORDED
 
 
-class _Side(NamedTuple):
-    """The current copies of touched items on one side of a delta."""
-
-    copies: dict[str, list[Placement]]
-
-    def signature(self, item: str) -> Signature:
-        return frozenset(p.key for p in self.copies.get(item, ()))
+Copies = dict[str, list[Placement]]
+"""Current copies by item, in order; of an item with some outside of the delta the last one alone."""
 
 
 def changes_of(
@@ -101,7 +93,7 @@ def changes_of(
     `was` counts the current copies in `before` of the items that the delta or the step names
     (`standing_copies` gives it), `after` is the new state and `delta` the middle in which they differ.
     Work is proportional to the delta and to what the step names, except for an item with several current
-    copies, and for `list_skipped`, which go through the frame.
+    copies, whose last one is looked for from the end, and for `list_skipped`, which goes through the frame.
     """
     if not list_skipped and _is_plain_growth(was, after, delta, context):
         return _growth(after, delta, context)
@@ -123,13 +115,14 @@ def _any_changes(
     touched.update(dict.fromkeys([p.item for p in delta.removed if not p.stale]))
     old = _side(touched, delta.removed, was, before)
     new = _side(touched, delta.inserted, after.current, after.placements)
+    other = _other_copies(after, delta)
     moved = _moved(delta)
     writer = _Writer(after, flow.new_by_item, flow.freed_by_item, moved, context)
     present: list[Change] = []
     gone: list[Change] = []
     added = updated = 0
     for item in touched:
-        previous, now = old.copies.get(item), new.copies.get(item)
+        previous, now = old.get(item), new.get(item)
         if not now:
             continue
         if now[0].carried and not previous:
@@ -137,15 +130,15 @@ def _any_changes(
         elif not previous:
             added += 1
             present.append(writer.change("added", now[-1], None))
-        elif old.signature(item) != new.signature(item):
+        elif item in other:
             updated += 1
             present.append(writer.change("updated", now[-1], previous[-1]))
         elif flow.new_by_item.get(item) or flow.freed_by_item.get(item):
             present.append(writer.change("skipped", now[-1], previous[-1]))
     present = _in_order(present, moved | context.rescored, after, delta, writer)
     for item in dict.fromkeys([p.item for p in delta.removed if not p.stale]):
-        if item not in new.copies and old.copies.get(item):
-            gone.append(writer.gone(old.copies[item][-1]))
+        if item not in new and old.get(item):
+            gone.append(writer.gone(old[item][-1]))
     if list_skipped:
         present = _with_skipped(after.placements, present, writer)
     omitted = [
@@ -208,8 +201,9 @@ def compare_frames(before: list[Placement], after: list[Placement], context: Cha
 
 def _side(
     touched: Iterable[str], middle: list[Placement], current: Mapping[str, int], frame: list[Placement]
-) -> _Side:
-    copies: dict[str, list[Placement]] = {}
+) -> Copies:
+    """The current copies of touched items on one side of a delta."""
+    copies: Copies = {}
     for placement in middle:
         if not placement.stale:
             copies.setdefault(placement.item, []).append(placement)
@@ -217,10 +211,30 @@ def _side(
     if short:  # Other copies lie outside the middle.
         for item in short:
             copies[item] = []
-        for placement in frame:
+        for placement in reversed(frame):
             if placement.item in short and not placement.stale:
                 copies[placement.item].append(placement)
-    return _Side(copies)
+                short.discard(placement.item)
+                if not short:
+                    break
+    return copies
+
+
+def _other_copies(after: FrameState, delta: FrameDelta) -> set[str]:
+    """Items whose current copies are of other versions or renderings than before, however many there are."""
+    balance: dict[int, int] = {}
+    items: dict[int, str] = {}
+    for sign, placements in ((1, delta.inserted), (-1, delta.removed)):
+        for p in placements:
+            if not p.stale:
+                balance[p.key] = balance.get(p.key, 0) + sign
+                items[p.key] = p.item
+    keyed = after.keyed
+    return {
+        items[key]
+        for key, more in balance.items()
+        if (keyed.get(key, 0) > 0) != (keyed.get(key, 0) - more > 0)
+    }
 
 
 def _moved(delta: FrameDelta) -> frozenset[str]:

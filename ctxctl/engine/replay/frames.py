@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ctxctl.listdiff import same, same_end, same_start
 from ctxctl.model.results import Placement
 
+_Name = TypeVar("_Name", int, str)
 _CITED = '"citations":{"enabled":true'
 """In a document's form: Anthropic's switch.  In an answer `citations` is a list."""
 
@@ -149,6 +150,7 @@ class FrameState:
         "heads",
         "held",
         "images",
+        "keyed",
         "placements",
         "recorded",
         "segments",
@@ -173,6 +175,8 @@ class FrameState:
         self.segments: dict[str, int] = {}
         self.current: dict[str, int] = {}
         """Number of current copies by item; items without one are absent."""
+        self.keyed: dict[int, int] = {}
+        """Number of current copies by their keys."""
         self.held: dict[str, int] = {}
         """Tokens that all copies of an item hold, stale ones included."""
         self.stale_copies: dict[str, int] = {}
@@ -246,11 +250,12 @@ class FrameState:
             _add(self.stale_copies, item, sign)
         else:
             _add(self.current, item, sign)
+            _add(self.keyed, p.key, sign)
         if p.carried:
             self.carried += sign
 
 
-def _add(sums: dict[str, int], name: str, amount: int) -> None:
+def _add(sums: dict[_Name, int], name: _Name, amount: int) -> None:
     total = sums.get(name, 0) + amount
     if total:
         sums[name] = total

@@ -478,6 +478,17 @@ class Engine:
         if thread.mode is None:
             thread.mode = self._mode(thread)
         thread.seal(list_skipped=self.rules.list_skipped)
+        if thread.windows.given_up:
+            self._tell_unmarked(thread)
+
+    def _tell_unmarked(self, thread: ThreadState) -> None:
+        ids = thread.ids
+        assert ids is not None
+        # Lines of an import are not those of the capture that it was made from.
+        place = (0, 0) if self.rules.imported else (ids.first_line, ids.first_byte)
+        for item in thread.windows.take_given_up():
+            what = _UNMARKED.format(item=item, turn=ids.turn, step=ids.step)
+            self.report(Problem(*place, "stale-cut", what))
 
     def _mode(self, thread: ThreadState) -> DeclaredMode:
         """`append` where all the target's injections are at an appendix, else `window`."""
@@ -551,6 +562,10 @@ _FAULTS = {
     "own-base": "assembly {assembly} is spliced onto itself; its blocks are put behind the last window",
     "bad-splice": "a splice of assembly {assembly} reaches beyond the end of its base {base}",
 }
+_UNMARKED = (
+    "versions of {item} take turns in a window that holds many copies of each: "
+    "from step {turn}.{step} on none of them is told to be stale"
+)
 _ENTERS = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED})
 _OF_THEIR_STEP = frozenset({Usage, Injection, Failure, Answered})
 """Records that say something of their own step only, and nothing of a later frame."""

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 _FEW = 8
 """Copies that are looked for one by one; for more the whole frame is gone through."""
 
+_TURNED = 25_000
+"""Copies of a thread whose mark may change because another version became the newest."""
+_MANY = 64
+"""Copies that change their mark at once, from which on they count: an item with fewer costs little."""
+
 Versions = dict[str | None, list[Placement]]
 """The copies of one item by version."""
 
@@ -34,6 +39,12 @@ class StaleCopies:
         """The copies of each item that has more."""
         self._newest: dict[str, str | None] = {}
         """Of the items in `_several`, the version that is current."""
+        self._turned = 0
+        """Copies whose mark changed so far, many at once."""
+        self._unmarked: dict[str, None] = {}
+        """Items whose versions come back again and again: none of their copies is marked any more."""
+        self.given_up: list[str] = []
+        """Of these, the ones that no problem has told of."""
         self._raw: list[Placement] = []
         self._shown: list[Placement] = self._raw
 
@@ -45,6 +56,8 @@ class StaleCopies:
             item: {version: list(copies) for version, copies in versions.items()}
             for item, versions in self._several.items()
         }
+        twin._turned, twin._unmarked = self._turned, dict(self._unmarked)
+        twin.given_up = list(self.given_up)
         twin._raw, twin._shown = self._raw, self._shown
         return twin
 
@@ -116,6 +129,8 @@ class StaleCopies:
 
     def _enter(self, placement: Placement) -> None:
         item = placement.item
+        if item in self._unmarked:
+            return
         versions = self._several.get(item)
         if versions is None:
             before = self._single.pop(item, None)
@@ -162,5 +177,21 @@ class StaleCopies:
             if not known:
                 again += [copy for copies in versions.values() for copy in copies]
             elif was != wanted:
-                again += [*versions.get(was, ()), *versions[wanted]]
+                turned = [*versions.get(was, ()), *versions[wanted]]
+                self._turned += len(turned) if len(turned) >= _MANY else 0
+                if self._turned > _TURNED and len(turned) >= _MANY:
+                    turned = self._give_up(item)
+                again += turned
         return again
+
+    def _give_up(self, item: str) -> list[Placement]:
+        """Let no copy of an item be stale from here on; gives all of them.
+
+        Versions that take turns change the mark of every copy there is at each step, which is work that grows
+        with the square of the steps.
+        """
+        versions = self._several.pop(item)
+        del self._newest[item]
+        self._unmarked[item] = None
+        self.given_up.append(item)
+        return [copy for copies in versions.values() for copy in copies]

@@ -165,6 +165,16 @@ class WindowResolver:
         self._live_taken = False
         self._era += 1
 
+    @property
+    def given_up(self) -> bool:
+        """Whether `take_given_up` would give any."""
+        return bool(self._stale.given_up)
+
+    def take_given_up(self) -> list[str]:
+        """Items of which no copy is told to be stale any more, since this was asked last."""
+        given_up, self._stale.given_up = self._stale.given_up, []
+        return given_up
+
     def _in_era(self, found: Resolved) -> Resolved:
         """An assembly as it was resolved, in today's sizes."""
         anew = self._placer.anew
@@ -252,7 +262,11 @@ class WindowResolver:
             kept = old_at(at), old_at(splice.at)
             stop = taken + splice.inserted
             own = new[new_at(taken) : new_at(stop)]
-            placements += old[kept[0] : kept[1]]
+            stretch = old[kept[0] : kept[1]]
+            if placements:
+                placements += stretch
+            else:
+                placements = stretch
             placements += own
             pieces += (kept, own)
             removed += old[kept[1] : old_at(end)]

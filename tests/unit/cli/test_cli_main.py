@@ -56,7 +56,7 @@ Out = pytest.CaptureFixture[str]
             "no item is called 'dog', and none says so",
             "opening-hours.md",
         ),
-        (["find", WINDOW], 2, "a trace or a predicate is missing", "in quotes"),
+        (["find", WINDOW], 2, "a trace or a query is missing", "in quotes"),
         (["bisect", WINDOW], 2, "what to look for is missing", "window > 80%"),
         (["bisect", WINDOW, WINDOW, "a", "b"], 2, "4 arguments", "in quotes"),
         (["diff", f"{WINDOW}@1", WINDOW, "--sessions"], 2, "two whole traces", "without @"),
@@ -255,8 +255,8 @@ def test_every_command_has_help(capsys: Out) -> None:
     assert list(COMMANDS) == [
         "ls", "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why",
         "compactions", "cost", "budget", "lint", "check", "validate", "import", "export",
-        "formats", "policies", "calibrate", "learn", "models", "cache",
+        "formats", "policies", "calibrate", "learn", "fleet", "fleet ask", "models", "cache",
     ]  # fmt: skip
     for name in COMMANDS:
-        assert run([name, "--help"]) == 0
+        assert run([*name.split(), "--help"]) == 0
         assert capsys.readouterr().out.startswith(f"Usage: ctxctl {name} ")

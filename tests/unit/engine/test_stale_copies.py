@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxctl.engine.replay import stale_copies
 from ctxctl.engine.replay.frames import delta_of
 from ctxctl.engine.replay.item_table import ItemTable
 from ctxctl.engine.replay.stale_copies import StaleCopies
@@ -61,6 +63,30 @@ def test_every_window_is_marked_as_the_plain_definition_has_it(course: list[Any]
         before = raw
         if step == 2:
             held = held.copy()
+
+
+def test_versions_that_take_turns_are_given_up_once_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stale_copies, "_TURNED", 500)
+    monkeypatch.setattr(stale_copies, "_MANY", 8)
+    book, placer, held = ItemTable("model"), _Placer(), StaleCopies()
+    raw: list[Placement] = []
+    told: list[int] = []
+    for step in range(100):
+        version = f"v{step % 3}"
+        book.enter(Item("a", metadata={}, version=version), step)
+        once = msgspec.structs.replace(placement("a", step), version=version)
+        before, raw = raw, [*raw, once, placement("b", 1000 + step)]
+        shown = held.mark(raw, delta_of(before, raw), book, placer)  # type: ignore[arg-type]
+        if held.given_up:
+            assert held.given_up == ["a"]
+            told.append(step)
+            held.given_up = []
+        # What is marked is marked right, up to the step that is told of, and nothing from there on.
+        wanted = [False] * len(raw) if told else _plain(raw, book)
+        assert [one.stale for one in shown if one.item == "a"] == wanted[::2]
+        held = held.copy() if step % 7 == 3 else held
+    assert len(told) == 1
+    assert sum(one.item == "a" for one in placer.twins) < 80
 
 
 @given(st.integers(0, 300), st.integers(0, 300))
