@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.importers import registry
+from ctxctl.importers.pi.system import strict_schema
 from ctxctl.ingest.build import timestamp
 from ctxctl.ingest.lines import Line, salvage
 from ctxctl.ingest.parts import moment
@@ -277,3 +278,9 @@ def test_times_of_spans_are_moments_in_whatever_unit() -> None:
         inferences.moment(value) for value in ([1767225600, 5 * 10**8], 1767225600_000, "1767225600000000000")
     ]
     assert [str(one)[:19] for one in told] == ["2026-01-01T00:00:00"] * 3
+
+
+@pytest.mark.parametrize("name", [{}, [], None, 1])
+def test_a_schema_that_requires_what_is_no_name_stays(name: object) -> None:
+    assert strict_schema({"type": "object", "properties": {"a": {}}, "required": [name]}) is None
+    assert strict_schema({"type": "object", "properties": {"a": {}}, "required": ["a"]}) is not None
