@@ -58,6 +58,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     },
     "Many sessions": {
         "Many captures as one dataset": "docs/fleet.md",
+        "Its tables and questions": "docs/fleet-reference.md",
     },
     "Checks": {
         "Lint": "docs/lint.md",

@@ -124,8 +124,8 @@ EXAMPLES: Final = {
         ("ctxctl fleet --dataset fleet --json", "the same as JSON"),
     ),
     "fleet add": _of(
-        ("ctxctl fleet add sessions --to logs", "what is new, or has changed"),
-        ("ctxctl fleet add sessions --to logs --label team=search", "saying whose sessions they are"),
+        ("ctxctl fleet add ~/.claude/projects --to dataset", "what is new, or has changed"),
+        ("ctxctl fleet add sessions --to dataset --label team=search", "labels to ask by"),
     ),
     "fleet status": _of(
         ("ctxctl fleet status --dataset fleet", "rows, files and bytes of each table"),
@@ -133,18 +133,18 @@ EXAMPLES: Final = {
     ),
     "fleet files": _of(
         ("ctxctl fleet files stays --dataset fleet", "for another engine to read"),
-        ("ctxctl fleet files steps --dataset fleet --version 1", "as they were at the first commit"),
+        ("ctxctl fleet files steps --dataset fleet --version 1", "as of an earlier commit"),
     ),
     "fleet compact": _of(
         ("ctxctl fleet compact --dataset fleet", "fewer, larger files"),
-        ("ctxctl fleet compact --dataset fleet --json", "how many there were and are"),
+        ("ctxctl fleet compact --dataset fleet --json", "what it did, as JSON"),
     ),
     "fleet vacuum": _of(
         ("ctxctl fleet vacuum --dataset fleet", "files that count no more, after an hour"),
         ("ctxctl fleet vacuum --dataset fleet --grace 7d", "after a week"),
     ),
     "fleet forget": _of(
-        ("ctxctl fleet forget --where \"project = 'trial'\" --dataset fleet", "a project, for good"),
+        ("ctxctl fleet forget --where \"project = 'shop'\" --dataset fleet", "a project, for good"),
         ("ctxctl fleet forget --before 90d --dataset fleet", "retention"),
     ),
     "fleet ask": _of(

@@ -286,6 +286,7 @@ class Totals:
         self._counts = dict.fromkeys(Counts.__struct_fields__, 0)
         self._before: dict[Thread, int] = {}
         self._last: dict[Thread, Step] = {}
+        self._sessions: set[str | None] = set()
 
     def add(self, step: Step) -> None:
         """Count one step."""
@@ -318,6 +319,7 @@ class Totals:
             self._counts[name] += getattr(step.counts, name)
         self._before.setdefault(thread, step.ledger.window_before)
         self._last[thread] = step
+        self._sessions.add(step.session)
 
     @property
     def before(self) -> int:
@@ -342,7 +344,7 @@ class Totals:
     @property
     def sessions(self) -> int:
         """Sessions that have a step here."""
-        return len({session for session, _ in self._last})
+        return len(self._sessions)
 
     @property
     def counts(self) -> Counts:

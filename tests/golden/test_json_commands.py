@@ -77,6 +77,10 @@ ASKED: dict[str, list[tuple[str, set[str]]]] = {
 }
 
 
+ELSEWHERE = {"fleet"}
+"""Commands that need packages which may not be here; they are in the page, and run in tests of their own."""
+
+
 def takes_json(capsys: Out) -> set[str]:
     found = set()
     for name in COMMANDS:
@@ -108,8 +112,8 @@ def line_definitions() -> Iterator[Line]:
 
 
 def test_every_command_with_json_is_asked_and_in_the_table(capsys: Out) -> None:
-    takers = takes_json(capsys)
-    assert takers == ASKED.keys()
+    takers = {name.partition(" ")[0] for name in takes_json(capsys)}
+    assert takers == ASKED.keys() | ELSEWHERE
     assert takers - in_the_table().keys() == set()
 
 

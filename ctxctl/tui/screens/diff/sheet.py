@@ -434,7 +434,7 @@ def _column(sheet: Sheet, row: SheetRow, lay: Layout, kind: str, side: int) -> P
     sign = (MINUS, "+")[side] if changed and row.first else " "
     parts: Parts = []
     if lay.digits:
-        parts.append((_number(number, row.first, lay.digits) + " ", "gutter"))
+        parts.append((_number(number, row.first, lay.digits) + " ", "line-number"))
     else:
         parts.append((" ", "gutter"))
     parts.append((sign + " ", style))
