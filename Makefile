@@ -110,6 +110,7 @@ format: $(DEV) ## rewrite the sources as ruff would have them
 
 docs: $(DEV) ## write docs/formats/ from what the importers declare, man/ from the help, and the sizes of docs/design.md
 	@$(BIN)/python scripts/docs_formats.py
+	@$(BIN)/python scripts/docs_fleet.py
 	@$(BIN)/python scripts/man_pages.py
 	@$(BIN)/python scripts/measure_house.py
 

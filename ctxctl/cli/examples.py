@@ -124,15 +124,27 @@ EXAMPLES: Final = {
         ("ctxctl fleet --dataset fleet --json", "the same as JSON"),
     ),
     "fleet add": _of(
-        ("ctxctl fleet add ~/.claude/projects --to fleet", "what is new, or has changed"),
-        ("ctxctl fleet add logs --to s3://bucket/fleet --label team=search", "into an object store"),
+        ("ctxctl fleet add ~/.claude/projects --to dataset", "what is new, or has changed"),
+        ("ctxctl fleet add sessions --to dataset --label team=search", "labels to ask by"),
     ),
-    "fleet status": _of(("ctxctl fleet status --dataset fleet", "rows, files and bytes of each table")),
-    "fleet files": _of(("ctxctl fleet files stays --dataset fleet", "for another engine to read")),
-    "fleet compact": _of(("ctxctl fleet compact --dataset fleet", "fewer, larger files")),
-    "fleet vacuum": _of(("ctxctl fleet vacuum --dataset fleet", "files that count no more, after an hour")),
+    "fleet status": _of(
+        ("ctxctl fleet status --dataset fleet", "rows, files and bytes of each table"),
+        ("ctxctl fleet status --dataset fleet --json", "the same as JSON"),
+    ),
+    "fleet files": _of(
+        ("ctxctl fleet files stays --dataset fleet", "for another engine to read"),
+        ("ctxctl fleet files steps --dataset fleet --version 1", "as of an earlier commit"),
+    ),
+    "fleet compact": _of(
+        ("ctxctl fleet compact --dataset fleet", "fewer, larger files"),
+        ("ctxctl fleet compact --dataset fleet --json", "what it did, as JSON"),
+    ),
+    "fleet vacuum": _of(
+        ("ctxctl fleet vacuum --dataset fleet", "files that count no more, after an hour"),
+        ("ctxctl fleet vacuum --dataset fleet --grace 7d", "after a week"),
+    ),
     "fleet forget": _of(
-        ("ctxctl fleet forget --session ID --dataset fleet", "one session, for good"),
+        ("ctxctl fleet forget --where \"project = 'shop'\" --dataset fleet", "a project, for good"),
         ("ctxctl fleet forget --before 90d --dataset fleet", "retention"),
     ),
     "fleet ask": _of(

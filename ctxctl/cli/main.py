@@ -135,7 +135,14 @@ def _misused(error: Any, arguments: Sequence[str]) -> int:
         return Exit.USAGE
     known = arguments[: named_words(arguments)]
     path = context.command_path if context is not None else " ".join(["ctxctl", *known])
-    complain(str(error.format_message()), f"`{path} --help` lists what there is")
+    hint = f"`{path} --help` lists what there is"
+    if arguments and not known and context is not None and os.path.exists(arguments[0]):
+        from shlex import quote
+
+        from ctxctl.text import visible
+
+        hint = f"to open it: ctxctl replay {quote(visible(arguments[0]))}"
+    complain(str(error.format_message()), hint)
     return Exit.USAGE
 
 

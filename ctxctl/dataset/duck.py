@@ -157,8 +157,8 @@ def _opened(files: Mapping[str, Sequence[str]]) -> duckdb.DuckDBPyConnection:
     connection.execute("SET TimeZone = 'UTC'")
     for table in schema.TABLES:
         connection.execute(f"CREATE VIEW {table.name} AS {_source(table, files.get(table.name, ()))}")
-    for view in questions.views():
-        connection.execute(view)
+    for view in questions.views():  # copies are few, and every question asks for them
+        connection.execute(view.replace("CREATE VIEW copies", "CREATE TABLE copies"))
     every = [path for paths in files.values() for path in paths]
     connection.execute(f"SET allowed_paths = [{', '.join(map(_quoted, every))}]")
     for name in ("python_enable_replacements", "python_scan_all_frames"):

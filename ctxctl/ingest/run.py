@@ -24,6 +24,19 @@ _BYTES_WORKED: Final = 4
 """Bytes of a capture that entitle it to one more."""
 
 
+def most_work(source: Source) -> int:
+    """Placements of earlier windows that an import of a capture may look at again."""
+    return WORK + source.size // _BYTES_WORKED
+
+
+def too_much_work(most: int) -> str:
+    """What is told where an import ends as its records go back to earlier windows too often."""
+    return (
+        f"the records up to here go back to earlier windows so often that {most:,} items of these had to"
+        " be looked at again: the rest of the capture is not read"
+    )
+
+
 class Run:
     """The state that one import shares; importers hold one, or derive from it.
 
@@ -69,7 +82,7 @@ class Run:
         does not declare (`about.HeldAgainst`) are handed on too, and counted.
         """
         key, known = self.understood.key, self.understood.known
-        most = WORK + source.size // _BYTES_WORKED
+        most = most_work(source)
         for line, value in values(source, self.report, skip):
             self.line = line
             if isinstance(value, dict):
@@ -86,11 +99,7 @@ class Run:
 
     def windows_too_large(self, most: int) -> None:
         """Say that the rest of a capture is not read, as its records go back to earlier windows too often."""
-        message = (
-            f"the records up to here go back to earlier windows so often that {most:,} items of these had to"
-            " be looked at again: the rest of the capture is not read"
-        )
-        self.problem("windows-too-large", message)
+        self.problem("windows-too-large", too_much_work(most))
 
     def met(self, kind: Any) -> bool:
         """Say of which type the record of this line is; whether that is declared (`Understood.met`)."""

@@ -162,7 +162,7 @@ def fits_text(totals: Totals, address: Callable[[Step], str]) -> str:
     """Which steps the supposed limits leave no room for; `address` names a step's turn."""
     first, alone = totals.first_over, _alone(totals)
     if not totals.capped:
-        return "no limit is known, so it cannot be told (simulated)"
+        return "no limit is known, so ctxctl cannot tell (simulated)"
     if first is None:
         return f"no step is over{alone} (simulated)"
     return (
@@ -199,7 +199,7 @@ def held(totals: Totals) -> Iterator[tuple[str, str]]:
             f"{totals.matches:,} of {number} compared with the record as recorded, none that differs",
         )
     if totals.untold:
-        yield "policy", f"{totals.untold:,} of {number} compared with the record cannot be told"
+        yield "policy", f"{totals.untold:,} of {number} compared with the record: cannot tell"
         yield from _first(totals.first_untold, "cannot_tell")
 
 
@@ -286,6 +286,7 @@ class Totals:
         self._counts = dict.fromkeys(Counts.__struct_fields__, 0)
         self._before: dict[Thread, int] = {}
         self._last: dict[Thread, Step] = {}
+        self._sessions: set[str | None] = set()
 
     def add(self, step: Step) -> None:
         """Count one step."""
@@ -318,6 +319,7 @@ class Totals:
             self._counts[name] += getattr(step.counts, name)
         self._before.setdefault(thread, step.ledger.window_before)
         self._last[thread] = step
+        self._sessions.add(step.session)
 
     @property
     def before(self) -> int:
@@ -342,7 +344,7 @@ class Totals:
     @property
     def sessions(self) -> int:
         """Sessions that have a step here."""
-        return len({session for session, _ in self._last})
+        return len(self._sessions)
 
     @property
     def counts(self) -> Counts:

@@ -32,8 +32,8 @@ from ctxctl.report.paint import Paint
 from ctxctl.report.replay import Totals, fits_text, held
 from ctxctl.report.sent import NOT_RECORDED, known_by, limit_text, size_of_limit, threshold_text
 from ctxctl.report.step import believed_bill
-from ctxctl.report.tables import Column, labelled, ordered_segments, table
-from ctxctl.text import preview, visible
+from ctxctl.report.tables import Column, labelled, ordered_segments, table, width_of
+from ctxctl.text import cells, clip, preview, visible
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.wording import (
     AT_LEAST,
@@ -72,6 +72,15 @@ _COLUMNS: Final = (
 )
 _ROOMY: Final = (4, 5)
 """Columns that only a wide table has: what entered and what left."""
+
+
+def _ended(address: str, wide: int) -> str:
+    """An address in so many cells: its turn stays, which tells a row from the others of its session."""
+    at = max(address.rfind("/"), address.rfind(":"))
+    end = address[at:]
+    if cells(address) <= wide or at < 0 or cells(end) >= wide - 1:
+        return address
+    return clip(address[:at], wide - cells(end)) + end
 
 
 NamesOf = Callable[[TurnSum, Compacting], ItemNames]
@@ -299,7 +308,8 @@ class TurnsReport:
         rows = [self._cells(row, amount) for row in turns]
         if self._width < _WIDE:
             rows = [tuple("" if n in _ROOMY else cell for n, cell in enumerate(row)) for row in rows]
-        listed = table(_COLUMNS, rows, self._width)
+        wide = width_of(_COLUMNS, rows, 0, self._width)
+        listed = table(_COLUMNS, [(_ended(row[0], wide), *row[1:]) for row in rows], self._width)
         for line in listed.head:
             yield self._paint("dim", line)
         for row, lines in zip(turns, listed.rows, strict=True):

@@ -22,7 +22,7 @@ ThreadName = tuple[str | None, str]
 """Session and thread."""
 
 _PARTS: Final = re.compile(r"[-_./:#@\s]+")
-_HEX: Final = re.compile(r"(?=.*\d)[0-9a-f]{6,}", re.IGNORECASE)
+_HEX: Final = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{6,}", re.IGNORECASE)
 _RANDOM: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[0-9A-Za-z]{10,}")
 _COUNTED: Final = re.compile(r"\d{10,}")
 _DATE: Final = re.compile(r"(?:19|20)\d{6}")

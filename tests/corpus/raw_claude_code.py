@@ -1,7 +1,7 @@
-"""Answers of a fleet worked out from the lines of Claude Code's logs, by a reader that shares no code with ctxctl.
+"""Answers of a fleet worked out from Claude Code's lines, by a reader that shares no code with ctxctl.
 
-A request is a message of the assistant by its id, with a bill; its lines are its pieces, of which the last has
-the whole bill.  One that several logs hold counts in the log where its first line is earliest.
+A request is a message of the assistant by its id, with a bill; its lines are its pieces, of which the last
+has the whole bill.  One that several logs hold counts in the log where its first line is earliest.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def requests_of(log: Path) -> list[Request]:
         name = message["id"]
         first = found.get(name)
         made = Request(
-            name, str(log), record.get("sessionId") or "", record.get("timestamp") or "", record.get("version"),
-            message.get("model"), bool(record.get("isSidechain")), read, sent,
+            name, str(log), record.get("sessionId") or "", record.get("timestamp") or "",
+            record.get("version"), message.get("model"), bool(record.get("isSidechain")), read, sent,
             usage.get("output_tokens") or 0,
         )  # fmt: skip
         found[name] = made if first is None else first._replace(read=read, sent=sent, output=made.output)

@@ -1,4 +1,4 @@
-"""Five questions to a dataset of Claude Code's logs, against a plain reader of the lines (`raw_claude_code`)."""
+"""Five questions to a dataset of Claude Code's logs, against a plain reader (`raw_claude_code`)."""
 
 from __future__ import annotations
 

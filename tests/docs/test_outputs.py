@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/questions.md", "docs/tutorial.md", "docs/why.md", "docs/check.md")
 UPDATE = os.environ.get("CTXCTL_UPDATE_GOLDENS") == "1"
 ELISION = "..."
+QUIET = " 2>/dev/null"
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -74,12 +75,29 @@ def run(command: str, place: Path) -> list[str]:
         "COLUMNS": "80",
         "LC_ALL": "C.UTF-8",
     }
-    if forking.HERE and command.startswith("ctxctl ") and not set(command) & set("|<>;&$"):
-        # No shell has a part in it, and a fork starts in a fraction of the time.
-        with open(os.devnull, "rb") as nothing, tempfile.TemporaryFile() as both:
-            forking.forks().run(shlex.split(command)[1:], env, place / "work", [nothing, both, both], 60)
-            both.seek(0)
-            return [line.rstrip() for line in both.read().decode().splitlines()]
+    asked, _, filters = command.partition(" | ")
+    quiet = asked.endswith(QUIET)
+    asked = asked.removesuffix(QUIET)
+    if forking.HERE and asked.startswith("ctxctl ") and not set(asked) & set("|<>;&$"):
+        # The shell has no part in it but the filters, and a fork starts in a fraction of the time.
+        with (
+            open(os.devnull, "r+b") as nothing,
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+        ):
+            two = [out, nothing if quiet else err if filters else out]
+            forking.forks().run(shlex.split(asked)[1:], env, place / "work", [nothing, *two], 60)
+            out.seek(0)
+            err.seek(0)
+            said = err.read()
+            if filters:
+                said += subprocess.run(
+                    ["sh", "-c", filters], cwd=place / "work", env=env, stdin=out, stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT, timeout=60, check=False,
+                ).stdout  # fmt: skip
+            else:
+                said += out.read()
+            return [line.rstrip() for line in said.decode().splitlines()]
     done = subprocess.run(
         ["sh", "-c", command],
         cwd=place / "work",

@@ -226,13 +226,11 @@ _ALL = "CTXCTL_GROWTH"
 """The variable that has every place of every fixture multiplied, and not the records alone: some minutes."""
 
 
-OPEN: Final = {
-    ("openhands/events.json", "afresh"): (20, "each condensation looks through the window"),
-    ("sanqian/agents.jsonl", "records afresh"): (40, "each turn's surface lists all that is attached"),
-    ("sibyl/mcp.jsonl", "records afresh"): (40, "audits of all bundles are asked for each"),
-}
-"""What still grows faster, from how many records on that is plain, and why: a test says when it does not any
-more."""
+BOUNDED_CELLS: Final = frozenset(
+    {("openhands/events.json", "afresh"), ("sanqian/agents.jsonl", "records afresh")}
+)
+"""Fixtures that stand for a square when they are multiplied: each condensation takes out of the whole window,
+each turn lists all that is attached."""
 
 
 class _Fixture(NamedTuple):
@@ -269,23 +267,15 @@ def _cells() -> Iterator[tuple[bool, Any]]:
             always = bool(how) and (one.importer.name, how) not in tried
             tried.add((one.importer.name, how))
             if always or os.environ.get(_ALL):
-                known = OPEN.get((one.name, how))
-                marks = [pytest.mark.xfail(strict=True, reason=known[1])] if known is not None else []
-                yield (
-                    always,
-                    pytest.param(one, cell, id=f"{one.importer.name}-{one.name}-{cell.what}", marks=marks),
-                )
+                yield always, pytest.param(one, cell, id=f"{one.importer.name}-{one.name}-{cell.what}")
 
 
 CELLS = list(_cells())
 
 
 def _check(one: _Fixture, cell: multiplied.Cell) -> None:
-    known = [
-        count for (name, how), (count, _) in OPEN.items() if name == one.name and cell.what.endswith(how)
-    ]
     each = max(1, (len(cell.make(9)) - len(cell.make(5))) // 4)
-    count = known[0] if known else max(5, min(60, _BYTES // each))
+    count = max(5, min(60, _BYTES // each))
     told = grows(one.importer, cell.make, count)
     assert told is None, told
 
@@ -299,6 +289,27 @@ def test_work_grows_with_the_records_of_a_capture(one: _Fixture, cell: multiplie
 @pytest.mark.parametrize(("one", "cell"), [cell for always, cell in CELLS if not always])
 def test_work_grows_with_what_is_in_a_record(one: _Fixture, cell: multiplied.Cell) -> None:
     _check(one, cell)
+
+
+@pytest.mark.parametrize(
+    ("one", "cell"),
+    [
+        cell
+        for always, cell in CELLS
+        if always
+        and any(
+            cell.values[0].name == name and cell.values[1].what.endswith(how) for name, how in BOUNDED_CELLS
+        )
+    ],
+)
+def test_records_that_list_all_again_and_again_end_the_import_with_a_word(
+    one: _Fixture, cell: multiplied.Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "REPEATED", REPEATED // 60)
+    monkeypatch.setattr("ctxctl.ingest.run.WORK", 3_000)
+    small, large = (spent(one.importer, cell.make(count)) for count in (100, 400))
+    assert "windows-too-large" in large.slugs
+    assert large.work < 4 * GROWTH * small.work
 
 
 FOLDERS: frozenset[str] = frozenset()

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from ctxctl.importers import registry
+from ctxctl.importers.pi.system import strict_schema
 from ctxctl.ingest.build import timestamp
 from ctxctl.ingest.lines import Line, salvage
 from ctxctl.ingest.parts import moment
 from ctxctl.model.problem import Problem
+from ctxctl.providers.spans import inferences
 from ctxctl.trace.contents import Contents
 from ctxctl.trace.decode import Decoder
 from ctxctl.trace.source import Source
@@ -122,6 +124,10 @@ CAPTURES: dict[str, tuple[str, bytes]] = {
         b'{"type":"response.completed","sequence_number":1,"n":1180591620717411303424,"m":NaN,"response":{"id":"r",'
         b'"object":"response","model":"m","usage":{"input_tokens":3,"output_tokens":1},"output":[{"type":"message","role":"assistant",'
         b'"content":[{"type":"output_text","text":"a"}]}]}}\n',
+    ),
+    "a block whose type is an object": (
+        "chat-messages",
+        json.dumps([{"role": "user", "content": [{"type": {"a": 1}, "text": "a"}]}, {"role": "assistant", "content": "b"}]).encode(),
     ),
     "a foreign line that names a session": (
         "sanqian",
@@ -260,3 +266,21 @@ def test_keys_of_a_stranger_are_told_on_one_short_line() -> None:
     assert "\n" not in problem.message
     assert len(problem.message) < 200
     assert "plain" in problem.message
+
+
+@pytest.mark.parametrize("value", [[10**400, 1], [1, 10**400], 10**400, [float("inf"), 1], -(10**400)])
+def test_times_of_spans_that_no_machine_has_are_none(value: object) -> None:
+    assert inferences.moment(value) is None
+
+
+def test_times_of_spans_are_moments_in_whatever_unit() -> None:
+    told = [
+        inferences.moment(value) for value in ([1767225600, 5 * 10**8], 1767225600_000, "1767225600000000000")
+    ]
+    assert [str(one)[:19] for one in told] == ["2026-01-01T00:00:00"] * 3
+
+
+@pytest.mark.parametrize("name", [{}, [], None, 1])
+def test_a_schema_that_requires_what_is_no_name_stays(name: object) -> None:
+    assert strict_schema({"type": "object", "properties": {"a": {}}, "required": [name]}) is None
+    assert strict_schema({"type": "object", "properties": {"a": {}}, "required": ["a"]}) is not None

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.formats import growing, multiplied
+from tests.formats import growing
 from tests.scaling import native_inputs
 from tests.scaling.native_inputs import Lines, Log, at
 
@@ -27,14 +27,37 @@ class HostileFile(NamedTuple):
     make: Callable[[int], bytes]
     item: str
     """An item that commands which need one are asked for."""
+    least: int = 8
+    """Of what there are many of, in the smallest file that tells how work grows."""
+    each: int = 1
+    """Records, or blocks, for each of them."""
 
 
-def _native(name: str, count: int, make: Callable[[int], Lines], item: str = "prompt") -> HostileFile:
-    return HostileFile(name, count, ".jsonl", lambda n: b"".join(line + b"\n" for line in make(n)), item)
+def _native(name: str, count: int, make: Callable[[int], Lines], least: int = 8) -> HostileFile:
+    def made(n: int) -> bytes:
+        return b"".join(line + b"\n" for line in make(n))
+
+    return HostileFile(name, count, ".jsonl", made, "prompt", least)
 
 
-def _capture(name: str, count: int, make: Callable[[int], bytes], ending: str = ".jsonl") -> HostileFile:
-    return HostileFile(name, count, ending, make, "kind:user_message")
+def _claude_code(make: Callable[[int], bytes], least: int = 8) -> HostileFile:
+    return HostileFile(f"claude-{make.__name__}".replace("_", "-"), 20_000, ".jsonl", make, "0", least)
+
+
+def _spans(make: Callable[[int], bytes]) -> HostileFile:
+    return HostileFile(f"otel-{make.__name__}".replace("_", "-"), 20_000, ".jsonl", make, "user_message-1")
+
+
+def _multiplied(name: str, count: int, fixture: str, what: str, item: str) -> HostileFile:
+    """A fixture with one of its places, or all of its records, many times."""
+
+    def make(n: int) -> bytes:
+        from tests.formats import multiplied  # brings ctxctl with it, before there are counters
+
+        cells = multiplied.cells(_FIXTURES / fixture)
+        return next(cell for cell in cells if cell.what == what).make(n)
+
+    return HostileFile(name, count, Path(fixture).suffix, make, item, each=14)
 
 
 def _blocks_with_texts(n: int) -> Lines:
@@ -66,39 +89,32 @@ def _versions_and_redactions(n: int) -> Lines:
     yield log.sent("a2", **at(2))
 
 
-def _times(fixture: str, what: str) -> Callable[[int], bytes]:
-    """A fixture with one of its places, or all of its records, `n` times."""
-
-    def make(n: int) -> bytes:
-        cell = next(cell for cell in multiplied.cells(_FIXTURES / fixture) if cell.what == what)
-        return cell.make(n)
-
-    return make
-
-
+_ROO: Final = "roo/task/api_conversation_history.json"
+_ROO_CONDENSED: Final = "roo/condensed/api_conversation_history.json"
 FILES: Final = (
     _native("million-blocks", 1_000_000, native_inputs.content_blocks),
     _native("million-texts", 1_000_000, _blocks_with_texts),
     _native("redactions", 4000, native_inputs.redactions),
-    _native("versions-redacted", 4000, _versions_and_redactions),
+    _native("versions-redacted", 4000, _versions_and_redactions, 16),
     _native("splices-on-splices", 20_000, native_inputs.splices_on_splices),
     _native("growing-window", 20_000, native_inputs.growing_window),
     _native("growing-at-the-front", 20_000, native_inputs.growing_at_the_front),
-    *(
-        _capture(f"claude-{make.__name__}", 20_000, make)
-        for make in (
-            growing.of_itself, growing.one_cycle, growing.pairs, growing.star, growing.two_ends,
-            growing.from_the_beginning, growing.same_uuid,
-        )
-    ),
-    *(
-        _capture(f"otel-{make.__name__}", 20_000, make)
-        for make in (growing.spans_of_themselves, growing.spans_in_a_circle, growing.spans_in_a_chain)
-    ),
-    _capture("cline-again", 1000, _times("cline/typed.messages.json", ".messages again"), ".json"),
-    _capture("cline-afresh", 1000, _times("cline/typed.messages.json", ".messages afresh"), ".json"),
-    _capture("roo-again", 2000, _times("roo/task/api_conversation_history.json", " again"), ".json"),
-    _capture("roo-afresh", 2000, _times("roo/condensed/api_conversation_history.json", " afresh"), ".json"),
-    _capture("mcp-again", 3000, _times("mcp_session/exchanges.jsonl", "records again")),
-    _capture("mcp-afresh", 3000, _times("mcp_session/exchanges.jsonl", "records afresh")),
-)  # fmt: skip
+    _claude_code(growing.of_itself),
+    _claude_code(growing.one_cycle),
+    _claude_code(growing.pairs),
+    _claude_code(growing.star),
+    _claude_code(growing.two_ends),
+    _claude_code(growing.from_the_beginning, 32),
+    _claude_code(growing.same_uuid),
+    _spans(growing.spans_of_themselves),
+    _spans(growing.spans_in_a_circle),
+    _spans(growing.spans_in_a_chain),
+    _multiplied("cline-again", 1000, "cline/typed.messages.json", ".messages again", "read_files"),
+    _multiplied("cline-afresh", 1000, "cline/typed.messages.json", ".messages afresh", "read_files"),
+    _multiplied("roo-again", 2000, _ROO, " again", "environment_details"),
+    _multiplied("roo-afresh", 2000, _ROO_CONDENSED, " afresh", "environment_details"),
+    _multiplied("mcp-again", 3000, "mcp_session/exchanges.jsonl", "records again", "search"),
+    _multiplied("mcp-afresh", 3000, "mcp_session/exchanges.jsonl", "records afresh", "search"),
+)
+"""All of them."""
+BY_NAME: Final = {file.name: file for file in FILES}

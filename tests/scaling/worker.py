@@ -22,17 +22,25 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.scaling import counting
+from tests.scaling.hostile_files import BY_NAME
 from tests.scaling.native_inputs import DIMENSIONS
 
 ROOMS: Final = (
-    "analysis", "budget", "cli", "config", "engine", "fleet", "item_names", "kinds", "lint", "listdiff",
-    "model", "policies", "report", "session", "text", "tokens", "trace", "wording",
+    "analysis", "budget", "cli", "config", "engine", "fleet", "importers", "ingest", "item_names", "kinds",
+    "lint", "listdiff", "model", "plugins", "policies", "providers", "report", "session", "text", "tokens",
+    "trace", "wording",
 )  # fmt: skip
-"""Those that read native traces; importers have a test of their own."""
 _BOUNDS: Final = {
     ("ctxctl.engine.replay.cursor", "_CELLS"): 1000,
     ("ctxctl.session.kept_replays", "LEAST"): 1,
     ("ctxctl.report.envelopes", "_MOST_REFS"): 500,
+    ("ctxctl.engine.replay.stale_copies", "_TURNED"): 100,
+    ("ctxctl.engine.replay.stale_copies", "_MANY"): 4,
+    ("ctxctl.importers.registry", "REPEATED"): 100,
+    ("ctxctl.ingest.run", "WORK"): 500,
+    ("ctxctl.providers.dialects.threads", "_LOOKED"): 8,
+    ("ctxctl.providers.spans.traces", "_SAID_AGAIN"): 100,
+    ("ctxctl.tokens.calibrate.expect", "RECENT"): 8,
 }
 _CPU: Final = 60
 """Seconds that a run may take."""
@@ -42,6 +50,7 @@ WARMING: Final = (
     ["lint", "IN"],
     ["why", "IN", "prompt"],
     ["export", "IN", "--format", "html", "-o", "OUT"],
+    ["export", "IN", "--format", "markdown", "-o", "OUT"],
 )
 
 
@@ -105,11 +114,17 @@ def _run(command: list[str], dimension: str, n: int, folder: Path) -> tuple[int,
     """Run a command on a new file of a dimension; its exit code, and the end of what it said on stderr."""
     from ctxctl.cli.main import run
 
-    trace = folder / "in" / "trace.jsonl"
+    hostile = BY_NAME.get(dimension)
+    trace = folder / "in" / f"trace{hostile.ending if hostile is not None else '.jsonl'}"
     trace.parent.mkdir(exist_ok=True)
-    trace.write_bytes(b"".join(line + b"\n" for line in DIMENSIONS[dimension](n)))
+    if hostile is not None:
+        trace.write_bytes(hostile.make(n))
+    else:
+        trace.write_bytes(b"".join(line + b"\n" for line in DIMENSIONS[dimension](n)))
     os.environ["CTXCTL_CACHE_DIR"] = str(folder / "cache")
     names = {"IN": str(trace), "OUT": str(folder / "out"), "DIR": str(trace.parent)}
+    if hostile is not None:
+        names |= {"prompt": hostile.item, "item": hostile.item}
     kept = [os.dup(stream) for stream in (1, 2)]
     for stream, name in ((1, "stdout"), (2, "stderr")):
         to = os.open(folder / name, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)

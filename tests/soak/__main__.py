@@ -39,6 +39,8 @@ def main() -> int:
     args = parser.parse_args()
     # As Ctrl-C does: what was started is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    # A shell's background job begins with SIGINT ignored, and so would the commands, which end by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     names = args.parts or list(PARTS)
     if unknown := [name for name in names if name not in PARTS]:
         parser.error(f"unknown: {', '.join(unknown)}")

@@ -219,7 +219,7 @@ class SentenceChain:
         if "rescored" in row.flags:
             yield from evidence.selection()
         if "moved" in row.flags:
-            text = "was moved: it stands in another place of the window than before"
+            text = "was moved to another place in the window"
             yield self._derived("window", "moved", text, row.first, evidence.window())
         if not {"moved", "rescored"} & set(row.flags):
             size = f"its copies hold {row.held:,} tokens" if row.held else "their size is not known"
@@ -301,7 +301,7 @@ class SentenceChain:
         evidence = self._evidence(self._ordinal)
         yield from evidence.about(kept=self._state == "current")
         if self._state == "untold":
-            text = "whether it is still part of what stands for the compacted window is not recorded"
+            text = "whether it is still part of what replaces the compacted window is not recorded"
             yield self._derived("window", "not-told", text, self._ordinal, evidence.window())
         if self._state == "available":
             text = "no selection, budget or assembly has named it so far"

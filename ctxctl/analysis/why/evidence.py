@@ -354,7 +354,7 @@ class StepEvidence:
                 state = record.redaction_state or "redacted"
                 text = f"was redacted ({state}){how}"
                 if record.replacement is not None:
-                    text += f"; {self._called.item(record.replacement, 'another item')} stands in its place"
+                    text += f"; {self._called.item(record.replacement, 'another item')} replaces it"
                 yield self._link(event, "redaction", "redacted", text, state=state)
 
     def came(self) -> Link | None:

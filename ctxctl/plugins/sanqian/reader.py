@@ -9,6 +9,7 @@ from ctxctl.ingest import build
 from ctxctl.ingest.build import Json, Maker, Place
 from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.parts import shallow
+from ctxctl.ingest.run import most_work, too_much_work
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.plugins.sanqian.scope import (
@@ -82,7 +83,11 @@ class Log:
 
     def events(self, source: Source) -> Iterator[Json]:
         """The log's events, in line order, each turn closed by its surface."""
+        most = most_work(source)
         for line, value in values(source, self._report):
+            if self._make.work > most:
+                self._problem("windows-too-large", too_much_work(most))
+                break
             if not isinstance(value, dict):
                 self._report(Problem(line.number, line.offset, "not-a-record", "not a JSON object; skipped"))
                 continue
@@ -204,6 +209,7 @@ class Log:
         """Remove the items of contexts that are attached no longer, and see which resources count."""
         self._resources.settle(native)
         attached = set(self._scope.contexts())
+        self._make.work += len(attached) + len(self._items)
         for name, item in list(self._items.items()):
             if item.kind == "external_resource" and not is_attached(attached, name):
                 self.gone(name, native)
@@ -223,6 +229,7 @@ class Log:
         attached = self._scope.contexts()
         order = {name: at for at, name in enumerate(attached)}
         last = len(order)
+        self._make.work += last + len(self._items)
         names = [name for name, item in self._items.items() if item.available and item.kind in _OFFERED]
         names.sort(key=lambda name: min(order.get(name, last), order.get(name.rpartition("/")[0], last)))
         meta: Json = {"user_attached": list(self._scope.attached)}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -46,8 +45,7 @@ class Reader(Run):
         self._keep = _WAITING
         self._looked = 1
         """Of the held packs, how many a request is searched for, from the last back."""
-        self._audits: deque[tuple[Json, int, str | None]] = deque(maxlen=_OPEN_CALLS)
-        """Rows without a pack, each with its place."""
+        self._audits = _Rows()
         self._found = 0
 
     def events(self, source: Source) -> Iterator[Json]:
@@ -95,7 +93,7 @@ class Reader(Run):
     def _end(self) -> Iterator[Json]:
         self._release(0)
         while self._audits:
-            self._alone(self._audits.popleft())
+            self._alone(self._audits.first())
         file, self.make.file = self.make.file, None
         for call in (*self._calls.values(), *([self._call] if self._call is not None else ())):
             goal = call.arguments.get("goal")
@@ -143,9 +141,7 @@ class Reader(Run):
         if pack.skipped:
             self.problem("unknown-record", f"{pack.skipped} items of the pack have no id; skipped")
         rendering = cut_markdown(pack.markdown, pack) if pack.markdown is not None else None
-        found = next((one for one in self._audits if _audits(one[0], pack)), None)
-        if found is not None:
-            self._audits.remove(found)
+        found = self._audits.of_pack(pack)
         rows = (found[0],) if found is not None else ()
         self._found += 1
         exchange = Exchange(call, answer, pack, rendering, self.line.number, self.make.file, audits=rows)
@@ -167,11 +163,11 @@ class Reader(Run):
             if not held.audits and _audits(audit.row, held.pack):
                 self._held[at] = held._replace(audits=(audit.row,))
                 return
-        self._audits.append((audit.row, self.line.number, self.make.file))
+        self._audits.add((audit.row, self.line.number, self.make.file))
         if len(self._audits) == _OPEN_CALLS:
-            self._alone(self._audits.popleft())
+            self._alone(self._audits.first())
 
-    def _alone(self, row: tuple[Json, int, str | None]) -> None:
+    def _alone(self, row: _Row) -> None:
         """An audit row whose pack the capture does not hold: ids without a text."""
         exchange = _of_audit(*row)
         if exchange is not None:
@@ -188,10 +184,73 @@ class Reader(Run):
         self.make.file = file
 
 
-def _audits(row: Json, pack: packs.Pack) -> bool:
-    """Whether an audit row is of a pack: the same ids, or some of them where the row says that it was cut."""
+_Row: TypeAlias = tuple[Json, int, str | None]
+"""An audit row with its place."""
+
+
+class _Rows:
+    """Audit rows without a pack, in order; those of a pack are found by its ids."""
+
+    def __init__(self) -> None:
+        self._all: dict[int, _Row] = {}
+        self._by_ids: dict[tuple[str, ...], list[int]] = {}
+        """By the ids that a row names, in order, where it names all: numbers of rows."""
+        self._cut: dict[int, frozenset[str]] = {}
+        """Rows that say that they were cut, with the ids that they name."""
+        self._number = 0
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, row: _Row) -> None:
+        """Put one behind the others."""
+        number = self._number = self._number + 1
+        self._all[number] = row
+        ids = _ids_of(row[0])
+        if ids is None:
+            return
+        if row[0].get("derived_ids_truncated") is True:
+            self._cut[number] = frozenset(ids)
+        else:
+            self._by_ids.setdefault(tuple(sorted(ids)), []).append(number)
+
+    def first(self) -> _Row:
+        """Take the first one out."""
+        return self._taken(next(iter(self._all)))
+
+    def of_pack(self, pack: packs.Pack) -> _Row | None:
+        """Take out the first one that is of a pack."""
+        held = [item.native_id for item in pack.items]
+        found = self._by_ids.get(tuple(sorted(held)), [])[:1]
+        if self._cut:
+            ids = set(held)
+            found += [next((number for number, some in self._cut.items() if some <= ids), self._number + 1)]
+        number = min(found, default=0)
+        return self._taken(number) if number in self._all else None
+
+    def _taken(self, number: int) -> _Row:
+        row = self._all.pop(number)
+        ids = _ids_of(row[0])
+        if ids is not None and self._cut.pop(number, None) is None:
+            same = self._by_ids[tuple(sorted(ids))]
+            same.remove(number)
+            if not same:
+                del self._by_ids[tuple(sorted(ids))]
+        return row
+
+
+def _ids_of(row: Json) -> list[str] | None:
+    """The ids that an audit row names; None where it names none."""
     ids = row.get("derived_ids")
     if not ids or not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+        return None
+    return ids
+
+
+def _audits(row: Json, pack: packs.Pack) -> bool:
+    """Whether an audit row is of a pack: the same ids, or some of them where the row says that it was cut."""
+    ids = _ids_of(row)
+    if ids is None:
         return False
     held = [item.native_id for item in pack.items]
     if row.get("derived_ids_truncated") is True:

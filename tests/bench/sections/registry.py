@@ -9,6 +9,7 @@ from tests.bench.sections import (
     first,
     fleet,
     grow,
+    hostile,
     importers,
     record,
     sessions,
@@ -20,7 +21,21 @@ from tests.bench.sections import (
 
 SECTIONS: tuple[Section, ...] = tuple(
     module.SECTION
-    for module in (start, first, again, grow, fleet, sessions, importers, whatif, ui, watch, record, diff)
+    for module in (
+        start,
+        first,
+        again,
+        grow,
+        fleet,
+        sessions,
+        importers,
+        whatif,
+        ui,
+        watch,
+        record,
+        diff,
+        hostile,
+    )
 )
 
 

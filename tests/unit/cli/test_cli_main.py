@@ -24,6 +24,7 @@ Out = pytest.CaptureFixture[str]
     ("arguments", "code", "says", "hint"),
     [
         (["frobnicate"], 2, "No such command 'frobnicate'", "`ctxctl --help`"),
+        ([WINDOW], 2, "No such command", f"to open it: ctxctl replay {WINDOW}"),
         (["validate"], 2, "Missing argument 'TRACE'", "`ctxctl validate --help`"),
         (["replay"], 3, "no session was recorded in", "`ctxctl ls`"),
         (["replay", WINDOW, "--jsn"], 2, "No such option: --jsn", "`ctxctl replay --help`"),
@@ -255,7 +256,9 @@ def test_every_command_has_help(capsys: Out) -> None:
     assert list(COMMANDS) == [
         "ls", "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why",
         "compactions", "cost", "budget", "lint", "check", "validate", "import", "export",
-        "formats", "policies", "calibrate", "learn", "fleet", "fleet ask", "models", "cache",
+        "formats", "policies", "calibrate", "learn", "fleet", "fleet add", "fleet status", "fleet files",
+        "fleet compact", "fleet vacuum", "fleet forget", "fleet ask", "fleet diff", "fleet check",
+        "fleet report", "models", "cache",
     ]  # fmt: skip
     for name in COMMANDS:
         assert run([*name.split(), "--help"]) == 0

@@ -34,6 +34,11 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(ROOT / "fixtures" / "codex" / "compacted.jsonl", "rollout.jsonl")
     shutil.copytree(DUMP, "bodies")
     dataset(Path("fleet"), by_chance(1, 20))
+    rule = '[[rule]]\nname = "something is read"\nmeasure = "cache-rate"\nat_least = 0.0\ndays = 0\n'
+    Path("rules.toml").write_text(rule)
+    at_home = Path.home() / ".claude" / "projects" / "shop"
+    at_home.mkdir(parents=True)
+    shutil.copy(ROOT / "fixtures" / "claude_code" / "session.jsonl", at_home / "1.jsonl")
     Path("own.sql").write_text("SELECT count(*) AS requests FROM requests\n")
     Path("sessions").mkdir()
     for number in (1, 2):
@@ -66,7 +71,7 @@ def test_it_works(name: str, example: Example, tmp_path: Path, capsys: pytest.Ca
         capsys.readouterr()
     if name == "record":
         Path("run.jsonl").unlink()
-    words = shlex.split(example.line)
+    words = [os.path.expanduser(word) for word in shlex.split(example.line)]
     assert " ".join(words[1:]).startswith(name)
     if {"<", ">", "--"} & set(words):
         code, said = by_shell(example.line, tmp_path)

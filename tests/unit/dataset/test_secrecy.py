@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pa = pytest.importorskip("pyarrow", reason="needs the extra `fleet`")
+pytest.importorskip("pyarrow", reason="needs the extra `fleet`")
 pytest.importorskip("obstore", reason="needs the extra `fleet`")
 
 import xxhash

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ctxctl.item_names import Named, names, told
+from ctxctl.item_names import Named, both_ends, names, told
 from ctxctl.model.addresses import prefix
 from ctxctl.model.hits import Excerpt, Hit
 from ctxctl.model.results import Counts
@@ -154,16 +154,19 @@ def hit_parts(
 
 
 def _whose(hit: Hit, sessions: bool, threads: ThreadNames | None, *, brief: bool) -> str:
-    """Session and thread; `brief`: only that it is another thread than the main one."""
+    """Session and thread; `brief`: both ends of the thread's name alone."""
     named = sessions and hit.session and not brief and threads is not None
     session = f"{threads.session(hit.session, None, _NAMED)} " if named and threads is not None else ""
     if threads is None or hit.thread == MAIN_THREAD:
         return session
-    return f"{session}↳ " if brief else f"{session}↳{threads.of(hit.session, hit.thread)} "
+    name = one_line(threads.of(hit.session, hit.thread))
+    return f"{session}↳{both_ends(name, _BRIEF) if brief else name} "
 
 
 _NAMED: Final = 16
 """Cells of a session's name beside a hit."""
+_BRIEF: Final = 7
+"""Cells of a thread's name where there is little room: two of them are still told apart."""
 _BESIDE: Final = 40
 """Hits of the same step, before one and behind it, from which its name is told apart."""
 

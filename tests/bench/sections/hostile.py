@@ -1,0 +1,73 @@
+"""What small files made to cost time do cost."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.bench.cases import Bench, command
+from tests.bench.rows import MB, Row, measured, megabytes
+from tests.bench.section import Section
+from tests.scaling.hostile_files import FILES, HostileFile
+
+COMMANDS = {
+    "replay": ["replay", "IN", "--plain"],
+    "replay --steps": ["replay", "IN", "--steps", "--plain"],
+    "lint": ["lint", "IN"],
+    "cost": ["cost", "IN"],
+    "why": ["why", "IN", "ITEM"],
+    "export html": ["export", "IN", "--format", "html", "-o", os.devnull],
+}
+"""By name, what is run: each goes through the whole file in a way of its own."""
+_ENDED = (0, 1, 2, 3)
+"""Exit codes of a command that came to its end; what was cut is among the problems that it tells."""
+_SECONDS = 2.0
+_BYTES = 300 * MB
+
+
+def _case(file: HostileFile, name: str) -> str:
+    return f"{name}, {file.name}"
+
+
+def _add(bench: Bench) -> None:
+    folder = Path(bench.scratch) / "hostile"
+    folder.mkdir(exist_ok=True)
+    for file in FILES:
+        path = folder / f"{file.name}{file.ending}"
+        path.write_bytes(file.make(file.count))
+        bench.add_input(file.name, path)
+        for name, words in COMMANDS.items():
+            given = {"IN": str(path), "ITEM": file.item}
+            argv = [given.get(word, word) for word in words]
+            bench.add(_case(file, name), command(*argv), runs=1, cache="cold", allowed=_ENDED)
+
+
+def _row(bench: Bench, file: HostileFile) -> Row:
+    names = {name: _case(file, name) for name in COMMANDS}
+
+    def worst() -> tuple[str, bool]:
+        slowest = max(names, key=lambda name: bench.cases[names[name]].cpu)
+        most = max(bench.cases[case].rss for case in names.values())
+        seconds = bench.cases[names[slowest]].cpu
+        told = f"{seconds:.1f} s (`{slowest}`), {megabytes(most)}"
+        return told, seconds <= _SECONDS and most <= _BYTES
+
+    size = megabytes(bench.inputs[file.name]) if file.name in bench.inputs else "?"
+    return measured(
+        bench, f"{file.name}, {file.count:,} ({size})", "≤ 2 s, ≤ 300 MB", tuple(names.values()), worst
+    )
+
+
+def _rows(bench: Bench) -> list[Row]:
+    return [_row(bench, file) for file in FILES]
+
+
+SECTION = Section(
+    "hostile",
+    "What do small files cost that were made to cost time?",
+    "Each file of `tests/scaling/hostile_files.py`, with nothing cached: CPU of the slowest of "
+    + ", ".join(f"`{name}`" for name in COMMANDS)
+    + ", and the most memory of any. That their work is linear, or bounded, is counted by `make scaling`.",
+    _add,
+    _rows,
+)
