@@ -1,7 +1,7 @@
 """Write docs/fleet-reference.md (run by ``make docs``): a dataset's tables, and the questions to it.
 
-Tables are those of `ctxctl.dataset.schema`, questions those of `ctxctl.dataset.questions`; a test holds the page to
-both.
+Tables are those of `ctxctl.dataset.schema`, questions those of `ctxctl.dataset.questions`; a test holds the
+page to both.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def _tables() -> Iterator[str]:
     yield f"## Tables, version {schema.SCHEMA_VERSION}"
     yield ""
     yield (
-        "The same for every format. Times are UTC, in microseconds. Where a column can be null, it says what null means; zero is a zero "
-        "that was counted. A *keyed digest* is 64 bits that only the dataset's key could make: equal things have equal ones, and nobody can try a guess."
+        "The same for every format. Times are UTC, in microseconds. Where a column can be null, it says "
+        "what null means; zero is a zero that was counted. A *keyed digest* is 64 bits that only the "
+        "dataset's key could make: equal things have equal ones, and nobody can try a guess."
     )
     for table in schema.TABLES:
         yield from (
@@ -47,8 +48,11 @@ def _tables() -> Iterator[str]:
 
 def _views() -> Iterator[str]:
     yield from ("", "## Views", "")
-    yield "`requests`: the rows of `steps` that were sent to a model, each request once. Of several captures that hold one request it counts"
-    yield "where it is earliest; what the others hold is in `copies` (`session`, `source`, `ordinal`)."
+    yield (
+        "`requests`: the rows of `steps` that were sent to a model, each request once. Of several captures "
+        "that hold one request it counts where it is earliest; what the others hold is in `copies` "
+        "(`session`, `source`, `ordinal`)."
+    )
 
 
 def _questions() -> Iterator[str]:
@@ -75,7 +79,7 @@ def _questions() -> Iterator[str]:
 
 def _measures() -> Iterator[str]:
     yield from ("", "## Measures", "")
-    yield "What `ctxctl fleet diff` compares, and `ctxctl fleet check` can bound: a ratio of two sums over sessions."
+    yield "What `ctxctl fleet diff` compares and `fleet check` can bound: a ratio of two sums over sessions."
     yield from ("", "| measure | unit | sum of | per | better |", "|---|---|---|---|---|")
     for one in comparing.MEASURES:
         yield f"| `{one.name}` | {one.type} | {one.says} | {one.over} | {one.better or 'neither'} |"

@@ -108,8 +108,8 @@ THREADS = {
 }  # fmt: skip
 WRITES_FORMS = {"budget", "lint", "export"}
 NOT_PAGED = NO_REPORT | {
-    "ls", "watch", "cache", "learn", "fleet add", "fleet status", "fleet files", "fleet compact", "fleet vacuum",
-    "fleet forget",
+    "ls", "watch", "cache", "learn", "fleet add", "fleet status", "fleet files", "fleet compact",
+    "fleet vacuum", "fleet forget",
 }  # fmt: skip
 
 
