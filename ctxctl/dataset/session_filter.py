@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any, Final
 
-from ctxctl.dataset.session_rows import SessionRow
+from ctxctl.dataset.session_values import SessionRow
 from ctxctl.errors import UsageError
 
 Test = Callable[[SessionRow], bool]

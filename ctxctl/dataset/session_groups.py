@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final, Literal, NamedTuple
 
-from ctxctl.dataset.session_rows import Figures, SessionRow
+from ctxctl.dataset.session_values import Figures, SessionRow
 
 By = Literal["project", "client", "week", "session"]
 BY: Final[tuple[By, ...]] = ("project", "client", "week", "session")

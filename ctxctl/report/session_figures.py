@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from ctxctl.dataset.session_groups import By
-from ctxctl.dataset.session_rows import Figures
+from ctxctl.dataset.session_values import Figures
 from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, dollars, number, share, short
 
 NOT_RECORDED: Final = "not recorded"

@@ -11,7 +11,7 @@ import msgspec
 from textual import on
 
 from ctxctl.config import Settings
-from ctxctl.dataset.session_rows import SessionRow, SessionRows
+from ctxctl.dataset.session_values import SessionRow, SessionRows
 from ctxctl.text import visible
 from ctxctl.tui import memory
 from ctxctl.tui.fleet_feed import FleetFeed

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Condition, Thread
 from typing import Final
 
-from ctxctl.dataset.session_rows import SessionRow, SessionRows
+from ctxctl.dataset.session_values import SessionRow, SessionRows
 from ctxctl.errors import CtxctlError
 from ctxctl.tui.lifecycle import FAULT_EXIT, place_of
 from ctxctl.tui.requests import Answered, Post, receiver_is_gone

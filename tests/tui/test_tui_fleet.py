@@ -19,7 +19,7 @@ from test_tui_hostile import ATTACKS
 from textual.pilot import Pilot
 
 from ctxctl.config import Settings
-from ctxctl.dataset.session_rows import Figures, Places, SessionRow, SessionRows
+from ctxctl.dataset.session_values import Figures, Places, SessionRow, SessionRows
 from ctxctl.errors import UnreadableError
 from ctxctl.tui.fleet_app import FleetApp, FleetPick
 from ctxctl.tui.screens.fleet.state import GROUP_ORDERS, SESSION_ORDERS, Inside, Wish, matter_of

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ctxctl.cli.run import Run
     from ctxctl.dataset.opening import OpenDataset
-    from ctxctl.dataset.session_rows import SessionRow
+    from ctxctl.dataset.session_values import SessionRow
     from ctxctl.report.html.dataset import Asked
 
 Where = Annotated[

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.dataset.duck import Answer, values_of
 from ctxctl.dataset.questions import AnswerColumn, Question
 from ctxctl.dataset.session_groups import By, Group
-from ctxctl.dataset.session_rows import SessionRow
+from ctxctl.dataset.session_values import SessionRow
 from ctxctl.report.answers import cell, head_line, title
 from ctxctl.report.html.writer import asset, hashed
 from ctxctl.report.session_figures import COLUMNS, GROUPED, NOT_RECORDED, figure_value, figure_words

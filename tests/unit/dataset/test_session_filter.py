@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.dataset.session_filter import session_filter
-from ctxctl.dataset.session_rows import Figures, Places, SessionRow
+from ctxctl.dataset.session_values import Figures, Places, SessionRow
 from ctxctl.errors import UsageError
 
 

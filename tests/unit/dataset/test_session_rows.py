@@ -12,7 +12,8 @@ from ctxctl.dataset.duck import Asked
 from ctxctl.dataset.opening import OpenDataset, opened
 from ctxctl.dataset.session_filter import chosen
 from ctxctl.dataset.session_groups import grouped, key_of, summed
-from ctxctl.dataset.session_rows import SessionRow, session_rows, session_tables
+from ctxctl.dataset.session_rows import session_rows, session_tables
+from ctxctl.dataset.session_values import SessionRow
 
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.dataset.session_groups import Group
-from ctxctl.dataset.session_rows import SessionRow
+from ctxctl.dataset.session_values import SessionRow
 from ctxctl.report.session_figures import (
     COLUMNS,
     GROUPED,

@@ -10,7 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from ctxctl.dataset.session_groups import Group
-from ctxctl.dataset.session_rows import SessionRow
+from ctxctl.dataset.session_values import SessionRow
 from ctxctl.tui import keys
 from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from ctxctl.dataset.session_filter import LONGEST, session_filter
 from ctxctl.dataset.session_groups import BY, By, Group, grouped, key_of, summed
-from ctxctl.dataset.session_rows import Places, SessionRow, SessionRows
+from ctxctl.dataset.session_values import Places, SessionRow, SessionRows
 from ctxctl.errors import UsageError
 from ctxctl.report.session_figures import COLUMNS, figure_value
 
