@@ -9,13 +9,16 @@ from __future__ import annotations
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ctxctl.dataset.duck import Asked
-from ctxctl.dataset.opening import OpenDataset, tables_of
+from ctxctl.dataset.questions import tables_of
 from ctxctl.model.addresses import prefix
+
+if TYPE_CHECKING:
+    from ctxctl.dataset.opening import OpenDataset
 
 MOST_SESSIONS: Final = 100_000
 """Sessions that are held at once, the newest."""
