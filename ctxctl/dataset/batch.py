@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ctxctl import __version__
 from ctxctl.dataset.keys import digests_of
 from ctxctl.dataset.log import DataFile, data_path
 from ctxctl.dataset.parquet import arrow_table, packed
@@ -156,7 +155,7 @@ def _read(capture: Capture, words: DatasetWords) -> tuple[CaptureRows, Row, Unre
     shown = clear_texts(words).path(path) if words.paths else None
     row: Row = [
         capture.source, read.month, capture.format, shown, words.host, _size(inputs),
-        _sealed(inputs, capture, words, failed), __version__, read.sessions, read.problems,
+        _sealed(inputs, capture, words, failed), words.release, read.sessions, read.problems,
         None if failed is None else failed.slug,
     ]  # fmt: skip
     return read, row, failed

@@ -7,17 +7,15 @@ hold, so a copy is good for ever.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ctxctl.dataset import log, questions, schema
+from ctxctl.dataset import log, schema
 from ctxctl.errors import UnreadableError
 from ctxctl.trace.cache_files import cache_directory
 from ctxctl.whole_file import replace_file
 
-_VIEWS: Final = {"requests": "steps", "copies": "steps"}
 _AT_ONCE: Final = 8
 """Files that are copied at the same time."""
 
@@ -51,19 +49,6 @@ def opened(place: str, tables: Collection[str] | None = None, version: int | Non
     if found.store.folder is None:
         files = {name: _copies(found, name) for name in wanted}
     return OpenDataset(place, found.head.id, found.head.texts, found.version, files)
-
-
-def tables_of(sql: str) -> set[str]:
-    """The tables that a statement may read, by the names in it."""
-    named = set(re.findall(r"\w+", questions.composed(sql)))
-    tables = {table.name for table in schema.TABLES} & named
-    return tables | {table for view, table in _VIEWS.items() if view in named}
-
-
-def question_tables(name: str) -> set[str]:
-    """The tables that a question reads."""
-    question = questions.question(name)
-    return tables_of(question.head) | tables_of(question.body)
 
 
 def _copies(found: log.Snapshot, table: str) -> list[str]:

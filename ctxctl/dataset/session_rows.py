@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.dataset.duck import Asked
-from ctxctl.dataset.opening import OpenDataset, tables_of
+from ctxctl.dataset.questions import tables_of
 from ctxctl.dataset.session_values import Figures, Places, SessionRow, SessionRows
 from ctxctl.model.addresses import prefix
+
+if TYPE_CHECKING:
+    from ctxctl.dataset.opening import OpenDataset
 
 MOST_SESSIONS: Final = 100_000
 """Sessions that are held at once, the newest."""

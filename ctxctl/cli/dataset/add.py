@@ -143,6 +143,7 @@ def _words(head: Head, key: bytes, labels: dict[str, str], host: str | None, run
     """What captures are read under."""
     import socket
 
+    from ctxctl import __version__
     from ctxctl.analysis.cost_groups import CostWords
     from ctxctl.dataset.keys import digests_of
     from ctxctl.dataset.rows.words import DatasetWords
@@ -155,7 +156,7 @@ def _words(head: Head, key: bytes, labels: dict[str, str], host: str | None, run
     asked = CostWords(
         "model", None, settings.encoding, None, settings.calibration, settings.learned, settings.models
     )
-    return DatasetWords(asked, key, named, head.texts, head.paths, _REDACTOR, labels)
+    return DatasetWords(asked, key, named, head.texts, head.paths, _REDACTOR, labels, __version__)
 
 
 def _labels(said: Sequence[str] | None) -> dict[str, str]:

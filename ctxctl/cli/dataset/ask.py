@@ -136,7 +136,7 @@ def _by_name(
     csv: bool, show: str | None,
 ) -> None:  # fmt: skip
     from ctxctl.dataset.duck import Asked
-    from ctxctl.dataset.opening import question_tables
+    from ctxctl.dataset.questions import question_tables
 
     question = question_named(name)
     if show is not None:
@@ -168,7 +168,7 @@ def _by_sql(
     csv: bool,
 ) -> None:  # fmt: skip
     from ctxctl.dataset.duck import Asked
-    from ctxctl.dataset.opening import tables_of
+    from ctxctl.dataset.questions import tables_of
     from ctxctl.report import answers
 
     sql = _read(file)

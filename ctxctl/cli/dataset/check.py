@@ -89,7 +89,7 @@ def _decide(
 
     from ctxctl.cli.ls import moment_since
     from ctxctl.dataset.duck import Asked
-    from ctxctl.dataset.opening import question_tables
+    from ctxctl.dataset.questions import question_tables
     from ctxctl.dataset.rules import decided, tables_of_rules
     from ctxctl.model.checks import ConditionResult
 

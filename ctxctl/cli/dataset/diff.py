@@ -49,8 +49,7 @@ def diff(
     from ctxctl.cli.run import begin
     from ctxctl.dataset import comparing
     from ctxctl.dataset.duck import Asked
-    from ctxctl.dataset.opening import question_tables
-    from ctxctl.dataset.questions import COMMON
+    from ctxctl.dataset.questions import COMMON, question_tables
     from ctxctl.errors import Exit
     from ctxctl.report import fleet_diff
 

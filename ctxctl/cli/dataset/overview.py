@@ -37,8 +37,7 @@ def fleet(options: opt.CommonOptions, dataset: place.Dataset = None, by: By = No
 def _printed(dataset: str | None, run: Run, by: str | None) -> None:
     from ctxctl.cli.dataset.ask import put_answer
     from ctxctl.dataset.duck import Asked
-    from ctxctl.dataset.opening import question_tables
-    from ctxctl.dataset.questions import question
+    from ctxctl.dataset.questions import question, question_tables
 
     snapshot = place.opened(dataset, run, question_tables("overview"))
     given = {"by": by or "project", "limit": 1000}

@@ -13,6 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, Literal, NamedTuple
 
+from ctxctl.dataset.schema import TABLES
+
 ParameterType = Literal["text", "number", "int", "time"]
 ColumnType = Literal["text", "int", "number", "share", "usd", "tokens", "token-steps", "digest"]
 
@@ -84,6 +86,7 @@ ORDER: Final = (
 LISTS: Final = ("overview", "sessions", "measures")
 """What lists a dataset's contents; asked as the questions are."""
 
+_VIEWS: Final = {"requests": "steps", "copies": "steps"}
 _PARAMETER: Final = re.compile(r"\$(\w+)")
 _COLUMN: Final = re.compile(r"column (\w+) ([\w-]+): (.*)")
 _OWN: Final = re.compile(r"param (\w+) (\w+)(?: = (\S+))?: (.*)")
@@ -135,6 +138,19 @@ def composed(sql: str) -> str:
     if not in_front:
         return sql
     return f"WITH {in_front}, {sql[len('WITH ') :]}" if sql.startswith("WITH ") else f"WITH {in_front}\n{sql}"
+
+
+def tables_of(sql: str) -> set[str]:
+    """The tables that a statement may read, by the names in it."""
+    named = set(re.findall(r"\w+", composed(sql)))
+    tables = {table.name for table in TABLES} & named
+    return tables | {table for view, table in _VIEWS.items() if view in named}
+
+
+def question_tables(name: str) -> set[str]:
+    """The tables that a question reads."""
+    asked = question(name)
+    return tables_of(asked.head) | tables_of(asked.body)
 
 
 def named_parameters(sql: str) -> list[str]:

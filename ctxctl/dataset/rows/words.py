@@ -20,3 +20,5 @@ class DatasetWords(msgspec.Struct, frozen=True, array_like=True):
     """`module:name` of a function of a key that returns one of a text, which takes secrets out: rooms below
     the recorder do not know its rules."""
     labels: dict[str, str] = {}
+    release: str = ""
+    """Version of ctxctl that reads."""
