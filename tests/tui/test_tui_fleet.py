@@ -233,6 +233,12 @@ async def test_what_is_typed_filters_as_one_types_and_a_mistake_keeps_the_list()
         assert going.app.fleet.wish.typed == ""
 
 
+async def test_a_share_that_is_nearly_none_is_not_cut() -> None:
+    async with shown([session(1, "orchard", "Codex", figures(1, 10, 0.00001))]) as going:
+        assert "<0.1%" in going.text
+        assert "under" not in going.text.splitlines()[3]  # the head has room for the words
+
+
 async def test_enter_in_the_line_opens_what_is_in_front() -> None:
     async with shown() as going:
         await going.press("slash", *"observ", "enter")

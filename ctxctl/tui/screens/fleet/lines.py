@@ -181,7 +181,7 @@ def _session(row: SessionRow, wish: Wish, width: int) -> Parts:
 def _figures(words: dict[str, str], made: Shape) -> Parts:
     parts: Parts = []
     for name, _, size in made.columns:
-        text = words[name][:size] if name == "began" else words[name]
+        text = words[name][:size] if name == "began" else words[name].replace("under ", "<")
         parts += [(" ", ""), (pad(text, size, right=True), "muted" if text == NOT_KNOWN else "")]
     return parts
 
