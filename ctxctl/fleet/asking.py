@@ -17,7 +17,7 @@ import msgspec
 
 from ctxctl.entry_points import loaded
 from ctxctl.errors import CtxctlError
-from ctxctl.fleet.captures import CaptureFile, captures_in
+from ctxctl.fleet.captures import CaptureFile, captures_in, of_bytes
 from ctxctl.fleet.store import AnswerStore
 from ctxctl.fleet.workers import processes_for, work_through
 from ctxctl.trace.cache_files import only_reading
@@ -107,11 +107,11 @@ class Asker:
     def captures(self, format_name: str | None, rests_on: str) -> list[CaptureFile]:
         """What `captures_in` gives, kept as answers are."""
         words = msgspec.msgpack.encode(format_name)
-        question = Question("ctxctl.fleet.captures:listed", words, rests_on)
+        question = Question("ctxctl.fleet.captures:by_bytes", words, rests_on)
         ((_, data),) = self.ask(question, [CaptureFile("", "")])
         if isinstance(data, Failed):
             return captures_in(self._top, format_name)
-        return msgspec.msgpack.decode(data, type=list[CaptureFile])
+        return of_bytes(data)
 
     def ask(
         self,

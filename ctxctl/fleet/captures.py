@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -127,12 +128,20 @@ def _found_in(folder: Folder, known: Callable[[str], KnownFile | None]) -> Itera
                 yield CaptureFile(name, kind)
 
 
-def listed(path: str, _format: str, words: bytes, _more: bytes) -> tuple[bytes, bool]:
+def by_bytes(path: str, _format: str, words: bytes, _more: bytes) -> tuple[bytes, bool]:
     """`captures_in` as a piece of work; plug-ins may find something else tomorrow."""
     from ctxctl.importers import registry
 
     found = captures_in(path, msgspec.msgpack.decode(words, type=str | None))
-    return msgspec.msgpack.encode(found), registry.only_ours()
+    # A file's name may be no UTF-8, which texts of MessagePack are.
+    rows = [(os.fsencode(one.name), one.format) for one in found]
+    return msgspec.msgpack.encode(rows), registry.only_ours()
+
+
+def of_bytes(data: bytes) -> list[CaptureFile]:
+    """The captures that `by_bytes` found."""
+    rows = msgspec.msgpack.decode(data, type=list[tuple[bytes, str]])
+    return [CaptureFile(os.fsdecode(name), kind) for name, kind in rows]
 
 
 _PASSING: Final = ("needs-", "plugin-", "not-readable", "read-failed", "no-space")
